@@ -1,0 +1,134 @@
+"""Batches: what one generate chose, and what became of it, phase by phase.
+
+A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
+``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from ..policy.schema import COMPONENTS
+from .files import ParquetWriter, collect, new_name, scan
+from .manifest import DataFile, Manifest, load_files
+
+
+def place(batch: str, kind: str) -> str:
+    """Returns the component, and folder, of one kind of files of a batch."""
+    return f"batches/{batch}/{kind}"
+
+
+def write_file(
+    root: Path,
+    batch: str,
+    kind: str,
+    tables: Iterable[pa.Table | pl.DataFrame],
+    *,
+    partition: int = 0,
+    order: int = 0,
+    name: str | None = None,
+) -> DataFile:
+    """Writes one file of a batch and describes it.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        kind: One of the five kinds.
+        tables: Rows, in row groups as they come.
+        partition: Number of the partition that wrote it.
+        order: Its place among the partition's files.
+        name: File name; None makes a new one.
+    """
+    path = root / place(batch, kind) / (name or new_name())
+    first: str | None = None
+    last: str | None = None
+    with ParquetWriter(path, COMPONENTS[kind]) as writer:
+        for table in tables:
+            writer.write(table)
+            keys = table["key"]
+            low, high = (keys.min(), keys.max()) if isinstance(keys, pl.Series) else _range(keys)
+            first = low if first is None or (low is not None and low < first) else first
+            last = high if last is None or (high is not None and high > last) else last
+        size = writer.close()
+    return DataFile(
+        path=str(path.relative_to(root)),
+        rows=writer.rows,
+        bytes=size,
+        first=first,
+        last=last,
+        partition=partition,
+        order=order,
+    )
+
+
+def _range(keys: pa.ChunkedArray) -> tuple[str | None, str | None]:
+    import pyarrow.compute as pc
+
+    found = pc.min_max(keys)
+    return found["min"].as_py(), found["max"].as_py()
+
+
+def batch_files(root: Path, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
+    """Returns the files of one kind of a batch."""
+    return load_files(root, manifest.components.get(place(batch, kind)))
+
+
+def page_order(started: int, sequence: int) -> int:
+    """Returns the place of a pages file in its batch: earlier attempts first.
+
+    Args:
+        started: When the attempt began, ms.
+        sequence: Number of the file within the attempt.
+    """
+    return started * 100_000 + sequence
+
+
+def adopted_pages(root: Path, batch: str, partition: int) -> list[DataFile]:
+    """Returns what earlier attempts at a partition have flushed; see ``page_order``."""
+    folder = root / place(batch, "pages")
+    files: list[DataFile] = []
+    for path in sorted(folder.glob(f"p{partition:05d}-*.parquet")) if folder.exists() else []:
+        _, started, _, sequence = path.stem.split("-")
+        keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
+        files.append(
+            DataFile(
+                path=str(path.relative_to(root)),
+                rows=len(keys),
+                bytes=path.stat().st_size,
+                first=str(keys.min()),
+                last=str(keys.max()),
+                partition=partition,
+                order=page_order(int(started), int(sequence)),
+            )
+        )
+    return files
+
+
+def claimed_keys(
+    root: Path, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
+) -> pl.Series:
+    """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
+
+    Args:
+        root: The table's folder.
+        manifest: The snapshot.
+        batches: Ids of the batches.
+        low: Smallest key of interest; None is open.
+        high: Largest key of interest; None is open.
+    """
+    paths = [
+        root / file.path
+        for batch in batches
+        for file in batch_files(root, manifest, batch, "fetchlist")
+        if (high is None or (file.first or "") <= high) and (low is None or (file.last or "") >= low)
+    ]
+    if not paths:
+        return pl.Series("key", [], dtype=pl.String)
+    keys = scan(paths, COMPONENTS["fetchlist"]).select("key")
+    if low is not None:
+        keys = keys.filter(pl.col("key") >= low)
+    if high is not None:
+        keys = keys.filter(pl.col("key") <= high)
+    return collect(keys).get_column("key")

@@ -1,0 +1,185 @@
+"""Files of a table: whole files under new names, Parquet in and out.
+
+Everything that touches storage goes through here and ``io/commit.py``. A file
+appears under its name only when it is complete, so a listing never shows half
+a file, and no name is ever written twice.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..policy.schema import conform
+from ..web.errors import UserError
+
+ROW_GROUP_ROWS = 131_072
+
+
+def new_name(suffix: str = ".parquet") -> str:
+    """Returns a file name that nobody else uses."""
+    return f"{secrets.token_hex(8)}{suffix}"
+
+
+def read_bytes(path: Path) -> bytes:
+    """Returns the whole file.
+
+    Raises:
+        UserError: There is no such file, or it may not be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a new file; it appears under its name when it is on disk."""
+    with _appearing(path) as temporary, temporary.open("xb") as file:
+        file.write(data)
+        _sync(file.fileno())
+
+
+def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
+    """Returns the rows of Parquet files, lazily, so that only what is asked for is read.
+
+    Args:
+        paths: At least one file, each with some of the columns of ``schema``.
+        schema: What the rows are declared to be; columns that an older file
+            lacks are null, columns that it does not know are ignored.
+
+    Raises:
+        UserError: A file is missing or damaged (also later, when rows are
+            collected: use ``collect``).
+    """
+    declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"data file is missing: {path}")
+    return pl.scan_parquet(
+        paths,
+        schema=declared,
+        missing_columns="insert",
+        extra_columns="ignore",
+        glob=False,
+        hive_partitioning=False,
+    )
+
+
+def collect(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Reads what a lazy frame describes; a damaged file is one clear line."""
+    try:
+        return rows.collect()
+    except (OSError, pl.exceptions.ComputeError) as error:
+        raise UserError(f"data file cannot be read: {_first_line(error)}") from error
+
+
+def row_groups(
+    path: Path, schema: pa.Schema, columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yields a Parquet file piece by piece, so that memory holds one row group.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            wanted = None
+            if columns is not None:
+                known = set(file.schema_arrow.names)
+                wanted = [name for name in columns if name in known]
+                schema = pa.schema([schema.field(name) for name in columns])
+            for group in range(file.num_row_groups):
+                yield conform(file.read_row_group(group, columns=wanted), schema)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _unreadable(path, error) from error
+
+
+def row_group_count(path: Path) -> int:
+    """Returns into how many pieces a Parquet file is written.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            return int(file.num_row_groups)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _unreadable(path, error) from error
+
+
+class ParquetWriter:
+    """Writes one Parquet file of a declared schema; it appears when it is complete.
+
+    Attributes:
+        path: Where it will be.
+        rows: How many rows were written so far.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.rows = 0
+        self._schema = schema
+        self._temporary = path.with_name(f".{path.name}.writing")
+        self._writer = pq.ParquetWriter(
+            self._temporary, schema, compression="zstd", compression_level=1
+        )
+
+    def write(self, rows: pa.Table | pl.DataFrame) -> None:
+        """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
+        table = conform(rows, self._schema)
+        self.rows += len(table)
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+
+    def close(self) -> int:
+        """Puts the file in its place and returns its size in bytes."""
+        self._writer.close()
+        with self._temporary.open("rb") as file:
+            _sync(file.fileno())
+        self._temporary.rename(self.path)
+        return self.path.stat().st_size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if kind is not None:
+            self._writer.close()
+            self._temporary.unlink(missing_ok=True)
+        elif not self.path.exists():
+            self.close()
+
+
+@contextlib.contextmanager
+def _appearing(path: Path) -> Iterator[Path]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{new_name('')}")
+        try:
+            yield temporary
+            temporary.rename(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _sync(descriptor: int) -> None:
+    os.fsync(descriptor)
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"data file is missing: {path}")
+    return UserError(f"data file cannot be read: {path}: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,226 @@
+"""The root of a snapshot: ``TABLE/manifest/00000042.json`` and its file lists.
+
+A manifest names one Parquet list of live files per component (``state``,
+``hosts``, ``batches/ID/pages`` …) and says in which phase each batch is. It is
+created exclusively, so of two writers one wins and the other sees it.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..web.errors import UserError
+from .commit import create_exclusive
+from .files import new_name, read_bytes, write_bytes
+
+FORMAT = 1
+PHASES = ("generated", "fetched", "parsed", "updated")
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFile:
+    """One immutable data file, as its writer describes it and lists keep it.
+
+    Attributes:
+        path: Below the table's folder.
+        rows: How many rows it holds.
+        bytes: Its size on disk.
+        first: Smallest row key, or None where rows are not in key order.
+        last: Largest row key.
+        base: Path of the file that this one is a run on; None for a base.
+        partition: Number of the partition that wrote it.
+        order: Its place among the files of a component that have no key order.
+        min_fetch_time: Zone map: earliest due time, ms.
+        max_fetch_time: Zone map: latest due time, ms.
+        max_score: Zone map: best score.
+        statuses: Zone map: one bit per status that occurs.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    first: str | None = None
+    last: str | None = None
+    base: str | None = None
+    partition: int = 0
+    order: int = 0
+    min_fetch_time: int | None = None
+    max_fetch_time: int | None = None
+    max_score: float | None = None
+    statuses: int | None = None
+
+
+FILE_LIST = {
+    "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
+    "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
+    "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Component:
+    """A list of live files. ``list`` is a new name whenever it changes."""
+
+    list: str
+    files: int
+    rows: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """What is known of a batch: the phase that it has reached, and its making.
+
+    Attributes:
+        phase: One of ``PHASES``.
+        created: ms.
+        partitions: Into how many partitions generate dealt its slots.
+        urls: How many URLs it was going to fetch.
+        blocks_until: When its generate mark expires, ms.
+    """
+
+    phase: str
+    created: int
+    partitions: int
+    urls: int
+    blocks_until: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """One snapshot of a table.
+
+    Attributes:
+        snapshot: Its number; 0 is the table before its first commit.
+        operation: Id of the operation that made it.
+        job: Which job that was.
+        batch: Which batch it worked on, or None.
+        time: When, ms.
+        counts: What the operation reports, summed over committed files.
+        components: Live files by component.
+        batches: By batch id.
+    """
+
+    snapshot: int = 0
+    operation: str = ""
+    job: str = ""
+    batch: str | None = None
+    time: int = 0
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    components: Mapping[str, Component] = dataclasses.field(default_factory=dict)
+    batches: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
+
+    def open_batches(self, now: int) -> list[str]:
+        """Returns the batches that are not yet updated and still block their URLs."""
+        return sorted(
+            name
+            for name, batch in self.batches.items()
+            if batch.phase != "updated" and batch.blocks_until > now
+        )
+
+
+def manifest_path(root: Path, snapshot: int) -> Path:
+    return root / "manifest" / f"{snapshot:08d}.json"
+
+
+def latest_snapshot(root: Path) -> int:
+    """Returns the number of the newest snapshot, 0 where there is none.
+
+    Raises:
+        UserError: The folder cannot be read.
+    """
+    try:
+        names = [entry.name for entry in (root / "manifest").iterdir()]
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise UserError(f"cannot read table {root}: {error.strerror}") from error
+    return max((int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()), default=0)
+
+
+def load_manifest(root: Path, snapshot: int) -> Manifest:
+    """Reads one snapshot's manifest.
+
+    Raises:
+        UserError: It is missing, damaged, or of a newer format.
+    """
+    if snapshot == 0:
+        return Manifest()
+    path = manifest_path(root, snapshot)
+    try:
+        record = json.loads(read_bytes(path))
+        if record["format"] > FORMAT:
+            raise UserError(
+                f"{path} has format {record['format']!r}, this version reads up to {FORMAT}: "
+                "upgrade nutbeam"
+            )
+        return _from_record(record)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
+
+
+def store_manifest(root: Path, manifest: Manifest) -> bool:
+    """Commits a snapshot; False if its number was taken by somebody else."""
+    record = {"format": FORMAT, **dataclasses.asdict(manifest)}
+    data = json.dumps(record, indent=1).encode()
+    return create_exclusive(manifest_path(root, manifest.snapshot), data)
+
+
+def load_files(root: Path, component: Component | None) -> list[DataFile]:
+    """Returns the live files of a component, tablets in key order.
+
+    Raises:
+        UserError: The list is missing or damaged.
+    """
+    if component is None:
+        return []
+    path = root / component.list
+    data = read_bytes(path)
+    try:
+        rows = pl.read_parquet(data)
+        known = [field.name for field in dataclasses.fields(DataFile)]
+        files = [DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()]
+    except (pl.exceptions.PolarsError, TypeError, OSError) as error:
+        raise UserError(f"file list is damaged: {path}: {_short(error)}") from error
+    return sorted(files, key=lambda file: (file.first or "", file.partition, file.order))
+
+
+def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
+    """Writes the list of a component's live files under a new name."""
+    files = list(files)
+    path = Path("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
+    sink = _to_parquet(rows)
+    write_bytes(root / path, sink)
+    return Component(
+        str(path), len(files), sum(f.rows for f in files), sum(f.bytes for f in files)
+    )
+
+
+def _to_parquet(rows: pl.DataFrame) -> bytes:
+    import io
+
+    sink = io.BytesIO()
+    rows.write_parquet(sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _from_record(record: dict[str, Any]) -> Manifest:
+    fields = {field.name for field in dataclasses.fields(Manifest)}
+    known = {name: value for name, value in record.items() if name in fields}
+    known["components"] = {n: _known(Component, c) for n, c in record["components"].items()}
+    known["batches"] = {n: _known(Batch, b) for n, b in record["batches"].items()}
+    return Manifest(**known)
+
+
+def _known(kind: type, record: dict[str, Any]) -> Any:
+    fields = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{name: value for name, value in record.items() if name in fields})
+
+
+def _short(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

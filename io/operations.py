@@ -1,0 +1,253 @@
+"""Operations: a function from a snapshot to a snapshot, applied exactly once.
+
+``begin`` pins what an operation works on; ``commit`` puts its result in place.
+Both run inside the pipeline, on a worker. A retry or a relaunch with the same
+id reads what was pinned; an id that is already in the history is success.
+"""
+
+import dataclasses
+import json
+import secrets
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..web.errors import UserError
+from .commit import create_exclusive
+from .files import read_bytes
+from .manifest import (
+    Batch,
+    DataFile,
+    Manifest,
+    latest_snapshot,
+    load_files,
+    load_manifest,
+    store_files,
+    store_manifest,
+)
+
+
+class ConflictError(UserError):
+    """Somebody else changed what the operation had read; nothing was written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """A pinned operation.
+
+    Attributes:
+        table: The table's address.
+        id: Its name; unique in the table.
+        job: Name of the job.
+        snapshot: Number of the snapshot that it reads.
+        now: The time that counts as now, ms.
+        seed: Seed of randomness.
+        batch: The batch that it works on or makes, or None.
+        idle: Why there is nothing to do: ``done`` (committed before) or
+            ``nothing`` (the job before left no work); empty if there is.
+    """
+
+    table: str
+    id: str
+    job: str
+    snapshot: int
+    now: int
+    seed: int
+    batch: str | None = None
+    idle: str = ""
+
+    @property
+    def root(self) -> Path:
+        return Path(self.table)
+
+    def manifest(self) -> Manifest:
+        """Returns the snapshot that is read."""
+        return load_manifest(self.root, self.snapshot)
+
+    def files(self, component: str) -> list[DataFile]:
+        """Returns the live files of a component in the snapshot that is read."""
+        return load_files(self.root, self.manifest().components.get(component))
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What a worker has done: files that it wrote, by component, and what it counted.
+
+    Attributes:
+        component: Where the files belong, such as ``state``.
+        files: New files.
+        replaced: Paths of live files that they stand for.
+        counts: By counter name, such as ``dropped/out_of_scope``.
+    """
+
+    component: str = ""
+    files: tuple[DataFile, ...] = ()
+    replaced: tuple[str, ...] = ()
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def new_id(now: float | None = None) -> str:
+    """Returns an id for an operation or a batch: epoch seconds and a random part."""
+    return f"{int(now if now is not None else time.time())}-{secrets.token_hex(4)}"
+
+
+def begin(
+    table: str, job: str, operation: str, batch: str | None = None, now: int | None = None
+) -> Operation:
+    """Pins an operation, or reads what was pinned under its id before.
+
+    Args:
+        table: The table's address.
+        job: Name of the job.
+        operation: Id of the operation.
+        batch: The batch that it works on.
+        now: The time that counts as now, ms; None is the clock's.
+
+    Raises:
+        UserError: The id belongs to another job or batch.
+    """
+    root = Path(table)
+    path = root / "operations" / f"{operation}.json"
+    pinned = Operation(
+        table=table,
+        id=operation,
+        job=job,
+        snapshot=latest_snapshot(root),
+        now=int(time.time() * 1000) if now is None else now,
+        seed=zlib.crc32(operation.encode()),
+        batch=batch,
+    )
+    load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
+    if not path.exists() and create_exclusive(path, _to_json(pinned)):
+        return pinned
+    pinned = dataclasses.replace(_from_json(path), table=table)
+    if (pinned.job, pinned.batch) != (job, batch):
+        raise UserError(
+            f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
+            f"not {job} of batch {batch!r}: choose another id"
+        )
+    return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
+
+
+def committed(operation: Operation) -> Manifest | None:
+    """Returns the snapshot that the operation made, or None if it is not in the history."""
+    for snapshot in range(operation.snapshot + 1, latest_snapshot(operation.root) + 1):
+        manifest = load_manifest(operation.root, snapshot)
+        if manifest.operation == operation.id:
+            return manifest
+    return None
+
+
+def find(table: str, operation: str) -> Operation | None:
+    """Returns the operation pinned under an id, or None."""
+    path = Path(table) / "operations" / f"{operation}.json"
+    return dataclasses.replace(_from_json(path), table=table) if path.exists() else None
+
+
+def commit(
+    operation: Operation,
+    written: Iterable[Written],
+    *,
+    reads: frozenset[str] = frozenset(),
+    batch: Batch | None = None,
+) -> Manifest:
+    """Makes the next snapshot, once.
+
+    Somebody else's commits in between are kept, provided that they changed
+    nothing that this operation has read.
+
+    Args:
+        operation: What was pinned.
+        written: All that its workers did.
+        reads: Components that it has read and that must not have changed;
+            ``batches`` stands for the list of open batches.
+        batch: What is known of the operation's batch from now on.
+
+    Raises:
+        ConflictError: A component of ``reads`` has changed; nothing is changed.
+    """
+    written = list(written)
+    before = operation.manifest()
+    lists: dict[str, Any] = {}
+    while True:
+        done = committed(operation)
+        if done is not None:
+            return done
+        latest = load_manifest(operation.root, latest_snapshot(operation.root))
+        _check_unchanged(operation, before, latest, reads)
+        following = _following(operation, latest, written, batch, lists)
+        if store_manifest(operation.root, following):
+            return following
+
+
+def _following(
+    operation: Operation,
+    latest: Manifest,
+    written: list[Written],
+    batch: Batch | None,
+    lists: dict[str, Any],
+) -> Manifest:
+    components = dict(latest.components)
+    for name in sorted({part.component for part in written if part.files or part.replaced}):
+        old = components.get(name)
+        if (name, old) not in lists:  # not again for each lost race
+            lists[name, old] = _new_list(operation.root, name, old, written)
+        components[name] = lists[name, old]
+    batches = dict(latest.batches)
+    if batch is not None and operation.batch is not None:
+        batches[operation.batch] = batch
+    return Manifest(
+        snapshot=latest.snapshot + 1,
+        operation=operation.id,
+        job=operation.job,
+        batch=operation.batch,
+        time=operation.now,
+        counts=_sum_counts(written),
+        components=components,
+        batches=batches,
+    )
+
+
+def _new_list(root: Path, name: str, old: Any, written: list[Written]) -> Any:
+    parts = [part for part in written if part.component == name]
+    replaced = {path for part in parts for path in part.replaced}
+    live = {file.path: file for file in load_files(root, old) if file.path not in replaced}
+    live |= {file.path: file for part in parts for file in part.files}
+    return store_files(root, name, live.values())
+
+
+def _check_unchanged(
+    operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
+) -> None:
+    for name in sorted(reads):
+        if name == "batches":
+            same = before.open_batches(operation.now) == latest.open_batches(operation.now)
+        else:
+            same = before.components.get(name) == latest.components.get(name)
+        if not same:
+            raise ConflictError(
+                f"{operation.job}: {name} was changed by {latest.job} (operation "
+                f"{latest.operation!r}) in the meantime; nothing was written: run it again"
+            )
+
+
+def _sum_counts(written: list[Written]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in written:
+        for name, number in part.counts.items():
+            total[name] = total.get(name, 0) + number
+    return dict(sorted(total.items()))
+
+
+def _to_json(operation: Operation) -> bytes:
+    record = dataclasses.asdict(operation)
+    return json.dumps({name: record[name] for name in record if name not in ("table", "idle")}).encode()
+
+
+def _from_json(path: Path) -> Operation:
+    try:
+        return Operation(table="", **json.loads(read_bytes(path)))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"operation file is damaged: {path}: {error}") from error

@@ -1,0 +1,157 @@
+"""Seed lists: URLs, one a line, with Nutch's ``name=value`` pieces behind tabs."""
+
+import dataclasses
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ..policy.schema import SEEDS, conform, to_frame
+from ..web.errors import UsageError
+from ..web.rules import UrlRules
+
+LINES = 100_000
+SHOWN = 10  # lines that are dropped are counted; so many are also shown
+_LOG = logging.getLogger("nutbeam.inject")
+_FIELDS = {
+    "nutch.score": ("score", float),
+    "nutch.fetchInterval": ("fetch_interval", int),
+    "nutch.fetchInterval.fixed": ("fixed_interval", int),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where seeds come from: one URL, or one file.
+
+    Attributes:
+        number: Its place among the sources; later ones win.
+        url: A seed line, or None.
+        path: A file, or None.
+    """
+
+    number: int
+    url: str | None = None
+    path: str | None = None
+
+
+def sources(words: Sequence[str]) -> list[Source]:
+    """Returns what the words of a command line name: URLs, files, folders of files.
+
+    Raises:
+        UsageError: A file is missing, is not text, or a folder has no files.
+    """
+    found: list[Source] = []
+    for word in words:
+        if "://" in word:
+            found.append(Source(len(found), url=word))
+            continue
+        for path in _files(Path(word)):
+            found.append(Source(len(found), path=str(path.absolute())))
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+        if not files:
+            raise UsageError(f"no seed files in folder {str(path)!r}")
+        for file in files:
+            with file.open("rb") as opened:
+                if b"\0" in opened.read(8_192):
+                    raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
+    except OSError as error:
+        hint = "" if path.exists() else "; a URL begins with http:// or https://"
+        raise UsageError(f"cannot read seeds {str(path)!r}: {error.strerror}{hint}") from error
+    return files
+
+
+def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
+    """Reads a source, at most 100,000 lines at a time.
+
+    Lines that are empty or begin with ``#`` do not count; a line that is no
+    URL, or that a filter refuses, is dropped and counted with its reason.
+
+    Yields:
+        (SEEDS rows, counts).
+    """
+    shown = 0
+    for number, lines in _batches(source):
+        counts: dict[str, int] = {"lines": len(lines)}
+        parsed = [_parse(line, counts) for _, line in lines]
+        admitted = rules.admit(pl.Series([p["url"] for p in parsed], dtype=pl.String), "inject")
+        frame = pl.DataFrame(
+            [
+                {**piece, "order": (number << 40) + at}
+                for piece, (at, _) in zip(parsed, lines, strict=True)
+            ],
+            schema={
+                "url": pl.String, "score": pl.Float64, "fetch_interval": pl.Int64,
+                "fixed_interval": pl.Int64, "metadata": pl.Object, "order": pl.Int64,
+            },
+        )  # fmt: skip
+        bad = admitted.get_column("reason").is_not_null()
+        for row, reason in zip(bad.arg_true(), admitted.get_column("reason").filter(bad), strict=True):
+            counts[f"dropped/{reason}"] = counts.get(f"dropped/{reason}", 0) + 1
+            if shown < SHOWN:
+                shown += 1
+                _LOG.warning("%s: %s: %r", _where(source, lines[row][0]), reason, lines[row][1][:200])
+        yield _rows(frame, admitted).filter(~bad), counts
+
+
+def _rows(frame: pl.DataFrame, admitted: pl.DataFrame) -> pl.DataFrame:
+    metadata = pl.Series(
+        [list(m.items()) if m else None for m in frame.get_column("metadata")], dtype=pl.Object
+    )
+    import pyarrow as pa
+
+    table = frame.drop("metadata").with_columns(key=admitted.get_column("key")).to_arrow()
+    column = pa.array(metadata.to_list(), SEEDS.field("metadata").type)
+    return to_frame(conform(table.append_column("metadata", column), SEEDS))
+
+
+def _where(source: Source, line: int) -> str:
+    return f"{source.path}:{line}" if source.path else "seed"
+
+
+def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
+    if source.url is not None:
+        yield source.number, [(1, source.url)]
+        return
+    lines: list[tuple[int, str]] = []
+    with open(str(source.path), encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        for number, line in enumerate(file, 1):
+            text = line.strip()
+            if text and not text.startswith("#"):
+                lines.append((number, text))
+            if len(lines) == LINES:
+                yield source.number, lines
+                lines = []
+    if lines:
+        yield source.number, lines
+
+
+def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:
+    url, *pieces = line.split("\t")
+    seed: dict[str, object] = {
+        "url": url.strip(), "score": None, "fetch_interval": None,
+        "fixed_interval": None, "metadata": None,
+    }  # fmt: skip
+    metadata: dict[str, str] = {}
+    for piece in pieces:
+        name, equals, value = (part.strip() for part in piece.partition("="))
+        if not equals:
+            continue
+        try:
+            if name in _FIELDS:
+                field, kind = _FIELDS[name]
+                seed[field] = kind(value)
+            else:
+                metadata[name] = value
+        except ValueError:
+            counts["bad_values"] = counts.get("bad_values", 0) + 1
+    if seed["fixed_interval"] is not None:
+        seed["fetch_interval"] = seed["fixed_interval"]
+    seed["metadata"] = metadata or None
+    return seed

@@ -1,0 +1,173 @@
+"""The ``nutbeam`` command: ``nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]``.
+
+Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
+failed, the table is as it was; 130 interrupted.
+"""
+
+import contextlib
+import importlib
+import logging
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from ..web.errors import UsageError, UserError
+from .arguments import command_options, read, split
+from .command import CommandModule
+from .config import Known, suggestion
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+USAGE = "usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]"
+
+
+class Command(NamedTuple):
+    """Where a command is, what it does in one line, and whether it takes Beam's options."""
+
+    module: str
+    help: str
+    beam: bool = True
+
+
+COMMANDS = {
+    "crawl": Command("crawl", "Crawl: rounds of generate, fetch, parse, updatedb and dedup."),
+    "inject": Command("inject", "Put seed URLs into the table."),
+    "generate": Command("generate", "Choose what to fetch next, as a new batch."),
+    "fetch": Command("fetch", "Fetch the pages of a batch."),
+    "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
+    "updatedb": Command("update", "Apply what a batch brought to the table."),
+    "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
+    "next": Command("next", "Run the phase that is next in line."),
+    "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
+    "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
+    "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; says one line where it fails."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = words[0] if words and words[0] in COMMANDS else ""
+    try:
+        code = _run(command, words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _say(command, "interrupted", 130)
+    except BrokenPipeError:
+        # Who reads our output wants no more. Python would flush, and complain, at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except UserError as error:
+        _traceback()
+        return _say(command, str(error), error.exit_code)
+    except OSError as error:
+        _traceback()
+        where = f": {error.filename!r}" if error.filename is not None else ""
+        return _say(command, f"{(error.strerror or str(error)).lower()}{where}", 3)
+    except Exception as error:  # noqa: BLE001 (the last resort: a defect is one line too)
+        _say(command, f"internal error: {type(error).__name__}: {error}", 3)
+        if not _traceback():
+            print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
+        return 3
+
+
+def load(command: str) -> CommandModule:
+    """Imports the module of a command."""
+    # By name, never run as __main__: what it defines then pickles as
+    # nutbeam.pipelines.MODULE.thing, which a worker can import.
+    module = importlib.import_module(f".{COMMANDS[command].module}", __package__)
+    return cast(CommandModule, module)
+
+
+def option_names(command: str) -> set[str]:
+    """Returns the names of the options of a command; none where it is not installed."""
+    try:
+        return set(command_options(load(command)))
+    except ModuleNotFoundError:
+        return set()
+
+
+def _run(command: str, words: list[str]) -> int:
+    if not command:
+        return _without_command(words)
+    _silence(logging.WARNING)
+    module = load(command)
+    options = command_options(module)
+    parser = _beam_parser if COMMANDS[command].beam else None
+    typed = split(words[1:], options, module.ARGUMENTS, parser)
+    if typed.help:
+        from .usage import command_help
+
+        print(command_help(command, *COMMANDS[command][1:], module), end="")
+        return 0
+    known = Known(options, COMMANDS, option_names)
+    invocation, common = read(command, module, typed, os.environ, known)
+    _silence(getattr(logging, common.log_level.upper()))
+    if invocation.beam_args:
+        # For the types of values; what is unknown here belongs to a job server.
+        _beam_parser().parse_known_args(invocation.beam_args)
+    return module.run(invocation)
+
+
+def _without_command(words: list[str]) -> int:
+    if words and words[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if words and words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"nutbeam {version('nutbeam')}")
+        return 0
+    if not words:
+        raise UsageError(f"a command is missing: one of {', '.join(COMMANDS)}")
+    raise UsageError(f"unknown command {words[0]!r}{suggestion(words[0], COMMANDS)}")
+
+
+def overview() -> str:
+    """Returns what ``nutbeam --help`` says."""
+    lines = [f"  {name:10} {command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [USAGE, "", "commands:", *lines, "", "nutbeam COMMAND --help lists its options.", ""]
+    )
+
+
+def _beam_parser() -> "ArgumentParser":
+    from .runner import beam_parser
+
+    return beam_parser()
+
+
+def _silence(level: int) -> None:
+    """Keeps others' logs and warnings from the user, unless asked for by a level below warning."""
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    verbose = level < logging.WARNING
+    logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
+    logging.getLogger("nutbeam").setLevel(level)
+    for name in ("apache_beam", "grpc"):  # Beam logs as errors what it also raises
+        logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
+    if not verbose:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", module=r"nutbeam\.")
+
+
+def _say(command: str, message: str, code: int) -> int:
+    """Prints one line on standard error, and returns the code."""
+    name = f"nutbeam {command}".rstrip()
+    with contextlib.suppress(OSError):
+        print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _traceback() -> bool:
+    """Prints the traceback if the user wants it; returns whether it did."""
+    if os.environ.get("NUTBEAM_DEBUG", "") in ("", "0"):
+        return False
+    traceback.print_exc()
+    return True

@@ -1,0 +1,108 @@
+"""dedup: marks pages whose content another page has, too.
+
+::
+
+    batch.outcome signatures ─ probe ─ state[signature] of those only ─ DedupByHash
+        ─ route to tablets ─ mark ─▶ state'
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.batches import batch_files
+from ..io.files import collect, scan
+from ..io.manifest import DataFile
+from ..io.operations import Operation
+from ..io.tablets import Resolved
+from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
+from ..policy.schema import OUTCOME, SIGNATURES, STATE
+from ..policy.selection import groups
+from ..transforms.apply_changes import ApplyChanges
+from ..transforms.chunks import Chunk, to_chunks
+from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
+from ..transforms.operations import Begin, Commit, Ticket, active
+from .command import TABLE, Invocation
+from .job import BatchOptions, run_job
+
+ARGUMENTS = (TABLE,)
+HELP = "Mark pages with the same content as another page"
+COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
+PARTITIONS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(DedupOptions, BatchOptions):
+    """Options of dedup. Without a batch, all pages are compared."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tablet:
+    """A tablet of the state, and the batch whose signatures are sought, if any."""
+
+    operation: Operation
+    file: DataFile
+    outcome: tuple[str, ...] | None
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "dedup")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Marks duplicates; the ticket that comes out is for the next job."""
+    operations = tickets | "Begin" >> Begin("dedup")
+    order, descending = order_by(options)
+    pages = (
+        operations
+        | "Active" >> beam.FlatMap(active)
+        | "Tablets" >> beam.FlatMap(_tablets).with_output_types(Tablet)
+        # Spreads the tablets over the workers.
+        | "Spread" >> beam.Reshuffle()
+        | "Probe" >> beam.FlatMap(_probe, options).with_output_types(Chunk)
+    )
+    divided = pages | DedupByHash("group", tuple(order), tuple(descending), PARTITIONS)
+    state = (operations, divided[DUPLICATES]) | "State" >> ApplyChanges(
+        "state", SIGNATURES, mark_resolver
+    )
+    return (operations, state) | Commit(reads=("state",))
+
+
+def _tablets(operation: Operation) -> Iterator[Tablet]:
+    manifest = operation.manifest()
+    outcome = None
+    if operation.batch is not None:
+        files = batch_files(operation.root, manifest, operation.batch, "outcome")
+        outcome = tuple(file.path for file in files)
+    for file in operation.files("state"):
+        yield Tablet(operation, file, outcome)
+
+
+def _probe(tablet: Tablet, options: Options) -> Iterator[Chunk]:
+    root = tablet.operation.root
+    rows = scan([root / tablet.file.path], STATE).select(COLUMNS)
+    if tablet.outcome is not None:
+        if not tablet.outcome:
+            return
+        new = collect(scan([root / path for path in tablet.outcome], OUTCOME).select("signature"))
+        rows = rows.filter(pl.col("signature").is_in(new["signature"].drop_nulls().implode()))
+    pages = comparable(collect(rows))
+    group = pl.col("signature").bin.encode("hex")
+    if options.dedup_group != "none":
+        names = groups(pages.get_column("key"), options.dedup_group)
+        pages = pages.with_columns(names.alias("name"))
+        group = group + "/" + pl.col("name")
+    yield from to_chunks(pages.with_columns(group=group), SIGNATURES)
+
+
+def mark_resolver(operation: Operation) -> Any:
+    """Makes the resolver that marks the pages that lost."""
+
+    def resolve(rows: pl.DataFrame, losers: pl.DataFrame) -> Resolved:
+        marked, number = mark_duplicates(rows, losers)
+        return Resolved(marked, counts={"duplicates": number} if number else {})
+
+    return resolve

@@ -1,0 +1,119 @@
+"""inject: puts seeds into the table.
+
+::
+
+    seeds ─ parse line ─ normalize ─ filter ─ route to tablets ─ resolve ─▶ state'
+                                        └─ hosts of seeds ─ route ─ merge ─▶ hosts'
+"""
+
+import dataclasses
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.operations import Operation, Written, new_id
+from ..io.seeds import Source, read_seeds, sources
+from ..io.tablets import Resolved
+from ..policy.hosts import merge_hosts
+from ..policy.schema import HOSTS, SEEDS
+from ..policy.seeding import SeedOptions, inject_seeds
+from ..transforms.apply_changes import ApplyChanges
+from ..transforms.chunks import Chunk, to_chunks
+from ..transforms.operations import Begin, Commit, Ticket, active
+from ..web.rules import UrlOptions, UrlRules, host_keys
+from .command import TABLE, Argument, Invocation
+from .job import JobOptions, run_job
+
+ARGUMENTS = (
+    TABLE,
+    Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
+)
+HELP = "Put seed URLs into the table"
+HOST_CHUNKS = "hosts"
+COUNTS = "counts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(SeedOptions, UrlOptions, JobOptions):
+    """Options of inject."""
+
+
+def run(invocation: Invocation) -> int:
+    words = seed_words(invocation.arguments["seeds"], str(invocation.table))
+    found = sources(words)
+    return run_job(invocation, lambda tickets, options: build(tickets, options, found), "inject")
+
+
+def seed_words(words: list[str], table: str) -> list[str]:
+    """Returns the words with ``-`` replaced by a file that holds standard input."""
+    if "-" not in words:
+        return list(words)
+    path = Path(table) / "seeds" / f"{new_id()}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return [str(path) if word == "-" else word for word in words]
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: Options, seeds: list[Source]
+) -> beam.PCollection[Ticket]:
+    """Injects seeds; the ticket that comes out is for the next job."""
+    operations = tickets | "Begin" >> Begin("inject")
+    read = (
+        operations
+        | "Active" >> beam.FlatMap(active)
+        | "Sources" >> beam.FlatMap(_sources, seeds).with_output_types(Source)
+        # Spreads the files over the workers.
+        | "Spread" >> beam.Reshuffle()
+        | "Read"
+        >> beam.FlatMap(_read, options)
+        .with_output_types(Chunk)
+        .with_outputs(HOST_CHUNKS, COUNTS, main="seeds")
+    )
+    state = (operations, read["seeds"]) | "State" >> ApplyChanges(
+        "state", SEEDS, _SeedResolver(options)
+    )
+    hosts = (operations, read[HOST_CHUNKS]) | "Hosts" >> ApplyChanges(
+        "hosts", HOSTS, merge_resolver
+    )
+    return (operations, state, hosts, read[COUNTS]) | Commit(reads=("state", "hosts"))
+
+
+def _sources(operation: Operation, seeds: list[Source]) -> Iterator[Source]:
+    yield from seeds
+
+
+def _read(source: Source, options: Options) -> Iterator[Any]:
+    for rows, counts in read_seeds(source, UrlRules(options)):
+        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+        yield from to_chunks(rows, SEEDS)
+        hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
+        for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):
+            yield beam.pvalue.TaggedOutput(HOST_CHUNKS, chunk)
+
+
+@dataclasses.dataclass(frozen=True)
+class _SeedResolver:
+    options: Options
+
+    def __call__(self, operation: Operation) -> Any:
+        def resolve(rows: pl.DataFrame, seeds: pl.DataFrame) -> Resolved:
+            merged, counts = inject_seeds(rows, seeds, operation.now, self.options)
+            return Resolved(merged, counts=counts)
+
+        return resolve
+
+
+def merge_resolver(operation: Operation) -> Any:
+    """Makes the resolver of the host table."""
+
+    def resolve(rows: pl.DataFrame, learnt: pl.DataFrame) -> Resolved:
+        return Resolved(merge_hosts(rows, learnt))
+
+    return resolve

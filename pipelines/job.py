@@ -1,0 +1,104 @@
+"""What the commands that change a table share: options, launch, report."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import apache_beam as beam
+
+from ..io.manifest import Manifest
+from ..io.operations import committed, find, new_id
+from ..transforms.operations import Ticket
+from ..web.options import option
+from ..web.progress import PROGRESS
+from .command import Invocation
+from .live import live_view
+from .runner import make_pipeline, run_pipeline
+
+Build = Callable[[Any, Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class JobOptions:
+    """Options of every job that changes the table."""
+
+    operation: str = option(
+        "",
+        "Id of the operation. The same id again changes nothing; none makes a new one.",
+        pattern=r"[A-Za-z0-9._-]*",
+        group="job",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchOptions(JobOptions):
+    """Options of the jobs that work on a batch."""
+
+    batch: str = option(
+        "", "Id of the batch; none takes the one that is next in line.", group="job"
+    )
+
+
+def launch(
+    ticket: Ticket, build: Build, options: Any, beam_args: tuple[str, ...] | list[str]
+) -> None:
+    """Builds a pipeline that begins with a ticket, and runs it to its end."""
+    pipeline = make_pipeline(beam_args)
+    tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+    build(tickets, options)
+    run_pipeline(pipeline)
+
+
+def run_job(invocation: Invocation, build: Build, job: str) -> int:
+    """Runs one job and reports what it did; returns the exit code."""
+    options = invocation.options
+    ticket = Ticket(
+        str(invocation.table), options.operation or new_id(), getattr(options, "batch", "") or None
+    )
+    PROGRESS.start(job)
+    with live_view(invocation.progress):
+        launch(ticket, build, options, invocation.beam_args)
+        PROGRESS.finish()
+    manifest = result(ticket, job)
+    if manifest is None:
+        report(invocation, {"job": job, "counts": {}, "changed": False})
+        return 0
+    report(invocation, describe(manifest))
+    return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
+
+
+def result(ticket: Ticket, job: str) -> Manifest | None:
+    """Returns the snapshot that a job made under a ticket, or None."""
+    operation = find(ticket.table, f"{ticket.operation}.{job}")
+    return committed(operation) if operation else None
+
+
+def describe(manifest: Manifest) -> dict[str, Any]:
+    """Returns what a snapshot's operation reports, as a record."""
+    record: dict[str, Any] = {
+        "job": manifest.job,
+        "operation": manifest.operation,
+        "snapshot": manifest.snapshot,
+    }
+    if manifest.batch in manifest.batches:
+        record["batch"] = manifest.batch
+        record["phase"] = manifest.batches[str(manifest.batch)].phase
+    return {**record, "counts": dict(manifest.counts), "changed": True}
+
+
+def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
+    """Prints a job's record: JSON for scripts, lines for people."""
+    if invocation.format == "json":
+        json.dump(record, sys.stdout)
+        print()
+        return
+    counts = record.get("counts", {})
+    words = [f"{name} {number:,}" for name, number in counts.items()]
+    head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    if not record.get("changed", True):
+        words = ["nothing to do: done before"]
+    elif not words:
+        words = ["nothing to do"]
+    print(f"{head}: {', '.join(words)}")

@@ -1,0 +1,158 @@
+"""Shows on standard error what ``PROGRESS`` counts.
+
+On a terminal a live view, else one plain line every few seconds and one at the
+end of each phase. Standard output is left alone: it is for the result.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from ..web.progress import PROGRESS, Phase, Progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+INTERVAL = 5.0  # s between plain lines
+_POLL = 0.1  # s
+_shown = threading.Lock()
+
+
+@contextlib.contextmanager
+def live_view(
+    enabled: bool | None = None,
+    *,
+    progress: Progress = PROGRESS,
+    stream: TextIO | None = None,
+    interval: float = INTERVAL,
+) -> Iterator[None]:
+    """Shows progress until the block is left.
+
+    A view within a view shows nothing of its own.
+
+    Args:
+        enabled: False shows nothing; True and None choose by the stream.
+        progress: What is shown.
+        stream: Where; standard error unless given.
+        interval: Seconds between two plain lines of a phase.
+    """
+    if enabled is False or not _shown.acquire(blocking=False):
+        yield
+        return
+    out = stream or sys.stderr
+    view = _live if out.isatty() and os.environ.get("TERM") != "dumb" else _plain
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=view, args=(progress, out, interval, stop), name="progress", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        _shown.release()
+
+
+def line(phase: Phase) -> str:
+    """Returns one line on a phase: how much, how fast, what else, how long still.
+
+    >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
+    'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
+    >>> line(Phase("fetch", "pages", 400, 400, {}, elapsed=8.0, finished=True))
+    'fetch: 400 pages in 8.0 s, 50 pages/s'
+    """
+    of = f" of {phase.total:,}" if phase.total is not None and not phase.finished else ""
+    amount = f"{phase.name}: {phase.done:,}{of} {phase.unit}"
+    if not phase.done and phase.total is None:
+        amount = phase.name
+    if phase.finished:
+        amount += f" in {duration(phase.elapsed)}"
+    return ", ".join([amount, *_details(phase)])
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration for people.
+
+    >>> duration(0.25), duration(72), duration(7384)
+    ('0.2 s', '1 m 12 s', '2 h 03 m')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} m {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} m"
+
+
+def _details(phase: Phase) -> list[str]:
+    rate = f"{phase.rate:,.0f}" if phase.rate >= 10 else f"{phase.rate:.1f}"
+    details = [f"{rate} {phase.unit}/s"] if phase.done else []
+    details += [f"{name} {count:,}" for name, count in sorted(phase.counts.items())]
+    if phase.left and not phase.finished:
+        details.append(
+            f"{phase.left:.0f} s left" if phase.left < 60 else f"{duration(phase.left)} left"
+        )
+    return details
+
+
+def _watch(
+    progress: Progress,
+    stop: threading.Event,
+    ended: Callable[[Phase], None],
+    current: Callable[[Phase | None], None],
+) -> None:
+    """Calls ``ended`` once per phase that ended, and ``current`` at every poll."""
+    seen = len(progress.snapshot().history)
+    stopping = False
+    while not stopping:
+        stopping = stop.wait(_POLL)
+        snapshot = progress.snapshot()
+        for phase in snapshot.history[seen:]:
+            ended(phase)
+        seen = len(snapshot.history)
+        current(snapshot.current)
+
+
+def _plain(progress: Progress, out: TextIO, interval: float, stop: threading.Event) -> None:
+    due = time.monotonic() + interval
+
+    def say(phase: Phase | None) -> None:
+        nonlocal due
+        with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
+            if phase is not None and (phase.finished or time.monotonic() >= due):
+                due = time.monotonic() + interval
+                print(line(phase), file=out, flush=True)
+
+    _watch(progress, stop, say, say)
+
+
+def _live(progress: Progress, out: TextIO, interval: float, stop: threading.Event) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    console = Console(file=out)
+    spinner = Spinner("dots")
+    # redirect_stdout would send the result to standard error too.
+    with Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
+
+        def ended(phase: Phase) -> None:
+            console.print(f"[green]✓[/] {line(phase)}", highlight=False)
+
+        def current(phase: Phase | None) -> None:
+            live.update(_bar(spinner, phase) if phase else "", refresh=True)
+
+        _watch(progress, stop, ended, current)
+
+
+def _bar(spinner: object, phase: Phase) -> "Table":
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    row = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
+    row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
+    return row

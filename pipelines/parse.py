@@ -1,0 +1,120 @@
+"""parse: what the pages of a batch say.
+
+::
+
+    batch.pages, file by file ─ child processes: title, text, links, signature ─▶ batch.documents
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import apache_beam as beam
+import pyarrow as pa
+
+from ..io.batches import batch_files, place, write_file
+from ..io.files import row_group_count
+from ..io.manifest import DataFile
+from ..io.operations import Operation, Written
+from ..io.parse_pool import shared_pool
+from ..io.parse_worker import Done, Job
+from ..policy.documents import DocumentOptions
+from ..transforms.operations import Begin, Commit, Ticket, active
+from ..web.options import option
+from ..web.progress import PROGRESS
+from .command import TABLE, Invocation
+from .job import BatchOptions, run_job
+
+ARGUMENTS = (TABLE,)
+HELP = "Parse the pages of a batch: title, text, links"
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolOptions:
+    """The processes that parse."""
+
+    parse_processes: int = option(
+        0,
+        "How many processes parse on a worker; 0 is one for each core.",
+        minimum=0,
+        maximum=256,
+        group="parse",
+    )
+    parser_memory: int = option(
+        8 << 30,
+        "Memory that a process that parses may ask for; 0 is no limit.",
+        unit="bytes",
+        minimum=0,
+        group="parse",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(DocumentOptions, PoolOptions, BatchOptions):
+    """Options of parse."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PageFile:
+    """One file of pages, and what parsing it needs."""
+
+    operation: Operation
+    file: DataFile
+    hosts: tuple[str, ...]
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "parse")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Parses a batch that is fetched; the ticket that comes out is for the next job."""
+    operations = tickets | "Begin" >> Begin("parse", needs="fetched")
+    documents = (
+        operations
+        | "Active" >> beam.FlatMap(active)
+        | "Files" >> beam.FlatMap(_files).with_output_types(PageFile)
+        # Spreads the files over the workers.
+        | "Spread" >> beam.Reshuffle()
+        | "Parse" >> beam.Map(parse_file, options).with_output_types(Written)
+    )
+    return (operations, documents) | Commit(reads=("batches/{batch}/pages",), phase="parsed")
+
+
+def _files(operation: Operation) -> Iterator[PageFile]:
+    manifest = operation.manifest()
+    assert operation.batch is not None
+    hosts = tuple(file.path for file in operation.files("hosts"))
+    files = batch_files(operation.root, manifest, operation.batch, "pages")
+    PROGRESS.start("parse", total=sum(file.rows for file in files))
+    for file in files:
+        yield PageFile(operation, file, hosts)
+
+
+def parse_file(pages: PageFile, options: Options) -> Written:
+    """Writes the documents of one file of pages; both have the same place in the batch."""
+    operation, batch = pages.operation, str(pages.operation.batch)
+    path = operation.root / pages.file.path
+    jobs = [
+        Job(operation.table, pages.file.path, group, pages.hosts, _document_options(options))
+        for group in range(row_group_count(path))
+    ]
+    pool = shared_pool(options.parse_processes, options.parser_memory)
+    counts: dict[str, int] = {}
+    tables = (_documents(done, counts) for done in pool.parse(jobs, PROGRESS.add))
+    file = write_file(
+        operation.root, batch, "documents", tables,
+        partition=pages.file.partition, order=pages.file.order,
+    )  # fmt: skip
+    return Written(place(batch, "documents"), (file,), (), counts)
+
+
+def _documents(done: Done, counts: dict[str, int]) -> pa.Table:
+    for name, number in done.counts.items():
+        counts[name] = counts.get(name, 0) + number
+    return pa.ipc.open_stream(done.documents).read_all()
+
+
+def _document_options(options: Options) -> DocumentOptions:
+    """Returns just what a child needs to know."""
+    names = [field.name for field in dataclasses.fields(DocumentOptions)]
+    return DocumentOptions(**{name: getattr(options, name) for name in names})

@@ -1,0 +1,143 @@
+"""Runs a pipeline, in this process unless another runner is named.
+
+``--runner=DirectRunner`` means the in-process FnApiRunner too: Beam's own
+DirectRunner may go and download another one.
+"""
+
+import argparse
+import importlib
+import logging
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.portability import python_urns
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner, RunnerResult
+from apache_beam.runners.runner import PipelineResult, PipelineState
+
+from ..web.errors import JobFailed, UsageError, UserError
+
+_IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
+# Beam appends the step to the message of an exception, once per step it passed.
+_STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$")
+
+
+def beam_parser() -> argparse.ArgumentParser:
+    """Returns a parser of all of Beam's options, which raises ``UsageError``."""
+    parser = _BeamParser(add_help=False, allow_abbrev=False)
+    for options in PipelineOptions.__subclasses__():
+        if options.__module__.startswith("apache_beam."):
+            options._add_argparse_args(parser)  # type: ignore[arg-type]
+    return parser
+
+
+class _BeamParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(" ".join(message.split()))
+
+
+def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
+    """Returns an empty pipeline for the runner and options in ``beam_args``.
+
+    Raises:
+        UsageError: No such runner, or one that lacks an option.
+    """
+    options = PipelineOptions(list(beam_args))
+    runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
+    try:
+        if runner in _IN_PROCESS:
+            return beam.Pipeline(runner=_InProcess(), options=options)
+        return beam.Pipeline(options=options)
+    except (ValueError, RuntimeError, ImportError) as error:
+        raise UsageError(" ".join(str(error).split())) from error
+
+
+def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
+    """Runs a pipeline to its end, or only submits it with ``--no_wait_until_finish``.
+
+    Raises:
+        UserError: Raised by a worker, with its own message and exit code.
+        JobFailed: The job failed for another reason: its innermost, in one line.
+    """
+    try:
+        # Its round trip through the runner API costs time in every round of a crawl.
+        result = pipeline.run(test_runner_api=False)
+        if not pipeline._options.view_as(StandardOptions).no_wait_until_finish:
+            result.wait_until_finish()
+    except Exception as error:
+        raise user_error(error) from error
+    if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
+        raise JobFailed(f"the job ended as {result.state.lower()}")
+    return result
+
+
+def user_error(error: BaseException) -> UserError:
+    """Returns what a failed job has to say to the user, without what Beam wraps around it.
+
+    >>> user_error(RuntimeError("Traceback ...\\nOSError: disk full [while running 'Write']"))
+    JobFailed("OSError: disk full (in step 'Write')")
+    """
+    known = _innermost(error)
+    if isinstance(known, UserError):
+        return type(known)(_without_steps(str(known)))
+    message = str(known)
+    if isinstance(known, RuntimeError) and "Traceback" in message:
+        return _from_traceback(message)
+    name = type(known).__name__
+    return JobFailed(_line(name, message))
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Returns the first ``UserError`` on the way to the root cause, else that cause."""
+    while not isinstance(error, UserError):
+        deeper = error.__cause__
+        if deeper is None:
+            return error
+        error = deeper
+    return error
+
+
+def _from_traceback(text: str) -> UserError:
+    """Reads the exception off the text of a traceback, as other processes send it."""
+    raised = [match for match in map(_RAISED.match, text.splitlines()) if match]
+    if not raised:
+        return JobFailed(_line("", text.strip().splitlines()[-1]))
+    name, message = raised[-1][1], raised[-1][2] or ""
+    module, _, short = name.rpartition(".")
+    if module.startswith("nutbeam."):
+        kind = getattr(importlib.import_module(module), short, None)
+        if isinstance(kind, type) and issubclass(kind, UserError):
+            return kind(_without_steps(message))
+    return JobFailed(_line(short, message))
+
+
+def _without_steps(message: str) -> str:
+    return " ".join(_STEPS.sub("", message).split())
+
+
+def _line(name: str, message: str) -> str:
+    steps = re.findall(r"\[while running ['\"](.*?)['\"]\]", message)
+    step = f" (in step {steps[0]!r})" if steps else ""
+    text = ": ".join(part for part in (name, _without_steps(message)) if part)
+    return text[:500] + step
+
+
+class _InProcess(FnApiRunner):
+    """Beam's in-process runner, with quiet worker processes where it has any."""
+
+    def run_via_runner_api(
+        self, pipeline_proto: beam_runner_api_pb2.Pipeline, options: PipelineOptions
+    ) -> RunnerResult:
+        # A worker writes its start-up log on our standard error, whatever the log level.
+        for environment in pipeline_proto.components.environments.values():
+            if environment.urn == python_urns.SUBPROCESS_SDK and not _verbose():
+                environment.payload = b"exec " + environment.payload + b" 2>/dev/null"
+        return super().run_via_runner_api(pipeline_proto, options)
+
+
+def _verbose() -> bool:
+    return logging.getLogger().isEnabledFor(logging.INFO)

@@ -1,0 +1,31 @@
+"""simweb: serves a simulated web on this machine, to try a crawl on."""
+
+import dataclasses
+
+from ..web.options import option
+from .command import Argument, Invocation, configuration
+
+ARGUMENTS: tuple[Argument, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the simulated web is like; the same values give the same web."""
+
+    hosts: int = option(20, "How many hosts there are.", minimum=1)
+    pages: int = option(50, "How many pages each host has.", unit="pages", minimum=1)
+    seed: int = option(7, "Number from which the whole web follows.")
+    port: int = option(0, "Port on loopback; 0 takes a free one.", minimum=0, maximum=65535)
+    processes: int = option(1, "How many processes serve.", unit="processes", minimum=1)
+    crawl_delay: float = option(
+        1.0, "Crawl-delay in the robots.txt of one host.", unit="s", minimum=0
+    )
+    latency: float = option(0.0, "How long each answer waits.", unit="s", minimum=0, maximum=3599)
+
+
+def run(invocation: Invocation) -> int:
+    """Serves until interrupted; prints the address, a seed and a ready ``--connect_to``."""
+    from ..web.simweb import server  # late: sockets and templates that --help need not wait for
+
+    with configuration():
+        return server.run(**dataclasses.asdict(invocation.options))

@@ -1,0 +1,129 @@
+"""updatedb: what a batch did to the table.
+
+::
+
+    batch.pages and batch.documents ─ events, links summed per file ─ route to tablets
+        ─ status machine, schedule, scoring ─▶ state', batch.outcome; batch closed
+    batch.learnt ─ route ─ merge ─▶ hosts'
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.batches import batch_files
+from ..io.files import collect, scan
+from ..io.hosts import read_seeds_hosts
+from ..io.manifest import DataFile
+from ..io.operations import Operation, Written
+from ..io.tablets import Resolved
+from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
+from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
+from ..policy.status import UpdateOptions, update_state
+from ..transforms.apply_changes import ApplyChanges
+from ..transforms.chunks import Chunk, rechunk, to_chunks
+from ..transforms.operations import Begin, Commit, Ticket, active
+from ..web.progress import PROGRESS
+from .command import TABLE, Invocation
+from .inject import merge_resolver
+from .job import BatchOptions, run_job
+
+ARGUMENTS = (TABLE,)
+HELP = "Bring what a batch found into the table"
+COUNTS = "counts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(UpdateOptions, LinkOptions, BatchOptions):
+    """Options of updatedb."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FilePair:
+    """A file of pages, and the documents that were made of it, if any."""
+
+    operation: Operation
+    pages: DataFile
+    documents: DataFile | None
+    hosts: tuple[str, ...]
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "update")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Updates the table from a batch; the ticket that comes out is for the next job."""
+    operations = tickets | "Begin" >> Begin("update", needs="parsed")
+    working = operations | "Active" >> beam.FlatMap(active)
+    changes = (
+        working
+        | "Files" >> beam.FlatMap(_pairs).with_output_types(FilePair)
+        # Spreads the files over the workers.
+        | "Spread" >> beam.Reshuffle()
+        | "Changes"
+        >> beam.FlatMap(_changes, options).with_output_types(Chunk).with_outputs(COUNTS, main="rows")
+    )
+    state = (operations, changes["rows"]) | "State" >> ApplyChanges(
+        "state", CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}
+    )
+    learnt = working | "Learnt" >> beam.FlatMap(_learnt).with_output_types(Chunk)
+    hosts = (operations, learnt) | "Hosts" >> ApplyChanges("hosts", HOSTS, merge_resolver)
+    return (operations, state, hosts, changes[COUNTS]) | Commit(
+        reads=("state", "hosts", "batches/{batch}/pages", "batches/{batch}/documents"),
+        phase="updated",
+    )
+
+
+def _pairs(operation: Operation) -> Iterator[FilePair]:
+    manifest = operation.manifest()
+    hosts = tuple(file.path for file in operation.files("hosts"))
+    batch = str(operation.batch)
+    documents = {
+        (file.partition, file.order): file
+        for file in batch_files(operation.root, manifest, batch, "documents")
+    }
+    pages = batch_files(operation.root, manifest, batch, "pages")
+    PROGRESS.start("update", total=sum(file.rows for file in pages))
+    for file in pages:
+        yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
+
+
+def _changes(pair: FilePair, options: Options) -> Iterator[Any]:
+    root = pair.operation.root
+    pages = collect(scan([root / pair.pages.path], PAGES).select(PAGE_COLUMNS))
+    documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
+    if pair.documents is not None:
+        documents = collect(scan([root / pair.documents.path], DOCUMENTS).select(DOCUMENT_COLUMNS))
+    origin = Origin(
+        order=pair.pages.order,
+        batch=str(pair.operation.batch),
+        page=pair.pages.path,
+        document=pair.documents.path if pair.documents else None,
+    )
+    seeds = read_seeds_hosts(root, pair.hosts)
+    rows, counts = changes_of(pages, documents, origin, seeds, options)
+    PROGRESS.add(len(pages))
+    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+    yield from to_chunks(rows, CHANGES)
+
+
+def _learnt(operation: Operation) -> Iterator[Chunk]:
+    files = batch_files(operation.root, operation.manifest(), str(operation.batch), "learnt")
+    for file in files:
+        yield from rechunk(collect(scan([operation.root / file.path], HOSTS)).to_arrow())
+
+
+@dataclasses.dataclass(frozen=True)
+class _StatusResolver:
+    options: Options
+
+    def __call__(self, operation: Operation) -> Any:
+        def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+            kept, outcome, counts = update_state(rows, changes, operation.now, self.options)
+            return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
+
+        return resolve

@@ -1,0 +1,183 @@
+"""From pages to documents: what parse writes for one file of pages.
+
+This is what runs in the parser's child processes, so it knows neither Beam nor
+the table.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from ..web.html import Page, ParseFailed, ParseOptions, parse
+from ..web.protocol import FETCH_SUCCESS
+from ..web.rules import UrlOptions, UrlRules, resolve
+from ..web.signature import md5
+from ..web.urls import from_key
+from .schema import DOCUMENTS, ParseStatus, conform
+from .scope import ScopeOptions, Seeds, outside
+
+NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
+          "truncated", "body")  # fmt: skip
+# Told instead of a row's number when what remains is done for all rows together.
+AFTER_ROWS = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class DocumentOptions(ParseOptions, UrlOptions, ScopeOptions):
+    """What is taken from pages, and which links are followed."""
+
+
+def documents_of(
+    pages: pa.Table,
+    options: DocumentOptions,
+    seeds: Seeds,
+    skip: frozenset[int] = frozenset(),
+    at_row: Callable[[int], None] = lambda row: None,
+) -> tuple[pa.Table, dict[str, int]]:
+    """Parses pages.
+
+    Args:
+        pages: PAGES rows, at least the columns ``NEEDED``.
+        options: What is taken.
+        seeds: Hosts and domains of the seeds, for the scope.
+        skip: Numbers of rows that stalled or killed a parser before.
+        at_row: Is told the number of the row at hand, so that somebody else
+            can see which page a parser stalls at.
+
+    Returns:
+        (DOCUMENTS rows of the pages that were fetched with success, counts).
+    """
+    counts: Counter[str] = Counter()
+    records: list[dict[str, Any]] = []
+    links = _Links()
+    for row, page in enumerate(pages.select(NEEDED).to_pylist()):
+        if page["fetch_status"] != FETCH_SUCCESS:
+            continue
+        at_row(row)
+        if page["truncated"] and options.skip_truncated:
+            counts["skipped/truncated"] += 1
+            continue
+        url = from_key(page["key"])
+        record = _record(page, url)
+        try:
+            if row in skip:
+                raise ParseFailed("stalled")
+            parsed = parse(
+                url, page["body"] or b"", page["content_type"], options,
+                robots_header=_header(page["headers"], "x-robots-tag"),
+            )  # fmt: skip
+            links.add(len(records), page["key"], parsed)
+            record |= _content(parsed)
+            counts["parsed"] += 1
+        except ParseFailed as error:
+            record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": error.reason}
+            counts[f"failed/{error.reason}"] += 1
+        records.append(record)
+    at_row(AFTER_ROWS)
+    outlinks = links.resolve(len(records), options, seeds, counts)
+    return _table(records, outlinks), dict(counts)
+
+
+def _record(page: dict[str, Any], url: str) -> dict[str, Any]:
+    taken = ("key", "score", "distance", "fetch_time", "content_type")
+    return {name: page[name] for name in taken} | {"signature": md5(page["body"] or b"", url)}
+
+
+def _content(page: Page) -> dict[str, Any]:
+    metadata = dict(page.metas)
+    if page.canonical:
+        metadata["canonical"] = page.canonical
+    return {
+        "parse_status": int(ParseStatus.SUCCESS),
+        "title": page.title,
+        "text": page.text,
+        "refresh": page.refresh[0] if page.refresh else None,
+        "directives": sorted(page.directives),
+        "language": page.language or None,
+        "charset": page.charset,
+        "metadata": list(metadata.items()),
+    }
+
+
+def _header(headers: Iterable[dict[str, str]] | None, name: str) -> str | None:
+    found = [h["value"] for h in headers or () if h["name"].lower() == name]
+    return ", ".join(found) if found else None
+
+
+class _Links:
+    """The links of many pages, resolved, filtered and cut together."""
+
+    def __init__(self) -> None:
+        self._documents: list[int] = []
+        self._bases: list[str] = []
+        self._sources: list[str] = []
+        self._hrefs: list[str] = []
+        self._anchors: list[str] = []
+        self._rels: list[str] = []
+
+    def add(self, document: int, key: str, page: Page) -> None:
+        number = len(page.hrefs)
+        self._documents += [document] * number
+        self._bases += [page.base] * number
+        self._sources += [key] * number
+        self._hrefs += page.hrefs
+        self._anchors += page.anchors
+        self._rels += page.rels
+
+    def resolve(
+        self, documents: int, options: DocumentOptions, seeds: Seeds, counts: Counter[str]
+    ) -> pl.Series:
+        """Returns the outlinks of each document: a list of (key, anchor, rel)."""
+        links = pl.DataFrame(
+            {
+                "document": pl.Series(self._documents, dtype=pl.Int64),
+                "source": pl.Series(self._sources, dtype=pl.String),
+                "anchor": pl.Series(self._anchors, dtype=pl.String),
+                "rel": pl.Series(self._rels, dtype=pl.String),
+            }
+        )
+        urls = resolve(
+            pl.Series(self._bases, dtype=pl.String), pl.Series(self._hrefs, dtype=pl.String)
+        )
+        links = links.with_columns(UrlRules(options).admit(urls, "outlink").select("key", "reason"))
+        links = links.with_columns(outside(links, options.scope, seeds).alias("outside"))
+        links = _reasoned(links, options.max_outlinks)
+        for reason, number in links.get_column("reason").drop_nulls().value_counts().iter_rows():
+            counts[f"dropped/{reason}"] += number
+        kept = links.filter(pl.col("reason").is_null())
+        counts["outlinks"] += len(kept)
+        lists = kept.group_by("document", maintain_order=True).agg(
+            pl.struct("key", "anchor", "rel").alias("outlinks")
+        )
+        every = pl.DataFrame({"document": pl.Series(range(documents), dtype=pl.Int64)})
+        return every.join(lists, on="document", how="left", maintain_order="left")["outlinks"]
+
+
+def _reasoned(links: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Gives each link that is not kept its reason."""
+    reason = (
+        pl.when(pl.col("reason").is_not_null())
+        .then("reason")
+        .when(pl.col("key") == pl.col("source"))
+        .then(pl.lit("own_url"))
+        .when(pl.col("outside"))
+        .then(pl.lit("out_of_scope"))
+    )
+    links = links.with_columns(reason=reason)
+    if most < 0:
+        return links
+    place = pl.col("reason").is_null().cum_sum().over("document")
+    beyond = pl.col("reason").is_null() & (place > most)
+    return links.with_columns(
+        reason=pl.when(beyond).then(pl.lit("max_outlinks")).otherwise("reason")
+    )
+
+
+def _table(records: list[dict[str, Any]], outlinks: pl.Series) -> pa.Table:
+    fields = [field for field in DOCUMENTS if field.name != "outlinks"]
+    table = pa.Table.from_pylist(records, schema=pa.schema(fields))
+    return conform(table.append_column("outlinks", outlinks.to_arrow()), DOCUMENTS)

@@ -1,0 +1,68 @@
+"""Which of several pages with the same content stays (nutch.md 2.9)."""
+
+import dataclasses
+
+import polars as pl
+
+from ..web.options import option
+from .schema import Status
+
+# Nutch's words for what is compared, each as (column, whether more is better).
+ORDERS = {
+    "score": ("score", True),
+    "fetchTime": ("last_fetch_time", True),
+    "urlLength": ("url_length", False),
+    "httpsOverHttp": ("https", True),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DedupOptions:
+    """How duplicates are found and which one stays."""
+
+    dedup_group: str = option(
+        "none",
+        "Only pages of one host, or one domain, are duplicates of each other.",
+        choices=("none", "host", "domain"),
+        nutch="dedup -group",
+        group="dedup",
+    )
+    compare_order: tuple[str, ...] = option(
+        ("score", "fetchTime", "urlLength"),
+        "What decides which page stays, first to last; the row key decides at the end.",
+        choices=tuple(ORDERS),
+        nutch="dedup -compareOrder",
+        group="dedup",
+    )
+
+
+def order_by(options: DedupOptions) -> tuple[list[str], list[bool]]:
+    """Returns columns and directions that put the page that stays first."""
+    chosen = [ORDERS[word] for word in options.compare_order]
+    return [*(name for name, _ in chosen), "key"], [*(better for _, better in chosen), False]
+
+
+def comparable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the pages that can be duplicates, with what is compared.
+
+    Args:
+        rows: STATE rows with key, status, signature, score, last_fetch_time.
+    """
+    alive = pl.col("status").is_in([int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED)])
+    return rows.filter(alive & pl.col("signature").is_not_null()).select(
+        "key",
+        "signature",
+        "score",
+        "last_fetch_time",
+        pl.col("key").str.len_bytes().cast(pl.Int32).alias("url_length"),
+        pl.col("key").str.contains(r"^(\[[^\]]*\]|[^:/]*):https[:/]").alias("https"),
+    )
+
+
+def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Returns the rows with the losers marked db_duplicate, and how many were marked."""
+    lost = pl.col("key").is_in(losers.get_column("key").implode())
+    marked = rows.with_columns(
+        pl.when(lost).then(int(Status.DB_DUPLICATE)).otherwise("status").cast(pl.UInt8).alias("status")
+    )
+    return marked, int(marked.select(lost.sum()).item())

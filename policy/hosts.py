@@ -1,0 +1,31 @@
+"""What becomes of what was learnt about hosts."""
+
+import polars as pl
+
+from .schema import HOSTS
+
+
+def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
+    """Returns the host table's rows with what was learnt, in key order.
+
+    Newer knowledge wins column by column, counts add up, a seed stays one.
+
+    Args:
+        rows: HOSTS rows in key order, at most one per host.
+        learnt: HOSTS rows for hosts in the same range, oldest first.
+    """
+    latest = ["robots_status", "robots_text", "robots_time", "crawl_delay_ms", "failures"]
+    together = pl.concat([rows, learnt])
+    # robots.txt is one thing in three columns: an absent text is not an older one.
+    texts = together.filter(pl.col("robots_time").is_not_null()).sort(
+        "robots_time", maintain_order=True
+    )
+    robots = texts.group_by("key", maintain_order=True).agg(pl.col(latest[:3]).last())
+    rest = together.group_by("key", maintain_order=True).agg(
+        pl.col("seed").any(),
+        pl.col("crawl_delay_ms", "failures").drop_nulls().last(),
+        pl.col("requests").sum(),
+        pl.col("last_request_time").max(),
+    )
+    merged = rest.join(robots, on="key", how="left")
+    return merged.select(*HOSTS.names).sort("key")

@@ -1,0 +1,128 @@
+"""What a batch's files say to update: an event per page, a sum per link target."""
+
+import dataclasses
+
+import polars as pl
+
+from ..web.options import option
+from ..web.rules import UrlOptions, UrlRules, host_keys
+from .schema import CHANGES, conform, to_frame
+from .scope import ScopeOptions, Seeds, outside
+
+PAGE_COLUMNS = ("key", "score", "distance", "fetch_status", "protocol_status",
+                "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
+                "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
+DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks")
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkOptions(UrlOptions, ScopeOptions):
+    """How a page's score goes over to what it links to (OPIC 1.x)."""
+
+    internal_link_factor: float = option(
+        1.0,
+        "How much of a page's share goes to a link on the same host.",
+        nutch="db.score.link.internal",
+        minimum=0.0,
+        group="scoring",
+    )
+    external_link_factor: float = option(
+        1.0,
+        "How much of a page's share goes to a link on another host.",
+        nutch="db.score.link.external",
+        minimum=0.0,
+        group="scoring",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where pages and documents come from.
+
+    Attributes:
+        order: Place of the pages file in the batch.
+        batch: Id of the batch.
+        page: Path of the pages file.
+        document: Path of the documents file, or None.
+    """
+
+    order: int
+    batch: str
+    page: str
+    document: str | None
+
+
+def changes_of(
+    pages: pl.DataFrame, documents: pl.DataFrame, origin: Origin, seeds: Seeds, options: LinkOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns what the pages and documents of one file change, links summed per target.
+
+    Args:
+        pages: PAGES rows, the columns ``PAGE_COLUMNS``.
+        documents: DOCUMENTS rows of them, the columns ``DOCUMENT_COLUMNS``.
+        origin: Where they are.
+        seeds: For the scope of redirects.
+        options: Which targets are taken.
+
+    Returns:
+        (CHANGES rows, counts of dropped targets by reason).
+    """
+    parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
+    # A key may stand twice in a file of an attempt that was resumed: the first counts.
+    once = pages.unique("key", keep="first", maintain_order=True)
+    events = once.join(parsed, on="key", how="left", maintain_order="left").with_columns(
+        page=pl.lit(origin.page),
+        document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
+        batch_id=pl.lit(origin.batch),
+    )
+    redirects, counts = _redirects(pages, documents, seeds, options)
+    links = pl.concat([_shares(documents, options), redirects])
+    sums = links.group_by("key", maintain_order=True).agg(
+        pl.col("inlink_score").sum(), pl.col("inlink_distance").min()
+    )
+    parts = [to_frame(conform(part, CHANGES)) for part in (events, sums)]
+    return pl.concat(parts).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+
+
+def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
+    """Divides each page's score among its links (the page keeps its own: OPIC 1.x)."""
+    links = (
+        documents.select(
+            pl.col("key").alias("source"),
+            (pl.col("score").cast(pl.Float64) / pl.col("outlinks").list.len()).alias("share"),
+            (pl.col("distance").fill_null(0) + 1).cast(pl.Int32).alias("inlink_distance"),
+            pl.col("outlinks").list.eval(pl.element().struct.field("key")).alias("key"),
+        )
+        .explode("key")
+        .filter(pl.col("key").is_not_null())
+    )
+    factor: pl.Expr = pl.lit(options.internal_link_factor)
+    if options.internal_link_factor != options.external_link_factor:
+        same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
+        factor = pl.when(same).then(factor).otherwise(options.external_link_factor)
+    return links.select("key", (pl.col("share") * factor).alias("inlink_score"), "inlink_distance")
+
+
+def _redirects(
+    pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the targets of redirects and refreshes: links that carry no score."""
+    found = pl.concat(
+        part.filter(pl.col(name).is_not_null()).select(
+            pl.col("key").alias("source"), "distance", pl.col(name).alias("url")
+        )
+        for part, name in ((pages, "redirect"), (documents, "refresh"))
+    )
+    admitted = UrlRules(options).admit(found.get_column("url"), "fetcher")
+    found = found.with_columns(admitted.select("key", "reason"))
+    found = found.with_columns(outside(found, options.scope, seeds).alias("outside")).with_columns(
+        reason=pl.when("outside").then(pl.lit("out_of_scope")).otherwise("reason")
+    )
+    dropped = found.get_column("reason").drop_nulls().value_counts()
+    counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
+    kept = found.filter(pl.col("reason").is_null() & (pl.col("key") != pl.col("source")))
+    return kept.select(
+        "key",
+        pl.lit(0.0).alias("inlink_score"),
+        pl.col("distance").fill_null(0).cast(pl.Int32).alias("inlink_distance"),
+    ), counts

@@ -1,0 +1,261 @@
+"""What a row of each table is: one declared Arrow schema per kind of chunk.
+
+Times are UTC milliseconds since the epoch, intervals are seconds. A reader
+fills columns that an older file lacks with nulls; ``conform`` is the one place
+where frames and tables are cast to what is declared here.
+"""
+
+from enum import IntEnum
+
+import polars as pl
+import pyarrow as pa
+
+TEXT = pa.large_string()
+TEXT_MAP = pa.map_(TEXT, TEXT)
+
+
+class Status(IntEnum):
+    """A URL's state, with Nutch's codes (CrawlDatum 1.x)."""
+
+    DB_UNFETCHED = 1
+    DB_FETCHED = 2
+    DB_GONE = 3
+    DB_REDIR_TEMP = 4
+    DB_REDIR_PERM = 5
+    DB_NOTMODIFIED = 6
+    DB_DUPLICATE = 7
+    DB_ORPHAN = 8
+    DB_PARSE_FAILED = 9
+
+
+STATUS_NAMES = {int(status): status.name.lower() for status in Status}
+
+
+class ParseStatus(IntEnum):
+    """Nutch's major parse status."""
+
+    NOTPARSED = 0
+    SUCCESS = 1
+    FAILED = 2
+
+
+STATE = pa.schema(
+    [
+        ("key", TEXT),  # row key: reversed host, scheme, port, path (web/urls.py)
+        ("status", pa.uint8()),  # Status
+        ("fetch_time", pa.int64()),  # when it is due next, ms
+        ("fetch_interval", pa.int32()),  # s
+        ("retries", pa.int32()),
+        ("last_fetch_time", pa.int64()),  # ms
+        ("modified_time", pa.int64()),  # ms
+        ("etag", TEXT),
+        ("last_modified", TEXT),  # as the server spelt it
+        ("score", pa.float32()),
+        ("cash", pa.float32()),
+        ("signature", pa.large_binary()),
+        ("simhash", pa.uint64()),
+        ("protocol_status", pa.uint8()),
+        ("protocol_message", TEXT),
+        ("http_code", pa.uint16()),
+        ("parse_status", pa.uint8()),  # ParseStatus
+        ("content_type", TEXT),
+        ("batch_id", TEXT),  # the batch of the newest body,
+        ("document", TEXT),  # its documents file,
+        ("page", TEXT),  # and its pages file
+        ("repr_url", TEXT),
+        ("distance", pa.int32()),  # links from the nearest seed
+        ("fixed_interval", pa.int32()),  # s
+        ("last_inlink_day", pa.int32()),  # days since the epoch
+        ("response_ms", pa.int32()),
+        ("metadata", TEXT_MAP),
+    ]
+)
+
+# One line of a seed list, normalized and filtered.
+SEEDS = pa.schema(
+    [
+        ("key", TEXT),
+        ("order", pa.int64()),  # of several lines for one URL the last one counts
+        ("score", pa.float32()),
+        ("fetch_interval", pa.int32()),
+        ("fixed_interval", pa.int32()),
+        ("metadata", TEXT_MAP),
+    ]
+)
+
+# What a batch is going to fetch; in key order within a file.
+FETCHLIST = pa.schema(
+    [
+        ("key", TEXT),
+        ("slot", pa.uint16()),  # hash of host and batch: a host is in one slot
+        ("score", pa.float32()),
+        ("distance", pa.int32()),
+        ("etag", TEXT),
+        ("last_modified", TEXT),
+        ("modified_time", pa.int64()),
+        ("signature", pa.large_binary()),
+    ]
+)
+
+HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
+
+# What came over the wire, one row per URL of the fetch list that was tried.
+PAGES = pa.schema(
+    [
+        ("key", TEXT),
+        ("score", pa.float32()),
+        ("distance", pa.int32()),
+        ("fetch_status", pa.uint8()),  # FETCH_... of web/protocol.py
+        ("protocol_status", pa.uint8()),
+        ("protocol_message", TEXT),
+        ("http_code", pa.uint16()),
+        ("fetch_time", pa.int64()),  # ms, start of the request
+        ("response_ms", pa.int32()),
+        ("content_type", TEXT),
+        ("etag", TEXT),
+        ("last_modified", TEXT),
+        ("redirect", TEXT),  # absolute URL, as the server meant it
+        ("retry_after", pa.int32()),  # s
+        ("ip", TEXT),
+        ("request", TEXT),  # request line and headers
+        ("status_line", TEXT),
+        ("headers", HEADERS),
+        ("truncated", TEXT),  # the reason, or null
+        ("body", pa.large_binary()),
+    ]
+)
+
+# What was learnt about a host; in a batch and in the host table.
+HOSTS = pa.schema(
+    [
+        ("key", TEXT),  # reversed host
+        ("seed", pa.bool_()),  # a seed names it: in scope
+        ("robots_status", pa.uint16()),
+        ("robots_text", TEXT),
+        ("robots_time", pa.int64()),  # ms
+        ("crawl_delay_ms", pa.int32()),
+        ("failures", pa.int32()),  # in a row
+        ("requests", pa.int64()),
+        ("last_request_time", pa.int64()),  # ms
+    ]
+)
+
+LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
+
+# What a page says, one row per page that was fetched with success.
+DOCUMENTS = pa.schema(
+    [
+        ("key", TEXT),
+        ("score", pa.float32()),
+        ("distance", pa.int32()),
+        ("fetch_time", pa.int64()),
+        ("parse_status", pa.uint8()),
+        ("parse_message", TEXT),
+        ("title", TEXT),
+        ("text", TEXT),
+        ("outlinks", LINKS),
+        ("refresh", TEXT),  # absolute URL of a meta refresh
+        ("directives", pa.large_list(TEXT)),
+        ("language", TEXT),
+        ("charset", TEXT),
+        ("content_type", TEXT),
+        ("signature", pa.large_binary()),
+        ("metadata", TEXT_MAP),
+    ]
+)
+
+# What a batch did to the table: one row per URL that was tried.
+OUTCOME = pa.schema(
+    [
+        ("key", TEXT),
+        ("document", TEXT),
+        ("status", pa.uint8()),
+        ("score", pa.float32()),
+        ("signature", pa.large_binary()),
+    ]
+)
+
+# What update sends to the tablets: an event per page, a sum per link target.
+CHANGES = pa.schema(
+    [
+        ("key", TEXT),
+        ("order", pa.int64()),  # of the file in the batch; the first event counts
+        ("fetch_status", pa.uint8()),  # null: linked only
+        ("protocol_status", pa.uint8()),
+        ("protocol_message", TEXT),
+        ("http_code", pa.uint16()),
+        ("fetch_time", pa.int64()),
+        ("response_ms", pa.int32()),
+        ("retry_after", pa.int32()),
+        ("content_type", TEXT),
+        ("etag", TEXT),
+        ("last_modified", TEXT),
+        ("signature", pa.large_binary()),  # null: fetched but not parsed
+        ("parse_status", pa.uint8()),
+        ("batch_id", TEXT),
+        ("page", TEXT),
+        ("document", TEXT),
+        ("inlink_score", pa.float64()),
+        ("inlink_distance", pa.int32()),
+    ]
+)
+
+# What dedup compares, and what it sends to the tablets (the key alone matters).
+SIGNATURES = pa.schema(
+    [
+        ("key", TEXT),
+        ("signature", pa.large_binary()),
+        ("score", pa.float32()),
+        ("last_fetch_time", pa.int64()),
+        ("url_length", pa.int32()),
+        ("https", pa.bool_()),
+        ("group", TEXT),  # signature, and host or domain where only those count
+    ]
+)
+
+COMPONENTS = {
+    "state": STATE,
+    "hosts": HOSTS,
+    "fetchlist": FETCHLIST,
+    "pages": PAGES,
+    "learnt": HOSTS,
+    "documents": DOCUMENTS,
+    "outcome": OUTCOME,
+}
+
+
+def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Returns the rows with exactly the columns and types of ``schema``.
+
+    Columns that are not declared are dropped, missing ones are null.
+
+    >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), OUTCOME).column_names
+    ['key', 'document', 'status', 'score', 'signature']
+    """
+    if isinstance(table, pl.DataFrame):
+        table = table.to_arrow()
+    columns = [
+        _column(table, field) if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    column = table.column(field.name)
+    return column if column.type == field.type else column.cast(field.type)
+
+
+def empty(schema: pa.Schema) -> pl.DataFrame:
+    """Returns a frame of no rows with the columns of ``schema``."""
+    frame = pl.from_arrow(schema.empty_table())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def to_frame(table: pa.Table) -> pl.DataFrame:
+    """Returns the rows of an Arrow table as a polars frame, without a copy."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

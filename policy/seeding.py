@@ -1,0 +1,99 @@
+"""What inject does to the rows of the state (nutch.md 2.1)."""
+
+import dataclasses
+
+import polars as pl
+
+from ..web.options import option
+from .schedule import ScheduleOptions
+from .schema import STATE, Status, conform, to_frame
+
+
+@dataclasses.dataclass(frozen=True)
+class SeedOptions(ScheduleOptions):
+    """How seeds enter the table."""
+
+    injected_score: float = option(
+        1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0, group="inject"
+    )
+    overwrite: bool = option(
+        False,
+        "Replace what is known of a URL that is injected again.",
+        nutch="db.injector.overwrite",
+        group="inject",
+    )
+    update: bool = option(
+        False,
+        "Take score, interval and metadata of a URL that is injected again.",
+        nutch="db.injector.update",
+        group="inject",
+    )
+
+    def __post_init__(self) -> None:
+        if self.overwrite and self.update:
+            raise ValueError("--overwrite and --update contradict each other: give one of them")
+
+
+def inject_seeds(
+    rows: pl.DataFrame, seeds: pl.DataFrame, now: int, options: SeedOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Resolves seeds against the rows that they fall among.
+
+    Of several seeds for one URL the last one counts. A URL that is known stays
+    as it is, unless the options say otherwise.
+
+    Args:
+        rows: STATE rows in key order.
+        seeds: SEEDS rows for keys in the same range.
+        now: When new URLs become due, ms.
+        options: What happens to known URLs.
+
+    Returns:
+        (STATE rows in key order, counts).
+    """
+    last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
+    known = last.join(rows.select("key"), on="key", how="semi")
+    fresh = last if options.overwrite else last.join(rows.select("key"), on="key", how="anti")
+    created = _new_rows(fresh, now, options)
+    kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
+    if options.update:
+        kept = _renew(kept, known, options)
+    merged = pl.concat([kept, created]).sort("key")
+    counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
+    counts["duplicate_lines"] = len(seeds) - len(last)
+    return merged, {name: number for name, number in counts.items() if number}
+
+
+def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFrame:
+    frame = seeds.with_columns(
+        status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
+        fetch_time=pl.lit(now, pl.Int64),
+        fetch_interval=pl.col("fetch_interval").fill_null(options.fetch_interval),
+        retries=pl.lit(0, pl.Int32),
+        score=pl.col("score").fill_null(options.injected_score),
+        distance=pl.lit(0, pl.Int32),
+    )
+    return to_frame(conform(frame, STATE))
+
+
+def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.DataFrame:
+    given = seeds.select(
+        "key",
+        *(pl.col(n).alias(f"seed.{n}") for n in ("score", "fetch_interval", "fixed_interval")),
+        pl.col("metadata").alias("seed.metadata"),
+    )
+    # A value that equals the default was not given (Nutch's rule).
+    score = pl.col("seed.score")
+    interval = pl.col("seed.fetch_interval")
+    return (
+        rows.join(given, on="key", how="left", maintain_order="left")
+        .with_columns(
+            score=pl.when(score != options.injected_score).then(score).otherwise("score"),
+            fetch_interval=pl.when(interval != options.fetch_interval)
+            .then(interval)
+            .otherwise("fetch_interval"),
+            fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
+            metadata=pl.coalesce("seed.metadata", "metadata"),
+        )
+        .select(rows.columns)
+    )

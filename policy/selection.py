@@ -1,0 +1,142 @@
+"""Which URLs a batch takes: Nutch's generate (nutch.md 2.2), topN exact and global."""
+
+import dataclasses
+
+import polars as pl
+
+from ..web.domains import registered_domain
+from ..web.options import option
+from ..web.rules import host_keys
+from ..web.urls import from_host_key, host_key
+from .schedule import DAY_MS, ScheduleOptions, due
+from .schema import STATUS_NAMES
+from .threshold import rank
+
+STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class GenerateOptions(ScheduleOptions):
+    """What a batch takes of what is due."""
+
+    top_n: int = option(
+        50_000,
+        "How many URLs a batch takes at most, the best by score.",
+        nutch="generate -topN",
+        minimum=1,
+        group="generate",
+    )
+    max_count: int = option(
+        -1,
+        "How many URLs a batch takes of one host (or domain) at most; -1 is no limit.",
+        nutch="generate.max.count",
+        minimum=-1,
+        group="generate",
+    )
+    count_mode: str = option(
+        "host",
+        "What max_count counts.",
+        choices=("host", "domain"),
+        nutch="generate.count.mode",
+        group="generate",
+    )
+    min_score: float = option(
+        0.0,
+        "Take no URL with a lower score.",
+        nutch="generate.min.score",
+        group="generate",
+    )
+    max_distance: int = option(
+        -1,
+        "Take no URL that is more links away from the seeds; -1 is no limit.",
+        nutch="generate.max.distance",
+        minimum=-1,
+        group="generate",
+    )
+    restrict_status: str = option(
+        "",
+        "Take only URLs of this status.",
+        choices=("", *STATUS_CODES),
+        nutch="generate.restrict.status",
+        group="generate",
+    )
+    add_days: float = option(
+        0.0,
+        "Choose as if it were so many days later.",
+        unit="d",
+        nutch="generate -adddays",
+        minimum=0.0,
+        group="generate",
+    )
+    generate_mark_ttl: int = option(
+        604_800,
+        "How long an unfinished batch keeps its URLs from other batches.",
+        unit="s",
+        nutch="crawl.gen.delay",
+        minimum=1,
+        group="generate",
+    )
+    num_fetchers: int = option(
+        1,
+        "Into how many partitions fetch deals the hosts.",
+        nutch="generate -numFetchers",
+        minimum=1,
+        maximum=4_096,
+        group="generate",
+    )
+
+
+def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.LazyFrame:
+    """Returns the rows that are due and that no option excludes.
+
+    Args:
+        state: STATE rows.
+        now: ms.
+        options: What is excluded.
+    """
+    rows = state.filter(due(now + int(options.add_days * DAY_MS), options))
+    if options.restrict_status:
+        rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
+    if options.max_distance >= 0:
+        rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
+    # NaN compares above every number in polars: it is nobody's best page.
+    return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
+
+
+def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
+    """Adds ``rank`` and, where there is a limit, ``group``: the reversed host or domain."""
+    rows = rows.with_columns(rank(rows.get_column("score"), rows.get_column("key")))
+    if options.max_count < 0:
+        return rows
+    return rows.with_columns(groups(rows.get_column("key"), options.count_mode).alias("group"))
+
+
+def groups(keys: pl.Series, mode: str) -> pl.Series:
+    """Returns the reversed host of each row key, or its reversed registered domain."""
+    hosts = host_keys(keys)
+    if mode == "host":
+        return hosts
+    names = hosts.unique()
+    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
+    return hosts.replace_strict(names, domains, return_dtype=pl.String)
+
+
+def spanning(
+    names: pl.Series, mode: str, last_before: str | None, first_after: str | None
+) -> pl.Series:
+    """Says which groups may have rows in a neighbouring tablet.
+
+    Args:
+        names: Reversed hosts or domains.
+        mode: ``host`` or ``domain``.
+        last_before: Largest key of the tablet before, or None.
+        first_after: Smallest key of the tablet behind, or None.
+
+    >>> spanning(pl.Series(["com.a", "com.b"]), "host", "com.a:http/x", None).to_list()
+    [True, False]
+    """
+    low = names + ("." if mode == "domain" else ":")
+    high = names + ":\x7f"
+    before = pl.repeat(False, len(names), eager=True) if last_before is None else low <= last_before
+    after = pl.repeat(False, len(names), eager=True) if first_after is None else high >= first_after
+    return before | after

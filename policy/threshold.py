@@ -1,0 +1,87 @@
+"""The best N of very many, exactly, without bringing them together.
+
+Rows are compared by a 64-bit *rank*. Each part of the table sends a summary of
+its ranks, 4,096 numbers at most; from the summaries follow a rank above which
+all rows are surely chosen, and one below which none is. Only the few rows
+between the two have to meet.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+
+STEPS = 4_096
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """Ranks of a part: of its best rows every ``step``-th rank, best first.
+
+    Attributes:
+        step: How many rows each entry stands for.
+        ranks: uint64 as bytes, falling.
+        rows: How many rows the part has, all told.
+    """
+
+    step: int
+    ranks: bytes
+    rows: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Threshold:
+    """Which rows are among the best ``n``.
+
+    Attributes:
+        n: How many are wanted.
+        sure: Ranks at or above are chosen; None if there are none.
+        least: Ranks below are not chosen.
+    """
+
+    n: int
+    sure: int | None
+    least: int
+
+
+def rank(scores: pl.Series, keys: pl.Series) -> pl.Series:
+    """Returns ranks (uint64) that order rows by score, ties by a hash of the key.
+
+    >>> s = rank(pl.Series([0.5, 2.0, -1.0], dtype=pl.Float32), pl.Series(["a", "b", "c"]))
+    >>> s.arg_sort(descending=True).to_list()
+    [1, 0, 2]
+    """
+    bits = np.nan_to_num(scores.cast(pl.Float32).to_numpy(), nan=-np.inf).view(np.uint32)
+    # IEEE 754 numbers of one sign are ordered as integers; negative ones falling.
+    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
+    ties = keys.hash(0).to_numpy() >> np.uint64(32)
+    return pl.Series("rank", (ordered << np.uint64(32)) | ties, dtype=pl.UInt64)
+
+
+def summarize(ranks: pl.Series, n: int) -> Summary:
+    """Returns the summary of a part's ranks, where at most ``n`` are wanted of all parts."""
+    values = ranks.to_numpy()
+    if len(values) > n:
+        values = np.partition(values, len(values) - n)[len(values) - n :]
+    best = np.sort(values)[::-1]
+    step = max(1, n // STEPS)
+    return Summary(step, best[step - 1 :: step].astype(np.uint64).tobytes(), len(ranks))
+
+
+def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
+    """Returns which ranks are surely, and which perhaps, among the best ``n``."""
+    parts = list(summaries)
+    if sum(part.rows for part in parts) <= n:
+        return Threshold(n, 0, 0)
+    ranks = np.concatenate([np.frombuffer(part.ranks, np.uint64) for part in parts])
+    steps = np.concatenate([np.full(len(part.ranks) // 8, part.step) for part in parts])
+    order = np.argsort(ranks)[::-1]
+    ranks, at_least = ranks[order], np.cumsum(steps[order])
+    # At rank r of the list, at least `at_least` rows rank r or better, and at
+    # most that and one step less a row of every part.
+    slack = sum(part.step - 1 for part in parts)
+    surely = np.flatnonzero(at_least + slack <= n)
+    enough = np.flatnonzero(at_least >= n)
+    sure = int(ranks[surely[-1]]) if len(surely) else None
+    return Threshold(n, sure, int(ranks[enough[0]]) if len(enough) else 0)

@@ -1,0 +1,20 @@
+"""Packaging: the root of this repository stands for the package ``nutbeam``.
+
+``io/web_table.py`` installs as ``nutbeam.io.web_table``. No folder here has an
+``__init__.py``; one in ``io/`` would hide Python's own ``io`` from any tool
+that puts the root on its path, and stop Python from starting.
+"""
+
+from setuptools import find_namespace_packages, setup
+
+ROOMS = ("io", "pipelines", "policy", "transforms", "web")
+FOLDERS = find_namespace_packages(
+    include=[f"{room}{below}" for room in ROOMS for below in ("", ".*")],
+    exclude=["*.__pycache__"],
+)
+
+setup(
+    packages=[f"nutbeam.{folder}" for folder in FOLDERS],
+    package_dir={"nutbeam": "."},
+    package_data={"nutbeam.web": ["*.txt", "*.xml"]},
+)

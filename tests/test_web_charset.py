@@ -1,0 +1,109 @@
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutbeam.web import charset
+from nutbeam.web.charset import canonical, decode, to_utf8
+
+SAMPLES = [
+    ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1250"),
+    ("Съешь же ещё этих мягких французских булок. ", "cp1251", "windows-1251"),
+    ("Съешь же ещё этих мягких французских булок. ", "koi8-r", "koi8-r"),
+    ("Der Fluß fließt über die Brücke, grüne Bäume. ", "latin-1", "windows-1252"),
+    ("これは日本語の文章です。文字コードを判定します。", "cp932", "shift_jis"),
+    ("これは日本語の文章です。文字コードを判定します。", "euc-jp", "euc-jp"),
+    ("这是中文文本，用于检测编码。", "gb18030", "gb18030"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "expected"),
+    [
+        (b"abc", None, ("abc", "utf-8")),
+        (b"", None, ("", "utf-8")),
+        ("é".encode(), None, ("é", "utf-8")),
+        (b"\xe9", "text/html;charset=latin1", ("é", "windows-1252")),
+        (b"\x80", "text/html; Charset = 'ISO-8859-1'", ("€", "windows-1252")),
+        (b"\xe9", 'text/html; charset="utf-8"', ("\ufffd", "utf-8")),
+        ("é".encode("utf-16-le"), "text/html; charset=utf-16", ("é", "utf-16le")),
+        ("é".encode("utf-32-be"), "text/html; charset=utf-32be", ("é", "utf-32be")),
+        # An unknown label, a codec that reads no text: as if nothing was said.
+        ("é".encode(), "text/html; charset=unicode", ("é", "utf-8")),
+        ("é".encode(), "text/html; charset=base64", ("é", "utf-8")),
+        ("é".encode(), "text/html; charset=", ("é", "utf-8")),
+    ],
+)
+def test_header(body, header, expected):
+    assert decode(body, header) == expected
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec", "name"),
+    [
+        (codecs.BOM_UTF8, "utf-8", "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le", "utf-32le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be", "utf-32be"),
+    ],
+)
+def test_a_byte_order_mark_beats_the_header_and_is_not_text(mark, codec, name):
+    body = mark + "naïve".encode(codec)
+    assert decode(body, "text/html; charset=latin1") == ("naïve", name)
+    assert to_utf8(body, None) == ("naïve".encode(), name)
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        (b'<meta charset="koi8-r">', "koi8-r"),
+        (b"<META http-equiv=content-type content='text/html; charset=Shift_JIS'>", "shift_jis"),
+        (b'<?xml version="1.0" encoding="GB2312"?>', "gb18030"),
+        (b"<!-- <meta charset=koi8-r> --><meta charset=big5>", "big5"),
+        (b"<meta charset=nonsense><meta charset=big5>", "big5"),
+        (b"<meta charset=utf-16>", "utf-8"),
+        (b"<meta charset=windows-1251", "windows-1251"),
+        (b" " * 9000 + b"<meta charset=koi8-r>", "utf-8"),
+    ],
+)
+def test_markup(markup, expected):
+    assert decode(markup, "text/html")[1] == expected
+
+
+def test_the_header_beats_the_markup():
+    assert decode(b"<meta charset=koi8-r>", "text/html; charset=big5")[1] == "big5"
+
+
+@pytest.mark.parametrize(("text", "codec", "name"), SAMPLES)
+def test_guesses_where_nothing_is_said(text, codec, name):
+    assert decode((text * 20).encode(codec), "text/html") == (text * 20, name)
+
+
+def test_undeclared_utf8_with_a_mistake_stays_utf8():
+    assert decode("é".encode() * 9 + b"\xff.", None) == ("é" * 9 + "\ufffd.", "utf-8")
+    cut = ("a" * 100 + "é").encode()[:-1]  # by a limit on the body
+    assert decode(cut, None) == ("a" * 100 + "\ufffd", "utf-8")
+
+
+def test_every_codec_exists():
+    for codec, _ in charset._ENCODINGS.values():
+        assert codecs.lookup(codec)
+
+
+def test_labels_mean_one_encoding_each():
+    labels = [label for _, names in charset._ENCODINGS.values() for label in names.split()]
+    assert len(labels) == len(set(labels))
+    assert canonical("UTF8") == "utf-8"
+
+
+def test_valid_utf8_is_not_copied():
+    body = "<meta charset=utf-8>é".encode()
+    assert to_utf8(body, None)[0] is body
+
+
+@given(st.binary(max_size=60), st.sampled_from([None, "a/b; charset=utf-16", "a/b;charset=gbk"]))
+def test_any_bytes_become_text_and_both_ways_agree(body, header):
+    text, name = decode(body, header)
+    assert to_utf8(body, header) == (text.encode("utf-8", "replace"), name)

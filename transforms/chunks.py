@@ -1,0 +1,52 @@
+"""Chunks: Arrow tables of many rows, the elements of every PCollection."""
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+
+from ..policy.schema import conform
+
+Chunk = pa.Table
+MAX_ROWS = 131_072
+MAX_BYTES = 16 << 20
+
+
+class ChunkCoder(beam.coders.Coder):
+    """Arrow IPC: the schema travels along, columns are copied as they lie."""
+
+    def encode(self, chunk: Chunk) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, chunk.schema) as writer:
+            writer.write_table(chunk)
+        return sink.getvalue().to_pybytes()
+
+    def decode(self, encoded: bytes) -> Chunk:
+        return pa.ipc.open_stream(encoded).read_all()
+
+    def is_deterministic(self) -> bool:
+        return False
+
+
+beam.coders.registry.register_coder(Chunk, ChunkCoder)
+
+
+def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[Chunk]:
+    """Cuts a frame into chunks of at most ``MAX_ROWS`` rows and about ``MAX_BYTES``.
+
+    Args:
+        frame: The rows; no rows give no chunk.
+        schema: What the chunks are declared to be (policy/schema.py); they are
+            cast to it. None keeps the frame's own columns.
+    """
+    row_bytes = frame.estimated_size() / max(1, len(frame))
+    rows = min(MAX_ROWS, int(MAX_BYTES // max(1, row_bytes)) + 1)
+    for part in frame.iter_slices(rows):
+        if len(part):
+            yield part.to_arrow() if schema is None else conform(part, schema)
+
+
+def rechunk(chunk: Chunk) -> Iterator[Chunk]:
+    """Cuts a chunk that has grown too large."""
+    yield from to_chunks(pl.from_arrow(chunk))

@@ -1,0 +1,101 @@
+"""Find the rows whose content another row has, too."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.schema import conform, to_frame
+from .chunks import Chunk, to_chunks
+from .partition import split_by_hash
+
+KEPT = "kept"
+DUPLICATES = "duplicates"
+
+
+@dataclasses.dataclass
+class DedupByHash(beam.PTransform):
+    """Divides rows into one to keep for each hash, and its duplicates.
+
+    Input:  chunks with the columns ``hash`` and ``order_by``.
+    Output: two collections of chunks of the same columns, ``kept`` and
+        ``duplicates``.
+
+    Cost: a chunk decides among its own rows first, so at most one row for each
+    hash and chunk crosses the shuffle, however many rows share the hash.
+
+    Attributes:
+        hash: Binary or string column; equal values are duplicates.
+        order_by: Columns, the row to keep first; together they must tell any
+            two rows apart.
+        descending: For each of ``order_by``, whether the largest is first.
+        partitions: How many workers can share the work; from the bytes to come.
+    """
+
+    hash: str
+    order_by: tuple[str, ...]
+    descending: tuple[bool, ...]
+    partitions: int
+
+    def __post_init__(self) -> None:
+        if self.partitions < 1:
+            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+        if len(self.order_by) != len(self.descending):
+            raise ValueError(
+                f"descending must have one value for each of order_by {self.order_by!r}, "
+                f"got {self.descending!r}"
+            )
+
+    def expand(self, chunks: beam.PCollection[Chunk]) -> Any:
+        order = (self.hash, self.order_by, self.descending)
+        among = chunks | "AmongChunk" >> beam.FlatMap(_divide_chunk, *order).with_output_types(
+            Chunk
+        ).with_outputs(DUPLICATES, main=KEPT)
+        parts = (
+            among[KEPT]
+            | "ByHash"
+            >> beam.FlatMap(split_by_hash, self.hash, self.partitions).with_output_types(
+                tuple[int, Chunk]
+            )
+            | "Meet" >> beam.GroupByKey()
+            | "AmongAll"
+            >> beam.FlatMap(_divide_all, *order)
+            .with_output_types(Chunk)
+            .with_outputs(DUPLICATES, main=KEPT)
+        )
+        lost = (among[DUPLICATES], parts[DUPLICATES]) | beam.Flatten()
+        return {KEPT: parts[KEPT], DUPLICATES: lost}
+
+
+def dedup_by_hash(
+    frame: pl.DataFrame, hash: str, order_by: tuple[str, ...], descending: tuple[bool, ...]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (rows to keep, their duplicates).
+
+    >>> frame = pl.DataFrame({"h": [b"x", b"x"], "score": [1.0, 2.0]})
+    >>> kept, lost = dedup_by_hash(frame, "h", ("score",), (True,))
+    >>> kept.rows(), lost.rows()
+    ([(b'x', 2.0)], [(b'x', 1.0)])
+    """
+    ranked = frame.sort(order_by, descending=list(descending))
+    first = ranked.get_column(hash).is_first_distinct()
+    return ranked.filter(first), ranked.filter(~first)
+
+
+def _divide_chunk(chunk: Chunk, *order: Any) -> Iterator[Any]:
+    yield from _tagged(to_frame(chunk), chunk, *order)
+
+
+def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[Any]:
+    chunks = list(grouped[1])
+    yield from _tagged(pl.concat(to_frame(chunk) for chunk in chunks), chunks[0], *order)
+
+
+def _tagged(frame: pl.DataFrame, like: Chunk, *order: Any) -> Iterator[Any]:
+    kept, lost = dedup_by_hash(frame, *order)
+    for chunk in to_chunks(kept):
+        yield conform(chunk, like.schema)
+    for chunk in to_chunks(lost):
+        yield beam.pvalue.TaggedOutput(DUPLICATES, conform(chunk, like.schema))

@@ -1,0 +1,192 @@
+"""Operations as steps of a pipeline: pinned by its first step, committed by its last."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+
+from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
+from ..io.operations import Operation, Written, begin, commit, find, new_id
+from ..web.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Ticket:
+    """What starts a job inside a pipeline, and what it leaves for the next job.
+
+    Attributes:
+        table: The table's address.
+        operation: Id of the launch; a job adds its own name.
+        batch: The batch to work on; None is the one that is next in line.
+        idle: There is nothing to do, for this job and those behind it.
+        now: The time that counts as now, ms; None is the clock's.
+    """
+
+    table: str
+    operation: str
+    batch: str | None = None
+    idle: bool = False
+    now: int | None = None
+
+
+class NothingInLine(UserError):
+    """No batch waits for the job."""
+
+    exit_code = 1
+
+
+@dataclasses.dataclass
+class Begin(beam.PTransform):
+    """Pins the operation of a job.
+
+    Input:  one ticket.
+    Output: one operation.
+
+    Attributes:
+        job: Name of the job.
+        needs: The phase that its batch must have reached; None where the job
+            works on no batch, "" where it makes one.
+    """
+
+    job: str
+    needs: str | None = None
+
+    def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
+        return tickets | "Pin" >> beam.Map(pin, self.job, self.needs).with_output_types(Operation)
+
+
+def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
+    """Returns the operation of a job: what was pinned under its id, or a new one.
+
+    Raises:
+        UserError: The batch does not exist or has not come that far.
+    """
+    name = f"{ticket.operation}.{job}"
+    if ticket.idle:
+        return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
+    known = find(ticket.table, name)
+    batch = ticket.batch if known is None else known.batch
+    if known is None and needs == "":
+        batch = new_id()
+    elif known is None and needs and batch is None:
+        batch = next_batch(ticket.table, job, needs)
+    operation = begin(ticket.table, job, name, batch, ticket.now)
+    if needs and not operation.idle:
+        ahead = _check_phase(operation, needs)
+        operation = dataclasses.replace(operation, idle="done" if ahead else "")
+    return operation
+
+
+def next_batch(table: str, job: str, needs: str) -> str:
+    """Returns the oldest batch that waits for a job.
+
+    Raises:
+        NothingInLine: There is none.
+    """
+    operation = Operation(table, "", job, 0, 0, 0)
+    manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
+    if not waiting:
+        raise NothingInLine(f"no batch is {needs}: nothing to {job}")
+    return min(waiting)[1]
+
+
+def _check_phase(operation: Operation, needs: str) -> bool:
+    """Returns whether the batch is already past the job."""
+    batches = operation.manifest().batches
+    if operation.batch not in batches:
+        known = ", ".join(sorted(batches)[-3:]) or "none"
+        raise UserError(f"no batch {operation.batch!r} in this table; newest batches: {known}")
+    phase = batches[operation.batch].phase
+    if PHASES.index(phase) < PHASES.index(needs):
+        raise UserError(
+            f"batch {operation.batch!r} is {phase}, {operation.job} needs one that is {needs}"
+        )
+    return PHASES.index(phase) > PHASES.index(needs)
+
+
+@dataclasses.dataclass
+class Commit(beam.PTransform):
+    """Makes the next snapshot of the table from what the workers wrote.
+
+    Input:  (operations, written): one operation, any number of ``Written``.
+    Output: one ticket for the next job.
+
+    Cost: a shuffle of file descriptors onto one key; nothing commits before
+    all of them are there, and a retried commit finds its id in the history.
+
+    Attributes:
+        reads: Components that must not have changed since the operation was
+            pinned; ``{batch}`` stands for the batch's id.
+        phase: Phase that the batch has reached with this commit, or None.
+        opens: Makes the batch's record from the operation and the counts,
+            where the job makes a batch; a batch without URLs is not made.
+    """
+
+    reads: tuple[str, ...] = ()
+    phase: str | None = None
+    opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
+
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection[Ticket]:
+        operations, *written = inputs
+        return (
+            tuple(part | f"Key{at}" >> beam.Map(_on_one_key) for at, part in enumerate((operations, *written)))
+            | beam.Flatten()
+            | "Together" >> beam.GroupByKey()
+            | "Commit" >> beam.Map(_commit, self.reads, self.phase, self.opens).with_output_types(Ticket)
+        )
+
+
+def _on_one_key(item: Any) -> tuple[int, Any]:
+    return 0, item
+
+
+def _commit(
+    grouped: tuple[int, Iterable[Any]],
+    reads: tuple[str, ...],
+    phase: str | None,
+    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
+) -> Ticket:
+    items = list(grouped[1])
+    (operation,) = [item for item in items if isinstance(item, Operation)]
+    written = [item for item in items if isinstance(item, Written)]
+    prefix = operation.id.removesuffix(f".{operation.job}")
+    if operation.idle:
+        nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
+        return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
+    return commit_job(operation, written, reads, phase, opens, prefix)
+
+
+def commit_job(
+    operation: Operation,
+    written: list[Written],
+    reads: tuple[str, ...],
+    phase: str | None,
+    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
+    prefix: str,
+) -> Ticket:
+    """Commits one job's work; see ``Commit``."""
+    batch: Batch | None = None
+    if opens is not None:
+        counts = [part.counts for part in written]
+        batch = opens(operation, {n: sum(c.get(n, 0) for c in counts) for c in counts for n in c})
+        if batch is None:  # nothing was chosen: no batch, no files, only the counts
+            written = [dataclasses.replace(w, component="", files=()) for w in written]
+    elif phase is not None and operation.batch is not None:
+        batch = dataclasses.replace(operation.manifest().batches[operation.batch], phase=phase)
+    names = frozenset(name.format(batch=operation.batch) for name in reads)
+    commit(operation, written, reads=names, batch=batch)
+    nothing = opens is not None and batch is None
+    return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
+
+
+def _batch_of(operation: Operation) -> bool:
+    manifest: Manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    return operation.batch in manifest.batches
+
+
+def active(operation: Operation) -> Iterator[Operation]:
+    """Lets an operation through if it has work to do."""
+    if not operation.idle:
+        yield operation

@@ -1,0 +1,110 @@
+"""Send the rows of a key the same way."""
+
+import dataclasses
+import zlib
+from collections.abc import Iterable, Iterator
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.schema import conform, to_frame
+from .chunks import Chunk, rechunk
+
+SLOTS = 4_096
+
+
+def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int, Chunk]]:
+    """Cuts a chunk into parts, so that equal values of ``key`` get the same number.
+
+    Args:
+        chunk: Rows with the string or binary column ``key``.
+        partitions: How many numbers there are; at least 1.
+
+    Yields:
+        (number in [0, partitions), its rows), only where there are rows.
+    """
+    if partitions == 1:
+        yield 0, chunk
+        return
+    frame = to_frame(chunk)
+    number = hash_buckets(frame.get_column(key), partitions)
+    for (part,), rows in frame.group_by(number.alias("_part"), maintain_order=True):
+        yield int(str(part)), conform(rows, chunk.schema)
+
+
+def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
+    """Returns a number in [0, buckets) for each value, the same on every worker.
+
+    >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
+    [3651, 4089, 3651]
+    """
+    keys = values.unique()
+    # crc32, not hash(): every worker must send a key to the same partition.
+    start = zlib.crc32(salt.encode())
+    numbers = [
+        zlib.crc32(value.encode() if isinstance(value, str) else value, start) % buckets
+        for value in keys
+    ]
+    return values.replace_strict(keys, numbers, return_dtype=pl.UInt32)
+
+
+@dataclasses.dataclass
+class PartitionByHost(beam.PTransform):
+    """Brings all rows of a host to one worker.
+
+    Input:  chunks with a string column ``host``.
+    Output: (partition, chunk): all rows of a host have the same partition, and
+        each chunk is of bounded size. A host with more rows than a chunk holds
+        gives several chunks of one partition.
+
+    Cost: one shuffle of all rows. The values of one partition must stay under
+    64 MB, so the number of partitions follows from the bytes to come.
+
+    Attributes:
+        partitions: How many partitions there are, at least 1.
+        host: Name of the column.
+        salt: Deals the hosts otherwise; one batch, one salt.
+    """
+
+    partitions: int
+    host: str = "host"
+    salt: str = ""
+
+    def __post_init__(self) -> None:
+        if self.partitions < 1:
+            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+
+    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
+        parts = tuple[int, Chunk]
+        return (
+            chunks
+            | "Deal"
+            >> beam.FlatMap(
+                partition_by_host, self.partitions, self.host, self.salt
+            ).with_output_types(parts)
+            # A host must be one worker's: that is what politeness rests on.
+            | "ByPartition" >> beam.GroupByKey()
+            | "Chunks" >> beam.FlatMap(_bounded).with_output_types(parts)
+        )
+
+
+def partition_by_host(
+    chunk: Chunk, partitions: int, host: str = "host", salt: str = ""
+) -> Iterator[tuple[int, Chunk]]:
+    """Cuts a chunk into the parts of its partitions.
+
+    A host is in one of ``SLOTS`` slots, and a slot in one partition, so that
+    another number of partitions keeps together what a slot keeps together.
+    """
+    frame = to_frame(chunk)
+    slot = hash_buckets(frame.get_column(host), SLOTS, salt)
+    number = (slot.cast(pl.UInt64) * partitions // SLOTS).alias("_part")
+    for (part,), rows in frame.group_by(number, maintain_order=True):
+        yield int(str(part)), conform(rows, chunk.schema)
+
+
+def _bounded(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:
+    partition, chunks = grouped
+    for chunk in chunks:
+        for part in rechunk(chunk):
+            yield partition, part

@@ -1,0 +1,95 @@
+"""Keep the best rows of each key."""
+
+import dataclasses
+from collections.abc import Iterable
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.schema import to_frame
+from .chunks import Chunk, rechunk
+from .partition import split_by_hash
+
+
+@dataclasses.dataclass
+class TopNPerKey(beam.PTransform):
+    """Keeps the ``n`` rows of each key that rank highest.
+
+    Input:  chunks with at least the columns ``key`` and ``order_by``.
+    Output: chunks of the same columns, at most ``n`` rows per key.
+
+    Cost: a combiner, so each bundle is cut to its own best rows before the
+    shuffle; a partition holds ``n`` rows for each of its keys in memory.
+
+    Attributes:
+        n: How many rows to keep per key, at least 1.
+        key: Column that names the group.
+        order_by: Columns, best last; together they must tell any two rows of
+            a key apart, or a retried bundle may keep another row.
+        partitions: How many workers can share the work; from the bytes to come.
+    """
+
+    n: int
+    key: str
+    order_by: tuple[str, ...]
+    partitions: int
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"n must be at least 1, got {self.n}")
+        if self.partitions < 1:
+            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+
+    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        return (
+            chunks
+            | "ByKey"
+            >> beam.FlatMap(split_by_hash, self.key, self.partitions).with_output_types(
+                tuple[int, Chunk]
+            )
+            # Cut before the shuffle: a key with half of all rows sends n of them.
+            | "Best" >> beam.CombinePerKey(_Best(self.n, self.key, self.order_by))
+            | beam.Values()
+            | "Cut" >> beam.FlatMap(rechunk).with_output_types(Chunk)
+        )
+
+
+def top_n_per_key(
+    frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]
+) -> pl.DataFrame:
+    """Returns the ``n`` rows of each key that rank highest.
+
+    >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})
+    >>> top_n_per_key(frame, 1, "host", ("score",)).rows()
+    [('a', 2.0), ('b', 0.5)]
+    """
+    # Most keys have few rows: only the others need to be sorted.
+    many = frame.filter(pl.len().over(key) > n)
+    if len(many) == 0:
+        return frame
+    best = (
+        many.sort(order_by, descending=True)
+        .group_by(key, maintain_order=True)
+        .head(n)
+        .select(frame.columns)
+    )
+    return pl.concat([frame.filter(pl.len().over(key) <= n), best])
+
+
+class _Best(beam.CombineFn):
+    def __init__(self, n: int, key: str, order_by: tuple[str, ...]) -> None:
+        self._args = (n, key, order_by)
+
+    def create_accumulator(self) -> Chunk | None:
+        return None
+
+    def add_input(self, best: Chunk | None, chunk: Chunk) -> Chunk:
+        return self.merge_accumulators([best, chunk])
+
+    def merge_accumulators(self, parts: Iterable[Chunk | None]) -> Chunk:
+        # polars, not pa.concat_tables: string and large_string may meet here.
+        frame = pl.concat(to_frame(part) for part in parts if part is not None)
+        return top_n_per_key(frame, *self._args).to_arrow()
+
+    def extract_output(self, best: Chunk) -> Chunk:
+        return best

@@ -1,0 +1,159 @@
+"""Reading a response's body: decoded, and never more than was asked for."""
+
+import http.client
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .failures import BadEncoding, reason_of
+from .wire import Message
+
+_PIECE_BYTES = 65_536
+_AT_ONCE_BYTES = 4 << 20
+_MAX_CODINGS = 2
+_MAX_RATIO = 200
+# Small bodies may shrink as they like: 1 MiB of spaces is harmless.
+_RATIO_FREE_BYTES = 1 << 20
+_DECODED = frozenset({"gzip", "x-gzip", "deflate"})
+_UNDECODABLE = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz"})
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Body(NamedTuple):
+    """A body, or as much of it as was taken.
+
+    Attributes:
+        data: Decoded bytes.
+        truncated: None, or why it is not whole: ``length`` (the limit),
+            ``ratio`` (a bomb), ``time``, ``disconnect`` or ``encoding``.
+        error: None, or the reason why reading failed.
+    """
+
+    data: bytes
+    truncated: str | None = None
+    error: str | None = None
+
+
+def read_body(message: Message, limit: int) -> Body:
+    """Reads and decodes a body; never raises for what the server does.
+
+    Where it returns less than the whole, the connection must not be used again.
+
+    Args:
+        message: A response whose head was read.
+        limit: Most decoded bytes to return; negative for no limit.
+    """
+    parts: list[bytes] = []
+    try:
+        codings = _codings(message)
+        length = message.length
+        if not codings and length is not None:
+            if length <= (limit if limit >= 0 else _AT_ONCE_BYTES):
+                return _read_at_once(message, length)
+        truncated = _read_pieces(message, codings, limit, parts)
+        return Body(b"".join(parts), truncated)
+    except (OSError, ValueError, http.client.HTTPException, BadEncoding) as error:
+        reason = reason_of(error)
+        kept = {"too_slow": "time", "timeout": "time", "bad_encoding": "encoding"}
+        return Body(b"".join(parts), kept.get(reason, "disconnect"), reason)
+
+
+def _codings(message: Message) -> list[str]:
+    """Returns the codings to undo, outermost first."""
+    names = [
+        coding.strip().lower()
+        for name, value in message.fields
+        if name.lower() == "content-encoding"
+        for coding in value.split(",")
+    ]
+    if not names:
+        return names
+    # Any other name, such as "utf-8" or "none", is a mistake and means nothing.
+    known = [name for name in reversed(names) if name in _DECODED]
+    if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:
+        raise BadEncoding(f"cannot undo Content-Encoding {names!r}")
+    return known
+
+
+def _read_at_once(message: Message, length: int) -> Body:
+    data = message.read(length) if length else b""
+    if len(data) < length:
+        return Body(data, "disconnect", "incomplete")
+    message.close()
+    return Body(data)
+
+
+def _read_pieces(
+    message: Message, codings: list[str], limit: int, parts: list[bytes]
+) -> str | None:
+    """Appends the decoded body to ``parts``; returns why it stopped early, if it did."""
+    inflaters = [_Inflater(coding) for coding in codings]
+    taken = received = 0
+    while not message.isclosed():
+        piece = message.read(_PIECE_BYTES)
+        received += len(piece)
+        for part in _inflate(inflaters, piece):
+            room = len(part) if limit < 0 else limit - taken
+            parts.append(part[:room])
+            taken += len(part)
+            if len(part) > room:
+                return "length"
+            if inflaters and taken > max(_RATIO_FREE_BYTES, _MAX_RATIO * received):
+                return "ratio"
+    if message.length:  # what Content-Length promised did not come
+        raise http.client.IncompleteRead(b"", message.length)
+    return None if all(inflater.ended for inflater in inflaters) else "encoding"
+
+
+def _inflate(inflaters: list["_Inflater"], piece: bytes) -> Iterator[bytes]:
+    if not inflaters:
+        yield piece
+        return
+    for part in inflaters[0].feed(piece):
+        yield from _inflate(inflaters[1:], part)
+
+
+class _Inflater:
+    """Undoes gzip or deflate, at most ``_PIECE_BYTES`` at a time."""
+
+    def __init__(self, coding: str) -> None:
+        self._zipped = coding != "deflate"
+        # 32: gzip or zlib, as its header says.
+        self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        self._begun = False
+        self._plain = False
+        self.ended = True  # no data, no stream
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yields what a piece of the stream decodes to, in bounded parts.
+
+        Raises:
+            BadEncoding: The stream is damaged.
+        """
+        if data and not self._begun:
+            self._begin(data)
+        if self._plain:
+            yield data
+            return
+        while data and not self.ended:
+            try:
+                part = self._zlib.decompress(data, _PIECE_BYTES)
+            except zlib.error as error:
+                raise BadEncoding(str(error)) from error
+            yield part
+            data = self._zlib.unconsumed_tail
+            if self._zlib.eof:
+                data = self._zlib.unused_data
+                self.ended = not data.startswith(_GZIP_MAGIC)  # RFC 1952 2.2: members
+                self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
+            elif not data and len(part) == _PIECE_BYTES:
+                yield self._zlib.decompress(b"", _PIECE_BYTES)
+
+    def _begin(self, data: bytes) -> None:
+        self._begun, self.ended = True, False
+        if self._zipped:
+            # Some say gzip and send the plain page.
+            self._plain = self.ended = not data.startswith(_GZIP_MAGIC[: len(data)])
+        elif data[0] & 0x0F != 8 or int.from_bytes(data[:2]) % 31:
+            # Some send deflate without zlib's header (RFC 1950 2.2).
+            self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)

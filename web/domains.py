@@ -1,0 +1,36 @@
+"""Registered domains, from the public suffix list that ships with tldextract."""
+
+import functools
+from typing import Any
+
+_CACHED_HOSTS = 1 << 17
+
+
+@functools.lru_cache(maxsize=_CACHED_HOSTS)
+def registered_domain(host: str) -> str:
+    """Returns the domain of a host: its public suffix and one label more.
+
+    The list is the bundled snapshot, its ICANN section only: private suffixes
+    (``co.uk.com``, ``github.io``) do not count. An address, a name with an
+    unknown suffix and a bare suffix are their own domain, less a trailing dot
+    (nutch.md 3.6).
+
+    >>> registered_domain("www.example.co.uk"), registered_domain("140.211.11.130")
+    ('example.co.uk', '140.211.11.130')
+    >>> registered_domain("foo.github.io"), registered_domain("h1.localhost")
+    ('github.io', 'h1.localhost')
+    """
+    host = host.removesuffix(".")
+    parts = _extractor()(host)
+    return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+
+
+@functools.cache
+def _extractor() -> Any:
+    # Late: it draws in requests. No addresses and no cache: never network or disk.
+    import tldextract
+
+    extract = tldextract.TLDExtract(
+        suffix_list_urls=(), cache_dir=None, include_psl_private_domains=False
+    )
+    return extract.extract_str

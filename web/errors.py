@@ -1,0 +1,21 @@
+"""Errors that reach the user as their one line, from wherever they are raised."""
+
+
+class UserError(Exception):
+    """A command cannot do its work, for a reason that the user can mend.
+
+    The message is one lower-case line without a period: what was expected,
+    and the value with ``!r``. It may be raised in a worker.
+    """
+
+    exit_code = 3
+
+
+class UsageError(UserError):
+    """What the operator typed or configured is wrong; nothing was started."""
+
+    exit_code = 2
+
+
+class JobFailed(UserError):
+    """A pipeline failed; the table is as it was."""

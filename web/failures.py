@@ -1,0 +1,48 @@
+"""One word for whatever goes wrong between us and a server."""
+
+import http.client
+import socket
+import ssl
+
+import requests
+import urllib3
+
+from .guard import Denied
+from .wire import HeadTooLarge, TooSlow
+
+
+class BadEncoding(Exception):
+    """A body's Content-Encoding is unknown, or not kept to."""
+
+
+# The first class that fits an error names it.
+_REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (TooSlow, "too_slow"),
+    (BadEncoding, "bad_encoding"),
+    (socket.gaierror, "dns"),
+    ((ssl.SSLError, ssl.CertificateError, urllib3.exceptions.SSLError), "tls"),
+    (TimeoutError, "timeout"),
+    (ConnectionRefusedError, "refused"),
+    (ConnectionError, "reset"),
+    (OSError, "unreachable"),
+    (http.client.IncompleteRead, "incomplete"),
+    ((HeadTooLarge, http.client.LineTooLong), "headers_too_large"),
+    ((http.client.HTTPException, ValueError), "protocol_error"),
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Returns the snake_case reason that stands for an error of the network.
+
+    >>> reason_of(requests.ConnectionError(ConnectionRefusedError())), reason_of(TimeoutError())
+    ('refused', 'timeout')
+    """
+    wrapped = (requests.RequestException, urllib3.exceptions.HTTPError)
+    while isinstance(error, wrapped) and error.args and isinstance(error.args[0], BaseException):
+        error = error.args[0]
+    if isinstance(error, Denied):
+        return error.reason
+    for classes, reason in _REASONS:
+        if isinstance(error, classes):
+            return reason
+    return "protocol_error"

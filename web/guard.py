@@ -1,0 +1,282 @@
+"""Where a connection may go: checked after the name was resolved, before it is made.
+
+Every address that a name resolves to is judged; the connection goes to an
+address that was judged, with no second lookup in between, so that neither a
+spelling (``0x7f.1``) nor a name server that changes its mind leads inside.
+"""
+
+import ipaddress
+import re
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+SockAddress = tuple[Any, ...]
+Lookup = Callable[..., list[tuple[Any, Any, int, str, SockAddress]]]
+
+# IANA special-purpose registry (RFC 6890), multicast, and 192.88.99.0/24 (RFC 7526).
+# `ipaddress.is_global` is no substitute: it passes multicast and 192.0.0.8.
+_DENIED_V4 = tuple(
+    ipaddress.IPv4Network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+    )
+)
+# All of IPv6's global unicast lies in 2000::/3; what does not is denied unseen.
+_UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
+_DENIED_V6 = tuple(
+    ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20")
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+_CONNECT_TO = re.compile(r"(\[[^\]]*\]|[^:\[\]]*):(\d*):(\[[^\]]+\]|[^:\[\]]*):(\d*)")
+_NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_MAX_NAMES = 20_000
+_DNS_TTL_S = 300.0
+
+
+class Denied(OSError):
+    """A connection that must not be made.
+
+    Attributes:
+        reason: ``address_denied``, ``port_denied`` or ``agent_missing``.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Door(NamedTuple):
+    """One parsed ``connect_to`` entry; port 0 stands for "any" or "the same"."""
+
+    host: str
+    port: int
+    address: str
+    to_port: int
+
+
+class Target(NamedTuple):
+    """Where a connection to a host goes.
+
+    Attributes:
+        addresses: (family, socket address), in the order to try them.
+        opened: Whether the operator opened this way: by ``connect_to``, or
+            ``allow_addresses`` holds every address.
+    """
+
+    addresses: tuple[tuple[int, SockAddress], ...]
+    opened: bool
+
+
+def is_public(address: str) -> bool:
+    """Returns whether an address literal is global unicast, all the way through.
+
+    Addresses that carry an IPv4 address are judged by what they carry as well.
+    What is no address, or has a zone, is not public.
+
+    >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
+    [True, False, False, True]
+    """
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return _is_public(parsed)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in block for block in _DENIED_V4)
+    if address.scope_id is not None:
+        return False
+    carried = _carried(address)
+    if carried:
+        return all(_is_public(inner) for inner in carried)
+    return address in _UNICAST_V6 and not any(address in block for block in _DENIED_V6)
+
+
+def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """Returns the IPv4 addresses that an IPv6 address stands for or tunnels to.
+
+    IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are
+    outside ``2000::/3`` and so denied whatever they carry.
+    """
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    if address in _NAT64:
+        return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    return address.teredo or ()
+
+
+def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
+    """Returns the networks of ``allow_addresses``.
+
+    Raises:
+        ValueError: An entry is no address and no CIDR block.
+
+    >>> parse_networks(["127.0.0.1", "fd00::/8"])
+    (IPv4Network('127.0.0.1/32'), IPv6Network('fd00::/8'))
+    """
+    networks = []
+    for entry in entries:
+        try:
+            networks.append(ipaddress.ip_network(entry, strict=False))
+        except ValueError as error:
+            raise ValueError(f"allow_addresses must be CIDR blocks, got {entry!r}") from error
+    return tuple(networks)
+
+
+def parse_door(entry: str) -> Door:
+    """Returns a ``connect_to`` entry, ``HOST:PORT:ADDRESS:PORT`` as curl's.
+
+    HOST must be named; ``*.example.com`` means ``example.com`` and every name
+    below it. An empty first port means any, an empty ADDRESS or second port
+    the one of the URL. IPv6 literals stand in brackets.
+
+    Raises:
+        ValueError: Anything else.
+
+    >>> parse_door("*.example.com:80:[::1]:8080")
+    Door(host='*.example.com', port=80, address='::1', to_port=8080)
+    """
+    match = _CONNECT_TO.fullmatch(entry)
+    if match is None:
+        raise ValueError(f"connect_to must be HOST:PORT:ADDRESS:PORT, got {entry!r}")
+    host, port, address, to_port = match.groups()
+    host = host.lower()
+    if not _NAME.fullmatch(host) and not _is_bracketed(host):
+        raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
+    if max(int(port or 0), int(to_port or 0)) > 65535:
+        raise ValueError(f"connect_to must have ports up to 65535, got {entry!r}")
+    return Door(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
+
+
+def _is_bracketed(host: str) -> bool:
+    try:
+        return host.startswith("[") and bool(ipaddress.IPv6Address(host[1:-1]))
+    except ValueError:
+        return False
+
+
+def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
+    """Returns the ranges of ``allowed_ports``.
+
+    Raises:
+        ValueError: An entry is neither a port nor ``FIRST-LAST``.
+
+    >>> parse_ports(["80", "8000-8999"])
+    (range(80, 81), range(8000, 9000))
+    """
+    ranges = []
+    for entry in entries:
+        first, _, last = entry.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()):
+            raise ValueError(f"allowed_ports must be ports or FIRST-LAST, got {entry!r}")
+        ranges.append(range(int(first), int(last or first) + 1))
+    return tuple(ranges)
+
+
+class Guard:
+    """Resolves names and says where a connection may go; safe to share by threads.
+
+    Args:
+        allow_addresses: CIDR blocks that may be reached though not public.
+        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_door``; the
+            hosts they name are reached there and nowhere else.
+        allowed_ports: Ports a URL may name, such as ``8000-8999``.
+        lookup: Stands for ``socket.getaddrinfo``.
+
+    Raises:
+        ValueError: An entry cannot be read.
+    """
+
+    def __init__(
+        self,
+        allow_addresses: Iterable[str] = (),
+        connect_to: Iterable[str] = (),
+        allowed_ports: Iterable[str] = ("80", "443"),
+        lookup: Lookup = socket.getaddrinfo,
+    ) -> None:
+        self._allowed = parse_networks(allow_addresses)
+        self._ports = parse_ports(allowed_ports)
+        self._doors = tuple(parse_door(entry) for entry in connect_to)
+        self._lookup = lookup
+        self._names: OrderedDict[str, tuple[float, list[tuple[int, SockAddress]]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def door(self, host: str, port: int) -> Door | None:
+        """Returns the first ``connect_to`` entry that names a host and port, if any."""
+        for door in self._doors:
+            if door.port in (0, port) and _names(door.host, host):
+                return door
+        return None
+
+    def target(self, host: str, port: int) -> Target:
+        """Returns the addresses at which a host may be reached.
+
+        Args:
+            host: Name or address literal as in the URL, without brackets, lower-case.
+            port: Port as in the URL.
+
+        Raises:
+            Denied: No address may be connected to, or the port may not.
+            socket.gaierror: The name does not resolve.
+        """
+        door = self.door(host, port)
+        if door is not None:
+            to_port = door.to_port or port
+            resolved = self._resolve(door.address or host)
+            return Target(tuple((f, (a[0], to_port, *a[2:])) for f, a in resolved), True)
+        if not any(port in ports for ports in self._ports):
+            raise Denied("port_denied", f"port {port} is not in allowed_ports")
+        resolved = self._resolve(host)
+        opened = [entry for entry in resolved if self._is_opened(entry[1][0])]
+        passed = [e for e in resolved if e in opened or is_public(e[1][0])]
+        if not passed:
+            raise Denied("address_denied", f"{resolved[0][1][0]} is no public address")
+        addresses = tuple((family, (a[0], port, *a[2:])) for family, a in passed)
+        return Target(addresses, len(opened) == len(passed))
+
+    def _is_opened(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        mapped = getattr(parsed, "ipv4_mapped", None) or parsed
+        return any(mapped in block for block in self._allowed if block.version == mapped.version)
+
+    def _resolve(self, host: str) -> list[tuple[int, SockAddress]]:
+        now = time.monotonic()
+        with self._lock:
+            expires, known = self._names.get(host, (0.0, []))
+        if now < expires:
+            return known
+        try:
+            found = self._lookup(host, 0, type=socket.SOCK_STREAM)
+        except UnicodeError as error:  # a label over 63 characters
+            raise socket.gaierror(socket.EAI_NONAME, "no host name") from error
+        resolved = list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
+        if not resolved:
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
+        with self._lock:
+            self._names[host] = (now + _DNS_TTL_S, resolved)
+            self._names.move_to_end(host)
+            if len(self._names) > _MAX_NAMES:
+                self._names.popitem(last=False)
+        return resolved
+
+
+def _names(pattern: str, host: str) -> bool:
+    if pattern.startswith("*."):
+        return host == pattern[2:] or host.endswith(pattern[1:])
+    return host == pattern

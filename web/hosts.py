@@ -1,0 +1,33 @@
+"""What is learnt about a host while its pages are fetched, and kept for the next time."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(slots=True)
+class HostRecord:
+    """A host as one run of the engine leaves it.
+
+    Attributes:
+        host: Lower-case name, or address; IPv6 in brackets.
+        robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
+            host with several, the first that was asked.
+        robots_status: Its HTTP status; 0 if there was no answer, None if not asked.
+        robots_text: Its text; empty unless the status is 2xx.
+        robots_fetched_at: UTC ms.
+        crawl_delay: Seconds that robots.txt asks for, if it does.
+        exceptions: Failures since the last success.
+        backoff_until: UTC ms before which the host asked to be left alone; 0 if it did not.
+        last_request_end: UTC ms at which the last request ended; 0 for none.
+        counts: Results by the name of their protocol status.
+    """
+
+    host: str
+    robots_origin: str = ""
+    robots_status: int | None = None
+    robots_text: str = ""
+    robots_fetched_at: int = 0
+    crawl_delay: float | None = None
+    exceptions: int = 0
+    backoff_until: int = 0
+    last_request_end: int = 0
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)

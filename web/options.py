@@ -1,0 +1,352 @@
+"""Options, each declared once: as a field of a step's frozen dataclass.
+
+Command-line flag, ``nutbeam.toml`` key, environment variable, template
+parameter and reference page are all made from what ``option`` records here.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import math
+import re
+import threading
+import types
+import typing
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+# What one of a suffix is worth, in seconds and in bytes.
+DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SIZES = {
+    prefix.lower() + binary: float(base**power)
+    for power, prefix in enumerate(("", "k", "M", "G", "T"))
+    for binary, base in (("", 1000), ("i", 1024))
+    if prefix or not binary
+}
+BYTES = ("B", "bytes")
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+_NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
+_LONGEST = 100
+_checking = threading.local()
+
+
+Kind = type  # inside Option, "type" is a field
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """What is known of one option.
+
+    Attributes:
+        name: Field name, in snake_case; the flag is ``--name``.
+        type: ``str``, ``int``, ``float``, ``bool`` or ``tuple``.
+        default: Value where nothing is given, in ``unit``.
+        help: One sentence or two for ``--help`` and the reference page.
+        unit: Unit of the value: ``s``, ``ms``, ``h``, ``d`` are durations,
+            ``B`` or ``bytes`` sizes, any other word is only shown.
+        nutch: The Nutch property that the option stands for.
+        choices: The only values taken, where not empty.
+        minimum: Smallest value taken, in ``unit``.
+        maximum: Largest value taken, in ``unit``.
+        pattern: Regular expression that a string must match as a whole.
+        group: Heading under which the option is listed.
+        short: A letter: the option is also ``-o``.
+        item: Type of the elements of a tuple; else the same as ``type``.
+        optional: Whether None is a value.
+    """
+
+    name: str
+    type: Kind
+    default: Any
+    help: str
+    unit: str | None = None
+    nutch: str | None = None
+    choices: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    pattern: str | None = None
+    group: str = ""
+    short: str | None = None
+    item: Kind = str
+    optional: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The flag as it is typed: ``--name``."""
+        return f"--{self.name}"
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words.
+
+        >>> Option("timeout", float, 10.0, "", unit="s", item=float).expected
+        'a number of s (suffixes ms, s, m, h, d are taken)'
+        """
+        if self.item is bool:
+            return "true or false"
+        if self.item is str:
+            return "a text"
+        number = "a whole number" if self.item is int else "a number"
+        if self.unit in DURATIONS:
+            return f"{number} of {self.unit} (suffixes {', '.join(DURATIONS)} are taken)"
+        if self.unit in BYTES:
+            return f"{number} of bytes (suffixes k, M, G, T, Ki, Mi, Gi, Ti are taken)"
+        return f"{number} of {self.unit}" if self.unit else number
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    unit: str | None = None,
+    nutch: str | None = None,
+    choices: tuple[Any, ...] | list[Any] | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    pattern: str | None = None,
+    group: str | None = None,
+    short: str | None = None,
+) -> Any:
+    """Returns the dataclass field that declares an option; see ``Option``.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class HttpOptions:
+    ...     timeout: float = option(10.0, "wait", unit="s", nutch="http.timeout", minimum=0)
+    >>> (declared,) = options_of(HttpOptions)
+    >>> declared.flag, declared.group, parse_value(declared, "2m")
+    ('--timeout', 'http', 120.0)
+    """
+    metadata = {
+        "help": help,
+        "unit": unit,
+        "nutch": nutch,
+        "choices": tuple(choices or ()),
+        "minimum": minimum,
+        "maximum": maximum,
+        "pattern": pattern,
+        "group": group,
+        "short": short,
+    }
+    return dataclasses.field(default=default, metadata={"option": metadata})
+
+
+def options_of(cls: type) -> tuple[Option, ...]:
+    """Returns the options that a dataclass and its bases declare, in order.
+
+    Fields that were not made by ``option`` are left out.
+
+    Raises:
+        TypeError: A field has a type that no flag can hold.
+    """
+    return _options_of(cls)
+
+
+@functools.cache
+def _options_of(cls: Hashable) -> tuple[Option, ...]:
+    assert isinstance(cls, type)
+    hints = typing.get_type_hints(cls)
+    return tuple(
+        _declared(cls, field, hints[field.name])
+        for field in dataclasses.fields(cls)
+        if "option" in field.metadata
+    )
+
+
+def _declared(cls: type, field: "dataclasses.Field[Any]", hint: Any) -> Option:
+    metadata = dict(field.metadata["option"])
+    kind, optional = _without_none(hint)
+    item = kind
+    if typing.get_origin(kind) is tuple:
+        item, kind = typing.get_args(kind)[0], tuple
+    if typing.get_origin(item) is typing.Literal:
+        metadata["choices"] = typing.get_args(item)
+        item = type(metadata["choices"][0])
+        kind = kind if kind is tuple else item
+    if item not in (str, int, float, bool) or kind not in (item, tuple):
+        raise TypeError(f"{cls.__name__}.{field.name} has a type no flag can hold: {hint!r}")
+    metadata["group"] = metadata["group"] or _group(cls, field.name)
+    return Option(
+        name=field.name, type=kind, default=field.default, item=item, optional=optional, **metadata
+    )
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        rest = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        return (rest[0] if len(rest) == 1 else hint), True
+    return hint, False
+
+
+def _group(cls: type, name: str) -> str:
+    """Returns the name of the class that declares a field, without "Options"."""
+    owner = [base for base in cls.__mro__ if name in vars(base).get("__annotations__", {})][-1]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", owner.__name__.removesuffix("Options")).lower()
+    return words or owner.__module__.rpartition(".")[2]
+
+
+def validate(options: Any) -> None:
+    """Checks every option of a dataclass, then the ``__post_init__`` of all its classes.
+
+    The latter so that a class which combines several others by inheritance
+    keeps the checks of each, whether or not they call ``super()``.
+
+    Raises:
+        ValueError: One line that names the flag and quotes the value.
+    """
+    with _once(options) as first:
+        if not first:
+            return
+        for declared in options_of(type(options)):
+            check_value(declared, getattr(options, declared.name))
+        for base in type(options).__mro__:
+            if "__post_init__" in vars(base):
+                vars(base)["__post_init__"](options)
+
+
+@contextlib.contextmanager
+def _once(options: Any) -> Iterator[bool]:
+    """Yields whether no check of the same object is under way in this thread."""
+    busy: set[int] = _checking.__dict__.setdefault("busy", set())
+    first = id(options) not in busy
+    busy.add(id(options))
+    try:
+        yield first
+    finally:
+        if first:
+            busy.discard(id(options))
+
+
+def parse_value(option: Option, text: str) -> Any:
+    r"""Returns the value that a text stands for, checked.
+
+    Durations take a suffix (ms, s, m, h, d) and are turned into the option's
+    unit, sizes take k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024).
+    The values of a tuple are separated by commas; ``\,`` is a comma inside a
+    value. Where None is a value, the empty text stands for it.
+
+    Raises:
+        ValueError: One line that names the flag and quotes the value.
+
+    >>> parse_value(Option("content_limit", int, 0, "", unit="bytes", item=int), "64Ki")
+    65536
+    >>> parse_value(Option("allow", tuple, (), ""), "a,b")
+    ('a', 'b')
+    """
+    if option.optional and text.strip().lower() in (("",) if option.item is str else ("", "none")):
+        return None
+    if option.type is tuple:
+        parts = re.split(r"(?<!\\),", text) if text.strip() else []
+        values = [_parse_item(option, part.strip().replace("\\,", ",")) for part in parts]
+        return check_value(option, tuple(values))
+    return check_value(option, _parse_item(option, text))
+
+
+def check_value(option: Option, value: Any) -> Any:
+    """Returns a value that is no text (from Python or a toml file), checked.
+
+    Whole numbers become floats where a float is wanted, lists become tuples.
+
+    Raises:
+        ValueError: One line that names the flag and quotes the value.
+    """
+    if value is None and option.optional:
+        return None
+    if option.type is tuple:
+        if isinstance(value, str) or not isinstance(value, tuple | list):
+            raise _refused(option, f"a list, each {option.expected}", value)
+        return tuple(_check_item(option, item) for item in value)
+    return _check_item(option, value)
+
+
+def default_text(option: Option) -> str:
+    """Returns the default as it would be typed; empty for None and no values.
+
+    >>> default_text(Option("threads", int, 50, "", item=int))
+    '50'
+    """
+    return value_text(option, option.default)
+
+
+def value_text(option: Option, value: Any) -> str:
+    """Returns a value as it would be typed, without its unit."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    if isinstance(value, tuple):
+        return ",".join(value_text(option, item).replace(",", "\\,") for item in value)
+    return str(value)
+
+
+def quoted(value: object) -> str:
+    """Returns the ``repr`` of a value, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]}...{text[-1]}"
+
+
+def _parse_item(option: Option, text: str) -> Any:
+    if option.item is str:
+        return text
+    if option.item is bool:
+        if text.strip().lower() not in _TRUE + _FALSE:
+            raise _refused(option, option.expected, text)
+        return text.strip().lower() in _TRUE
+    return _parse_number(option, text)
+
+
+def _parse_number(option: Option, text: str) -> int | float:
+    match = _NUMBER.fullmatch(text.strip())
+    scale = _scale(option, match[2]) if match else None
+    if match is None or scale is None:
+        raise _refused(option, option.expected, text)
+    try:
+        if scale == 1.0 and option.item is int:
+            return int(match[1])
+        # Rounded: 100 ms is 0.1 s, not 0.1000000001.
+        number = round(float(match[1]) * scale, 9)
+    except (ValueError, OverflowError) as error:
+        raise _refused(option, option.expected, text) from error
+    if math.isinf(number) or (option.item is int and number != int(number)):
+        raise _refused(option, option.expected, text)
+    return int(number) if option.item is int else number
+
+
+def _scale(option: Option, suffix: str) -> float | None:
+    """Returns what to multiply by for a suffix; None if the suffix is unknown."""
+    if not suffix:
+        return 1.0
+    if option.unit in DURATIONS and suffix in DURATIONS:
+        return DURATIONS[suffix] / DURATIONS[option.unit]
+    if option.unit in BYTES:
+        return SIZES.get(suffix.lower().removesuffix("b"))
+    return None
+
+
+def _check_item(option: Option, value: Any) -> Any:
+    value = _typed(option, value)
+    if option.choices and value not in option.choices:
+        raise _refused(option, f"one of {', '.join(map(str, option.choices))}", value)
+    if option.pattern and not re.fullmatch(option.pattern, value):
+        raise _refused(option, f"a text that matches {option.pattern}", value)
+    unit = f" {option.unit}" if option.unit else ""
+    if option.minimum is not None and value < option.minimum:
+        raise _refused(option, f"at least {option.minimum:g}{unit}", value)
+    if option.maximum is not None and value > option.maximum:
+        raise _refused(option, f"at most {option.maximum:g}{unit}", value)
+    return value
+
+
+def _typed(option: Option, value: Any) -> Any:
+    if option.item is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if option.item is float or type(value) is not option.item:
+        raise _refused(option, option.expected, value)
+    return value
+
+
+def _refused(option: Option, expected: str, value: object) -> ValueError:
+    return ValueError(f"{option.flag} must be {expected}, got {quoted(value)}")

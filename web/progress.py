@@ -1,0 +1,162 @@
+"""What this process is doing, counted: the source of the live view and the summary.
+
+Only the process that works can count: with workers elsewhere the counts of a
+phase come from what it commits, and ``PROGRESS`` stays at zero there.
+"""
+
+import dataclasses
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """One phase as it stood when it was looked at.
+
+    Attributes:
+        name: Name of the phase, such as ``fetch``.
+        unit: What is counted, in the plural.
+        total: How many there will be; None where unknown.
+        done: How many are done.
+        counts: More counts by name, such as ``gone`` or ``robots_denied``.
+        elapsed: Seconds since the start, or from start to finish.
+        finished: Whether the phase is over.
+    """
+
+    name: str
+    unit: str
+    total: int | None
+    done: int
+    counts: Mapping[str, int]
+    elapsed: float
+    finished: bool
+
+    @property
+    def rate(self) -> float:
+        """Done per second; 0 before anything can be said."""
+        return self.done / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take at this rate; None where unknown."""
+        if self.total is None or not self.rate:
+            return None
+        return max(0, self.total - self.done) / self.rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The current phase, if any, and those before it, oldest first."""
+
+    current: Phase | None
+    history: tuple[Phase, ...]
+
+    def by_phase(self) -> dict[str, Phase]:
+        """Returns the sum of all phases of each name, in the order of their start.
+
+        Rounds of a crawl repeat the same phases; rates over a crawl come from here.
+        """
+        sums: dict[str, Phase] = {}
+        for phase in (*self.history, *([self.current] if self.current else [])):
+            sums[phase.name] = _sum(sums[phase.name], phase) if phase.name in sums else phase
+        return sums
+
+
+class Progress:
+    """Counts of one phase at a time; every method is safe to call from any thread.
+
+    >>> progress = Progress()
+    >>> progress.start("fetch", total=3)
+    >>> progress.add(2, gone=1)
+    >>> phase = progress.snapshot().current
+    >>> phase.done, phase.counts
+    (2, {'gone': 1})
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._history: list[Phase] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._name: str | None = None
+        self._unit = ""
+        self._total: int | None = None
+        self._done = 0
+        self._counts: Counter[str] = Counter()
+        self._began = 0.0
+
+    def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
+        """Begins a phase; one that is still under way is finished first."""
+        with self._lock:
+            self._finish()
+            self._name, self._total, self._unit = phase, total, unit
+            self._began = time.monotonic()
+
+    def expect(self, total: int | None) -> None:
+        """Says how many there will be, where that is known only after the start."""
+        with self._lock:
+            self._total = total
+
+    def add(self, n: int = 1, **counts: int) -> None:
+        """Counts ``n`` more as done, and more under the names of ``counts``.
+
+        Does nothing where no phase is under way, as in a worker process.
+        """
+        with self._lock:
+            if self._name is not None:
+                self._done += n
+                for name, more in counts.items():
+                    self._counts[name] += more
+
+    def finish(self) -> None:
+        """Ends the phase and keeps it in the history; does nothing where there is none."""
+        with self._lock:
+            self._finish()
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            self._history.clear()
+            self._clear()
+
+    def snapshot(self) -> Snapshot:
+        """Returns what is and what was, consistent at one moment."""
+        with self._lock:
+            return Snapshot(self._current(finished=False), tuple(self._history))
+
+    def _finish(self) -> None:
+        phase = self._current(finished=True)
+        if phase is not None:
+            self._history.append(phase)
+        self._clear()
+
+    def _current(self, finished: bool) -> Phase | None:
+        if self._name is None:
+            return None
+        elapsed = time.monotonic() - self._began
+        return Phase(
+            self._name,
+            self._unit,
+            self._total,
+            self._done,
+            dict(self._counts),
+            elapsed,
+            finished,
+        )
+
+
+def _sum(one: Phase, other: Phase) -> Phase:
+    known = one.total is not None and other.total is not None
+    return dataclasses.replace(
+        other,
+        total=(one.total or 0) + (other.total or 0) if known else None,
+        done=one.done + other.done,
+        counts=dict(Counter(one.counts) + Counter(other.counts)),
+        elapsed=one.elapsed + other.elapsed,
+    )
+
+
+PROGRESS = Progress()

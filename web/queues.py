@@ -1,0 +1,300 @@
+"""Whose turn it is: a queue per host, and one lock around them all.
+
+A worker gives back what came of its last turn and takes the next in one call.
+No thread polls: a worker that finds no host ready waits until the first will
+be, or until another worker changes that.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+from .hosts import HostRecord
+from .tasks import Result, Task
+from .turns import HostQueue, Pace, Visit, origin_of
+
+_MAX_RESULTS = 1000
+_MAX_RESULT_BYTES = 64 << 20
+_MAX_KEPT_BYTES = 128 << 20
+
+
+class Queues:
+    """All queues, the results that wait, and who waits for what.
+
+    Args:
+        pace: The limits.
+        known: Returns what an earlier run learnt about a host.
+        deadline: Monotonic moment after which nothing is begun.
+    """
+
+    def __init__(
+        self, pace: Pace, known: Callable[[str], HostRecord | None], deadline: float
+    ) -> None:
+        self._pace, self._known, self._deadline = pace, known, deadline
+        self.dropped: Counter[str] = Counter()
+        self.hosts: dict[str, HostQueue] = {}
+        self.waiting = 0  # tasks in queues
+        self._in_progress = 0
+        self._heap: list[tuple[float, int, HostQueue]] = []
+        self._ready: deque[HostQueue] = deque()
+        self._sequence = itertools.count()
+        self._busy: Counter[str] = Counter()
+        self._parked: dict[str, deque[HostQueue]] = {}
+        self._results: list[Result] = []
+        self._result_bytes = 0
+        self._kept_bytes = 0
+        self._stopped: str | None = None
+        self._fed = self._closed = self._consumer_waits = False
+        self._idle = 0
+        self._alarm = float("inf")
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)
+        self._arrived = threading.Condition(lock)
+        self._room = threading.Condition(lock)
+
+    def add(self, tasks: Iterable[tuple[str, Task]]) -> None:
+        """Queues tasks, given with their hosts."""
+        now = time.monotonic()
+        with self._work:
+            for host, task in tasks:
+                queue = self.hosts.get(host) or self._open(host, now)
+                if self._stopped or queue.backoff_until > _now_ms() + self._pace.max_backoff * 1000:
+                    self.dropped[self._stopped or "backoff"] += 1
+                    continue
+                queue.tasks.append(task)
+                self.waiting += 1
+                self._offer(queue, now)
+            self._work.notify(self._idle)
+
+    def fed(self) -> None:
+        """Says that no more tasks will be added."""
+        with self._work:
+            self._fed = True
+            self._work.notify_all()
+
+    def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
+        """Takes back a finished visit and waits for the next turn; None at the end."""
+        with self._work:
+            if visit is not None:
+                self._settle(visit)
+            while not self._closed:
+                now = time.monotonic()
+                if now >= self._deadline:
+                    self._stop("time_limit")
+                if self._crowded():
+                    self._room.wait()
+                    continue
+                turn = self._take(now)
+                if turn is not None:
+                    self._wake_another(now)
+                    return turn
+                if self._done():
+                    break
+                self._wait(now)
+            self._work.notify_all()
+            self._arrived.notify_all()
+            return None
+
+    def collect(self, wait: bool) -> list[Result] | None:
+        """Returns the results that have come; None when there will be no more.
+
+        Args:
+            wait: Whether to wait until there is at least one.
+        """
+        with self._arrived:
+            while wait and not self._results and not self._done() and not self._closed:
+                self._consumer_waits = True
+                self._arrived.wait()
+            self._consumer_waits = False
+            if not self._results and (self._done() or self._closed):
+                return None
+            results, self._results, self._result_bytes = self._results, [], 0
+            self._room.notify_all()
+            return results
+
+    def stop(self, reason: str) -> None:
+        """Drops all that waits, now and later; what is under way is still finished."""
+        with self._work:
+            self._stop(reason)
+            self._work.notify_all()
+            self._arrived.notify_all()
+
+    def close(self) -> None:
+        """Makes every worker stop after what it is doing."""
+        with self._work:
+            self._closed = True
+            self._work.notify_all()
+            self._room.notify_all()
+            self._arrived.notify_all()
+
+    def _open(self, host: str, now: float) -> HostQueue:
+        known = self._known(host)
+        queue = self.hosts[host] = HostQueue(host, known)
+        if known is not None:
+            delay = self._pace.delay(known.crawl_delay)
+            since = (_now_ms() - known.last_request_end) / 1000
+            rest = (known.backoff_until - _now_ms()) / 1000
+            queue.ready_at = now + max(0.0, min(delay, delay - since), rest)
+        return queue
+
+    def _limit(self, queue: HostQueue) -> int:
+        # A crawl delay is a delay between requests, so one at a time.
+        single = queue.address is None or queue.crawl_delay
+        return 1 if single else self._pace.threads_per_host
+
+    def _offer(self, queue: HostQueue, now: float) -> None:
+        if queue.listed or not queue.tasks or queue.in_progress >= self._limit(queue):
+            return
+        queue.listed = True
+        if queue.ready_at <= now:
+            self._ready.append(queue)
+        else:
+            heapq.heappush(self._heap, (queue.ready_at, next(self._sequence), queue))
+
+    def _take(self, now: float) -> tuple[HostQueue, Task] | None:
+        while True:
+            # Hosts already begun come first, or the rules of all would pile up.
+            if self._heap and self._heap[0][0] <= now:
+                queue = heapq.heappop(self._heap)[2]
+            elif self._ready:
+                queue = self._ready.popleft()
+            else:
+                return None
+            queue.listed = False
+            if not queue.tasks or not self._may_enter(queue):
+                continue
+            task = queue.tasks.popleft()
+            self.waiting -= 1
+            self._in_progress += 1
+            queue.in_progress += 1
+            self._offer(queue, now)
+            return queue, task
+
+    def _may_enter(self, queue: HostQueue) -> bool:
+        if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
+            return False  # one at a time until robots.txt is there
+        address, most = queue.address, self._pace.threads_per_address
+        if not address or most < 0:
+            return True
+        if self._busy[address] >= most:
+            queue.listed = True
+            self._parked.setdefault(address, deque()).append(queue)
+            return False
+        self._busy[address] += 1
+        return True
+
+    def _leave(self, queue: HostQueue) -> None:
+        address = queue.address
+        if not address or self._pace.threads_per_address < 0:
+            return
+        self._busy[address] -= 1
+        if not self._busy[address]:
+            del self._busy[address]
+        parked = self._parked.get(address)
+        if parked:
+            self._ready.appendleft(parked.popleft())
+            if not parked:
+                del self._parked[address]
+
+    def _settle(self, visit: Visit) -> None:
+        queue, now = visit.queue, time.monotonic()
+        queue.in_progress -= 1
+        self._in_progress -= 1
+        self._leave(queue)
+        if visit.address is not None:
+            queue.address = visit.address
+        if visit.again:
+            queue.tasks.appendleft(visit.task)
+            self.waiting += 1
+        wait = self._back_off(visit)
+        if visit.asked:
+            queue.last_end = _now_ms()
+            queue.ready_at = max(
+                queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait
+            )
+        if visit.result is not None:
+            self._hand_over(visit.result)
+        if self._stopped:
+            self._purge(queue, self._stopped)
+        self._offer(queue, now)
+        if not queue.tasks and not queue.in_progress:
+            self._forget(queue)
+
+    def _back_off(self, visit: Visit) -> float:
+        """Counts a failure and returns the seconds to wait for it, or purges the queue."""
+        queue, pace, wait = visit.queue, self._pace, visit.wait
+        reason = visit.purge
+        if visit.failed is not None:
+            queue.exceptions = queue.exceptions + 1 if visit.failed else 0
+        if visit.failed:
+            if 0 <= pace.max_exceptions <= queue.exceptions:
+                reason = reason or "too_many_exceptions"
+            # The exponent is bounded: 2.0 ** 1024 raises.
+            wait = max(wait, pace.exceptions_delay * 2.0 ** min(queue.exceptions - 1, 30))
+        if visit.wait > 0:
+            queue.backoff_until = _now_ms() + int(min(visit.wait, 1e9) * 1000)
+        if wait > pace.max_backoff >= 0:
+            reason = reason or "backoff"
+        if reason:
+            self._purge(queue, reason)
+        return wait
+
+    def _purge(self, queue: HostQueue, reason: str) -> None:
+        if queue.tasks:
+            self.dropped[reason] += len(queue.tasks)
+            self.waiting -= len(queue.tasks)
+            queue.tasks.clear()
+
+    def _stop(self, reason: str) -> None:
+        if self._stopped is None:
+            self._stopped = reason
+            for queue in self.hosts.values():
+                self._purge(queue, reason)
+
+    def _forget(self, queue: HostQueue) -> None:
+        """Keeps the robots.txt of a host that is through, while there is room for it."""
+        if queue.kept:
+            return
+        queue.kept = True
+        self._kept_bytes += sum(rules.packed_bytes for rules in queue.rules.values())
+        if self._kept_bytes > _MAX_KEPT_BYTES:
+            queue.rules.clear()
+
+    def _hand_over(self, result: Result) -> None:
+        self._results.append(result)
+        if result.response is not None:
+            self._result_bytes += len(result.response.body)
+        if self._consumer_waits:
+            self._consumer_waits = False
+            self._arrived.notify()
+
+    def _crowded(self) -> bool:
+        return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES
+
+    def _done(self) -> bool:
+        return self._fed and not self.waiting and not self._in_progress
+
+    def _wake_another(self, now: float) -> None:
+        """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
+        if self._idle and (self._ready or (self._heap and self._heap[0][0] < self._alarm)):
+            self._work.notify()
+
+    def _wait(self, now: float) -> None:
+        """Waits for a change; one worker at a time also waits for the next moment due."""
+        due = min(self._heap[0][0] if self._heap else self._deadline, self._deadline)
+        self._idle += 1
+        if due < self._alarm:
+            self._alarm = due
+            self._work.wait(min(due - now, threading.TIMEOUT_MAX))
+            if self._alarm == due:
+                self._alarm = float("inf")
+        else:
+            self._work.wait()
+        self._idle -= 1
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

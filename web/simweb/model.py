@@ -1,0 +1,336 @@
+"""The plan of the simulated web: which URLs there are, and which link to which.
+
+Everything follows from three numbers (hosts, pages, seed); nothing is stored. Each page is a
+number on a host: page 0 is the root ``/``, page ``j`` hangs below page ``(j - 1) // FANOUT`` of
+its host, host ``k`` below host ``(k - 1) // HOST_FANOUT``. So whoever follows links from
+``http://h0.example.com/`` finds every page. Other links are strewn on top of these trees.
+"""
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+DOMAIN = "example.com"
+FANOUT = 6
+HOST_FANOUT = 10
+
+# One part in len(wheel) of a host's pages gets each role, beginning anywhere.
+_ROLES = ("",) * 5 + ("copy", "", "", "noindex", "", "", "mirror", "", "", "nofollow", "")
+_WAYS = ("",) * 7 + ("moved", "", "", "", "found", "", "", "", "chain", "", "", "")
+_SECTIONS = (
+    "about",
+    "archive",
+    "blog",
+    "docs",
+    "guide",
+    "help",
+    "news",
+    "notes",
+    "project",
+    "wiki",
+)
+
+# URLs beside the pages. {} is the number of the page that they lead to or are linked from.
+_TEMPLATES = {
+    "old": "/old/{}",
+    "older": "/older/{}",
+    "go": "/go/{}",
+    "out": "/out/{}",
+    "gone": "/gone/{}.html",
+    "private": "/private/{}.html",
+    "hidden": "/hidden/{}.html",
+    "img": "/img/{}.png",
+}
+_SPECIAL = re.compile(r"/([a-z]+)/([0-9]{1,9})(?:\.[a-z]+)?")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+class Page(NamedTuple):
+    """A page: the number of its host, its number there."""
+
+    host: int
+    number: int
+
+
+class Link(NamedTuple):
+    """A link on a page: an absolute URL, without fragment, and how it is written.
+
+    Attributes:
+        url: Where it leads.
+        text: The anchor's text.
+        nofollow: Whether it says ``rel="nofollow"``.
+        fragment: What stands behind ``#``, if not empty.
+    """
+
+    url: str
+    text: str
+    nofollow: bool = False
+    fragment: str = ""
+
+
+class Place(NamedTuple):
+    """What lies at a URL: ``page`` or a key of the table of templates, and the page's number."""
+
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The structure of one simulated web.
+
+    Attributes:
+        hosts: How many hosts, at least 1: ``h0.example.com`` to ``h{hosts - 1}.example.com``.
+        pages: Pages per host on average, at least 1; host 0 has most, the last one least.
+        seed: Any integer; another seed gives another web.
+    """
+
+    hosts: int
+    pages: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("hosts", self.hosts), ("pages", self.pages)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Pages of each host, falling, at least 1 each; they sum to ``hosts * pages``.
+
+        >>> Plan(hosts=4, pages=10, seed=1).sizes
+        (16, 10, 8, 6)
+        """
+        weights = [(host + 1) ** -0.7 for host in range(self.hosts)]
+        share = (self.pages - 1) * self.hosts / sum(weights)
+        sizes = [1 + int(share * weight) for weight in weights]
+        for host in range(self.hosts * self.pages - sum(sizes)):
+            sizes[host % self.hosts] += 1
+        return tuple(sizes)
+
+    def mix(self, *what: object) -> int:
+        """A random-looking number of 64 bits that follows from the seed and ``what``."""
+        text = f"{self.seed}{what!r}".encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+
+    def host_name(self, host: int) -> str:
+        """The name of a host: ``h0.example.com``, ``h1.example.com``, …"""
+        return f"h{host}.{DOMAIN}"
+
+    def host_number(self, name: str) -> int | None:
+        """The number of the host of that (lower-case) name, ``None`` if there is none."""
+        label, dot, domain = name.partition(".")
+        number = int(label[1:]) if label[1:].isdecimal() and len(label) < 12 else self.hosts
+        if not dot or domain != DOMAIN or number >= self.hosts or label != f"h{number}":
+            return None
+        return number
+
+    def all_pages(self) -> Iterator[Page]:
+        """Every page, host by host."""
+        for host, size in enumerate(self.sizes):
+            yield from (Page(host, number) for number in range(size))
+
+    def has_robots(self, host: int) -> bool:
+        """Whether the host has a robots.txt, which then hides ``/private/``."""
+        return host % 4 != 3 or host == self.hosts - 1
+
+    def role(self, page: Page) -> str:
+        """What is special about a page: ``copy``, ``mirror``, ``noindex``, ``nofollow`` or nothing.
+
+        A copy has the body of the page before it, a mirror that of the page with its number on
+        the host before. Copies, mirrors and nofollow pages have no pages below them.
+        """
+        role = self._wheel(page)
+        host, number = page
+        if role in ("", "noindex"):
+            return role
+        leaf = number > 0 and number * FANOUT + 1 >= self.sizes[host]
+        if role == "copy":
+            leaf = leaf and number > 1 and self._wheel(Page(host, number - 1)) == ""
+        if role == "mirror":
+            leaf = leaf and host > 0 and self._wheel(Page(host - 1, number)) == ""
+        return role if leaf else ""
+
+    def _wheel(self, page: Page) -> str:
+        if page.number == 0:
+            return ""
+        return _ROLES[(self._start("role", page.host) + page.number) % len(_ROLES)]
+
+    @cached_property
+    def _starts(self) -> dict[tuple[str, int], int]:
+        return {}
+
+    def _start(self, wheel: str, host: int) -> int:
+        start = self._starts.get((wheel, host))
+        if start is None:
+            start = self._starts[wheel, host] = self.mix(wheel, host)
+        return start
+
+    def original(self, page: Page) -> Page:
+        """The page whose body this page has: itself, unless it is a copy or a mirror."""
+        host, number = page
+        role = self.role(page)
+        if role == "copy":
+            return Page(host, number - 1)
+        return Page(host - 1, number) if role == "mirror" else page
+
+    def has_copies(self, page: Page) -> bool:
+        """Whether another URL has this page's body, which so may not hold relative links."""
+        host, number = page
+        copy, mirror = Page(host, number + 1), Page(host + 1, number)
+        return any(
+            other.host < self.hosts
+            and other.number < self.sizes[other.host]
+            and self.original(other) == page
+            for other in (copy, mirror)
+        )
+
+    def way(self, page: Page) -> str:
+        """How links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or directly."""
+        host, number = page
+        if number == 0:
+            return ""
+        return _WAYS[(self._start("way", host) + number) % len(_WAYS)]
+
+    def path(self, page: Page) -> str:
+        """Path and query of the page itself, percent-encoded."""
+        host, number = page
+        if number == 0:
+            return "/"
+        if self.role(page) in ("copy", "mirror"):
+            return f"/copy/{number}.html"
+        mixed = self.mix("path", host, number)
+        section = _SECTIONS[mixed % len(_SECTIONS)]
+        form = mixed // 1000 % 10
+        if form == 5:
+            return f"/{section}/{number}/"
+        if form == 6:
+            return f"/view?page={number}&lang=en"
+        if form == 7:
+            return f"/caf%C3%A9/{number}.html"
+        if form == 8:
+            return f"/{section}/{section}-{number}"
+        if form == 9:  # robots.txt denies /private/, but allows this
+            return f"/private/open-{number}.html"
+        return f"/{section}/{'part' if form > 2 else 'page'}-{number}.html"
+
+    def url(self, page: Page) -> str:
+        """The page's own URL."""
+        return self.at(page.host, self.path(page))
+
+    def at(self, host: int, target: str) -> str:
+        """The URL of a path and query on a host."""
+        return f"http://{self.host_name(host)}{target}"
+
+    def entry(self, page: Page) -> str:
+        """The URL that links to a page name: a redirect where the page has moved."""
+        name = {"moved": "old", "found": "go", "chain": "older"}.get(self.way(page))
+        return self.special(page.host, name, page.number) if name else self.url(page)
+
+    def special(self, host: int, kind: str, number: int) -> str:
+        """The URL of something beside the pages."""
+        return self.at(host, _TEMPLATES[kind].format(number))
+
+    def find(self, host: int, target: str) -> Place | None:
+        """What lies at a path and query of a host, ``None`` if nothing.
+
+        >>> Plan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
+        Place(kind='gone', number=3)
+        """
+        if target == "/":
+            return Place("page", 0)
+        size = self.sizes[host]
+        for text in _NUMBER.findall(target):
+            page = Page(host, int(text))
+            if page.number < size and self.path(page) == target:
+                return Place("page", page.number)
+        special = _SPECIAL.fullmatch(target)
+        if special is None or special[1] not in _TEMPLATES:
+            return None
+        kind, number = special[1], int(special[2])
+        if number >= size or target != _TEMPLATES[kind].format(number):
+            return None
+        return Place(kind, number) if self._exists(kind, Page(host, number)) else None
+
+    def _exists(self, kind: str, page: Page) -> bool:
+        ways = {"old": ("moved", "chain"), "older": ("chain",), "go": ("found",)}
+        if kind in ways:
+            return self.way(page) in ways[kind]
+        if kind == "out":
+            return self.hosts > 1
+        return kind != "private" or self.has_robots(page.host)
+
+    def redirect(self, host: int, place: Place) -> tuple[int, str]:
+        """Status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
+        page = Page(host, place.number)
+        if place.kind == "older":
+            return 301, self.special(host, "old", place.number)
+        if place.kind == "out":
+            return 302, self.url(self._elsewhere(random.Random(self.mix("out", *page)), host))
+        return (301 if place.kind == "old" else 302), self.url(page)
+
+    def links(self, page: Page) -> tuple[Link, ...]:
+        """The links on a page, in their order, each URL once; navigation comes first."""
+        page = self.original(page)
+        links: dict[str, Link] = {}
+        for link in (*self._navigation(page), *self._below(page), *self._related(page)):
+            links.setdefault(link.url, link)
+        for link in self._odd_ends(page):
+            links.setdefault(link.url, link)
+        return tuple(links.values())
+
+    def _link(self, page: Page, text: str = "", fragment: str = "") -> Link:
+        return Link(self.entry(page), text or f"{page.number}", fragment=fragment)
+
+    def _navigation(self, page: Page) -> Iterator[Link]:
+        host, number = page
+        yield self._link(Page(host, 0), "Home", "top")
+        if number:
+            yield self._link(Page(host, (number - 1) // FANOUT), "Up")
+            yield self._link(Page(host, number - 1), "Previous")
+        if 0 < number < self.sizes[host] - 1:
+            yield self._link(Page(host, number + 1), "Next", "content")
+
+    def _below(self, page: Page) -> Iterator[Link]:
+        host, number = page
+        first = number * FANOUT + 1
+        for child in range(first, min(first + FANOUT, self.sizes[host])):
+            yield self._link(Page(host, child))
+        first = host * HOST_FANOUT + 1
+        for child in range(first, min(first + HOST_FANOUT, self.hosts)) if number == 0 else ():
+            yield self._link(Page(child, 0), self.host_name(child))
+
+    def _related(self, page: Page) -> Iterator[Link]:
+        # Only the first pages of a host are linked from far away, as on the real web.
+        host, number = page
+        dice = random.Random(self.mix("related", host, number))
+        for _ in range(5):
+            other = Page(host, int(self.sizes[host] * dice.random() ** 1.5))
+            if other != page:
+                yield self._link(other, fragment="content" if dice.random() < 0.2 else "")
+        for _ in range(2 if self.hosts > 1 else 0):
+            yield self._link(self._elsewhere(dice, host))
+
+    def _elsewhere(self, dice: random.Random, host: int) -> Page:
+        other = int((self.hosts - 1) * dice.random() ** 2)
+        other += other >= host
+        return Page(other, int(self.sizes[other] * dice.random() ** 3))
+
+    def _odd_ends(self, page: Page) -> Iterator[Link]:
+        """Links that lead to something else than a page; every root has one of each."""
+        host, number = page
+        dice = self.mix("odd", host, number) % 16
+        if number == 0 or dice < 2:
+            yield Link(self.special(host, "gone", number), "missing")
+        if self.has_robots(host) and (number == 0 or dice in (2, 3)):
+            yield Link(self.special(host, "private", number), "private")
+        if number == 0 or dice == 4:
+            yield Link(self.special(host, "hidden", number), "hidden", nofollow=True)
+        if self.role(page) == "nofollow":
+            yield Link(self.special(host, "hidden", number), "hidden")
+        if self.hosts > 1 and (number == 0 or dice in (5, 6)):
+            yield Link(self.special(host, "out", number), "elsewhere")

@@ -1,0 +1,53 @@
+"""What the fetch engine is given, and what it returns."""
+
+import dataclasses
+
+from .http import Response
+
+
+@dataclasses.dataclass(slots=True)
+class Task:
+    """A page to fetch, and what is known of it.
+
+    Attributes:
+        url: Absolute, normalized.
+        key: Row key.
+        score: Of the page.
+        distance: Links from a seed.
+        etag: Of the copy we have, for a conditional request.
+        last_modified: Last-Modified of that copy, as the server sent it.
+        modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
+    """
+
+    url: str
+    key: str = ""
+    score: float = 0.0
+    distance: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    modified_time: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class Result:
+    """What came of a task.
+
+    Attributes:
+        task: The task.
+        response: What came over the wire; None where the page was not asked for.
+        fetch_status: One of ``protocol.FETCH_…``.
+        protocol_status: One of the ProtocolStatus codes.
+        message: Why, in a few words; empty for success.
+        redirect: Absolute URL where the page is said to be, if any.
+        permanent: Whether that redirect is permanent.
+        fetched_at: UTC ms.
+    """
+
+    task: Task
+    response: Response | None
+    fetch_status: int
+    protocol_status: int
+    message: str = ""
+    redirect: str | None = None
+    permanent: bool = False
+    fetched_at: int = 0

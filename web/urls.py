@@ -1,0 +1,140 @@
+"""URLs as browsers parse them, and row keys: URLs with the host reversed."""
+
+import re
+
+import ada_url
+
+MAX_KEY_BYTES = 4096
+
+# What a normalized URL looks like, and a key. Hosts are those of WHATWG: any
+# visible ASCII but the delimiters and upper case; the path is never empty.
+_HOST = r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@\[\]\\A-Z\x7f-\U0010ffff]*)"
+_SCHEME = r"([a-z][a-z0-9+.-]*)"
+_REST = r"(?::([0-9]+))?(/[!-\"$-~]*)"
+_URL = re.compile(f"{_SCHEME}://{_HOST}{_REST}")
+_KEY = re.compile(f"{_HOST}:{_SCHEME}{_REST}")
+_SHOWN = 100
+
+
+class BadUrl(ValueError):
+    """A URL that cannot be used.
+
+    Attributes:
+        reason: Short snake_case word that the drop is counted under.
+    """
+
+    def __init__(self, reason: str, url: str) -> None:
+        super().__init__(reason, url)
+        self.reason = reason
+        self.url = url
+
+    def __str__(self) -> str:
+        shown = self.url if len(self.url) <= _SHOWN else f"{self.url[:_SHOWN]}..."
+        return f"{self.reason}: {shown!r}"
+
+
+def parse(url: str, base: str | None = None) -> str | None:
+    """Returns what a browser makes of a URL (WHATWG), None where it is invalid.
+
+    >>> parse("HTTP://Foo.com:80/a/../b c")
+    'http://foo.com/b%20c'
+    >>> parse("../x?y#z", "http://foo.com/a/b")
+    'http://foo.com/x?y#z'
+    >>> parse("http://a b/") is None
+    True
+    """
+    try:
+        return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
+    except ValueError:
+        return None
+
+
+def host(url: str) -> str:
+    """Returns the host of a URL, without port; IPv6 addresses stay in brackets.
+
+    Raises:
+        BadUrl: The URL is invalid.
+
+    >>> host("http://Foo.com:8080/"), host("http://[2600:1F18::1]/")
+    ('foo.com', '[2600:1f18::1]')
+    """
+    try:
+        return str(ada_url.URL(url).hostname)
+    except ValueError as error:
+        raise BadUrl("malformed", url) from error
+
+
+def host_key(host: str) -> str:
+    """Returns the host as it stands in row keys: its labels in reverse order.
+
+    IPv4 addresses are reversed like names, as in Nutch; IPv6 addresses are not.
+
+    >>> host_key("www.foo.com"), host_key("10.0.0.1"), host_key("[::1]")
+    ('com.foo.www', '1.0.0.10', '[::1]')
+    """
+    return _reversed(host)
+
+
+def from_host_key(host_key: str) -> str:
+    """Returns the host that a reversed host stands for; undoes ``host_key``.
+
+    >>> from_host_key("com.foo.www")
+    'www.foo.com'
+    """
+    return _reversed(host_key)
+
+
+def to_key(url: str) -> str:
+    """Returns the row key of a normalized URL (TableUtil, nutch.md section 4).
+
+    Keys are ASCII. Sorted, they are in the order of reversed hosts, so a host
+    is one range of keys (``com.foo:``) and a domain two (and ``com.foo.``).
+
+    Raises:
+        BadUrl: ``malformed`` where the URL is not normalized (no path, a user,
+            a fragment, an upper-case host, anything but visible ASCII),
+            ``key_too_long`` where the key is over ``MAX_KEY_BYTES``.
+
+    >>> to_key("http://bar.baz.com:8983/to/index.html?a=b&c=d")
+    'com.baz.bar:http:8983/to/index.html?a=b&c=d'
+    """
+    match = _URL.fullmatch(url)
+    if match is None or not (match[2] or match[1] == "file"):
+        raise BadUrl("malformed", url)
+    scheme, name, port, rest = match.groups()
+    key = f"{host_key(name)}:{scheme}{f':{port}' if port else ''}{rest}"
+    if len(key) > MAX_KEY_BYTES:
+        raise BadUrl("key_too_long", url)
+    return key
+
+
+def from_key(key: str) -> str:
+    """Returns the URL of a row key; undoes ``to_key``.
+
+    Raises:
+        BadUrl: ``malformed`` where it is no row key.
+
+    >>> from_key("com.baz.bar:http:8983/to/index.html?a=b&c=d")
+    'http://bar.baz.com:8983/to/index.html?a=b&c=d'
+    >>> from_key("[2600:1f18::1]:http/")
+    'http://[2600:1f18::1]/'
+    """
+    match = _KEY.fullmatch(key)
+    if match is None:
+        raise BadUrl("malformed", key)
+    name, scheme, port, rest = match.groups()
+    return f"{scheme}://{from_host_key(name)}{f':{port}' if port else ''}{rest}"
+
+
+def host_of(key: str) -> str:
+    """Returns the reversed host that a row key begins with.
+
+    >>> host_of("com.foo.www:http:8080/x"), host_of("[::1]:http/")
+    ('com.foo.www', '[::1]')
+    """
+    end = key.find("]") + 1 if key.startswith("[") else key.find(":")
+    return key[:end] if end > 0 else key
+
+
+def _reversed(name: str) -> str:
+    return name if name.startswith("[") else ".".join(reversed(name.split(".")))

@@ -1,0 +1,234 @@
+"""One HTTP/1.1 exchange on one connection, with a limit on everything.
+
+Built on urllib3's connections (TLS, certificate and host name checks) and
+http.client's reading of bodies. Our own are the dialling, which asks the
+guard; sockets that know when the whole request must be over; and the reading
+of heads, which keeps headers as they came and costs a third of http.client's.
+"""
+
+import http.client
+import math
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from .guard import Target
+
+MAX_LINE_BYTES = 65_536
+MAX_HEAD_BYTES = 262_144
+MAX_HEADERS = 256
+MAX_INTERIM_HEADS = 10
+
+
+class TooSlow(OSError):
+    """The time for the whole request is over."""
+
+
+class HeadTooLarge(http.client.HTTPException):
+    """A response's head has too many headers, or too long ones."""
+
+
+class _Timed:
+    """Lets no read outlast ``deadline``, a moment on the monotonic clock."""
+
+    deadline = math.inf
+    _cut = False
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TooSlow("the time for the whole request is over")
+        before = self.gettimeout()  # type: ignore[attr-defined]
+        if before is None or left < before:
+            self._cut = True
+            self.settimeout(left)  # type: ignore[attr-defined]
+        try:
+            return super().recv_into(*args, **kwargs)  # type: ignore[misc]
+        except TimeoutError as error:
+            if self._cut:
+                raise TooSlow("the time for the whole request is over") from error
+            raise
+
+
+class _Socket(_Timed, socket.socket):
+    pass
+
+
+class _TlsSocket(_Timed, ssl.SSLSocket):
+    pass
+
+
+def tls_context(ca_file: str) -> ssl.SSLContext:
+    """Returns the context of every TLS connection: certificates and names are checked."""
+    context = ssl.create_default_context(cafile=ca_file)
+    context.sslsocket_class = _TlsSocket
+    return context
+
+
+class Message(http.client.HTTPResponse):
+    """A response whose head was read with bounds; bodies are read by the base class.
+
+    Attributes:
+        fields: (name, value) of each header, in the order received.
+        connection: What it came on.
+        request: The request as it was sent.
+    """
+
+    fields: list[tuple[str, str]]
+    connection: "Exchange"
+    request: bytes
+    # Declared for http.client's private reading of bodies.
+    chunked: bool
+    chunk_left: int | None
+    length: int | None
+    will_close: bool
+
+    def begin(self) -> None:
+        """Reads the status line and the headers.
+
+        Raises:
+            http.client.HTTPException: What came is no HTTP, or too large.
+            OSError: The connection broke.
+        """
+        for _ in range(MAX_INTERIM_HEADS):
+            version, self.status, reason = self._read_status()  # type: ignore[attr-defined]
+            self.fields = self._read_fields()
+            if self.status >= 200:
+                break
+        else:
+            raise http.client.BadStatusLine("too many interim responses")
+        self.code = self.status
+        self.reason = reason.strip()
+        self.version = 10 if version == "HTTP/1.0" else 11
+        self.headers = self.msg = http.client.HTTPMessage()
+        self._frame()
+
+    def _read_fields(self) -> list[tuple[str, str]]:
+        fields: list[tuple[str, str]] = []
+        left = MAX_HEAD_BYTES
+        while True:
+            line = self.fp.readline(MAX_LINE_BYTES + 1)
+            left -= len(line)
+            if len(line) > MAX_LINE_BYTES or left < 0 or len(fields) > MAX_HEADERS:
+                raise HeadTooLarge("head of the response is too large")
+            if line in (b"\r\n", b"\n", b""):
+                return fields
+            name, colon, value = line.decode("latin-1").partition(":")
+            if line[0] in b" \t" and fields:  # RFC 9112 5.2: a folded line
+                last, start = fields[-1]
+                fields[-1] = (last, f"{start} {(name + colon + value).strip()}".strip())
+            elif colon and name.strip():
+                fields.append((name.strip(), value.strip()))
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:  # int() takes a sign; reading -1 bytes would mean all there are
+            raise ValueError("negative chunk size")
+        return size
+
+    def _frame(self) -> None:
+        """Finds where the body ends (RFC 9112 6.3)."""
+        lengths, codings, connection = set(), "", ""
+        for name, value in self.fields:
+            lower = name.lower()
+            if lower == "content-length":
+                lengths |= {part.strip() for part in value.split(",")}
+            elif lower == "transfer-encoding":
+                codings = value.lower()
+            elif lower == "connection":
+                connection += value.lower()
+        self.chunked = codings.endswith("chunked")
+        self.chunk_left = None
+        self.length = None
+        if self.status in (204, 304) or self._method == "HEAD":  # type: ignore[attr-defined]
+            self.length, self.chunked = 0, False
+        elif not self.chunked and lengths:
+            self.length = _length(lengths)
+        keep = "keep-alive" in connection if self.version == 10 else "close" not in connection
+        self.will_close = not keep or (self.length is None and not self.chunked)
+
+
+def _length(lengths: set[str]) -> int:
+    value = min(lengths)
+    # RFC 9112 6.3: lengths that differ, or are no numbers, cannot be framed.
+    if len(lengths) > 1 or not (value.isascii() and value.isdigit()):
+        raise http.client.HTTPException(f"bad Content-Length {value!r}")
+    return int(value)
+
+
+class Exchange:
+    """What our connections add to urllib3's.
+
+    Attributes:
+        origin: What it is kept under while idle.
+        dial: Says where the connection may go, or raises.
+        deadline: Moment on the monotonic clock when all must be over.
+        ip: Address connected to, empty before.
+        exchanges: How many requests were sent on it.
+    """
+
+    origin: tuple[str, str, int]
+    dial: Callable[[str, int], Target]
+    deadline = math.inf
+    ip = ""
+    exchanges = 0
+    sock: Any
+    host: str
+    port: int
+    timeout: float
+
+    def _new_conn(self) -> socket.socket:
+        """Connects to the first address that answers, all of them checked."""
+        target = self.dial(self.host.strip("[]"), self.port)
+        failed: OSError = OSError("no address")
+        for family, address in target.addresses:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise TooSlow("the time for the whole request is over")
+            sock = _Socket(family, socket.SOCK_STREAM)
+            try:
+                sock.settimeout(min(self.timeout, left))
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.connect(address)
+            except OSError as error:
+                failed = error
+                sock.close()
+                continue
+            self.ip = address[0]
+            return sock
+        raise failed
+
+    def exchange(self, head: bytes) -> Message:
+        """Sends a whole request and returns the response, its body still to be read.
+
+        Raises:
+            http.client.HTTPException: What came back is no HTTP.
+            OSError: No connection, or it broke.
+        """
+        if self.sock is None:
+            self.connect()  # type: ignore[attr-defined]
+        self.sock.deadline = self.deadline
+        self.sock.settimeout(min(self.timeout, max(0.001, self.deadline - time.monotonic())))
+        self.sock._cut = False
+        self.exchanges += 1
+        self.sock.sendall(head)
+        message = Message(self.sock, method="GET")
+        message.connection, message.request = self, head
+        message.begin()
+        return message
+
+    def is_idle(self) -> bool:
+        """Returns whether it may carry another request: open, and nothing to be read."""
+        return self.sock is not None and self.is_connected  # type: ignore[attr-defined]
+
+
+class PlainConnection(Exchange, HTTPConnection):
+    """An http connection; see ``Exchange``."""
+
+
+class TlsConnection(Exchange, HTTPSConnection):
+    """An https connection; see ``Exchange``."""

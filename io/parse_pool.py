@@ -30,7 +30,9 @@ class _Child:
         self.connection: Connection = ours  # type: ignore[assignment]
         # One thread each: the pool is what uses the cores.
         environment = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "nutbeam.io.parse_worker", str(theirs.fileno()), str(memory)]
+        # Imported by name, not run as __main__: what it sends pickles by that name.
+        program = f"from nutbeam.io import parse_worker as w; w.main({theirs.fileno()}, {memory})"
+        command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

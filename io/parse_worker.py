@@ -1,4 +1,4 @@
-"""A child process that parses pages: ``python -m nutbeam.io.parse_worker FD``.
+"""A child process that parses pages.
 
 It is spawned, never forked, knows no Beam, and dies with its parent: the pipe
 closes. What it answers is read by ``io/parse_pool.py``.
@@ -9,7 +9,6 @@ import dataclasses
 import pickle
 import resource
 import signal
-import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -83,7 +82,3 @@ def main(descriptor: int, memory: int) -> None:
             except Exception as error:
                 answer = Failed(f"{type(error).__name__}: {error}")
             connection.send(answer)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

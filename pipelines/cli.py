@@ -96,7 +96,7 @@ def option_names(command: str) -> set[str]:
 def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
-    _silence(logging.WARNING)
+    quiet(logging.WARNING)
     module = load(command)
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
@@ -108,7 +108,7 @@ def _run(command: str, words: list[str]) -> int:
         return 0
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
-    _silence(getattr(logging, common.log_level.upper()))
+    quiet(getattr(logging, common.log_level.upper()))
     if invocation.beam_args:
         # For the types of values; what is unknown here belongs to a job server.
         _beam_parser().parse_known_args(invocation.beam_args)
@@ -143,7 +143,7 @@ def _beam_parser() -> "ArgumentParser":
     return beam_parser()
 
 
-def _silence(level: int) -> None:
+def quiet(level: int) -> None:
     """Keeps others' logs and warnings from the user, unless asked for by a level below warning."""
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     verbose = level < logging.WARNING

@@ -105,6 +105,7 @@ def _load(path: str) -> dict[str, Any]:
         raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
     except ValueError as error:
         reason = " ".join(str(error).split())
+        reason = reason[:1].lower() + reason[1:]
         raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
 
 

@@ -25,6 +25,7 @@ from ..transforms.apply_changes import ApplyChanges
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
 from ..transforms.operations import Begin, Commit, Ticket, active
+from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
 
@@ -52,7 +53,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "dedup")
 
 
-def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
     order, descending = order_by(options)
@@ -77,12 +78,15 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
     if operation.batch is not None:
         files = batch_files(operation.root, manifest, operation.batch, "outcome")
         outcome = tuple(file.path for file in files)
-    for file in operation.files("state"):
+    files = operation.files("state")
+    PROGRESS.start("dedup", total=len(files), unit="tablets")
+    for file in files:
         yield Tablet(operation, file, outcome)
 
 
-def _probe(tablet: Tablet, options: Options) -> Iterator[Chunk]:
+def _probe(tablet: Tablet, options: DedupOptions) -> Iterator[Chunk]:
     root = tablet.operation.root
+    PROGRESS.add()
     rows = scan([root / tablet.file.path], STATE).select(COLUMNS)
     if tablet.outcome is not None:
         if not tablet.outcome:

@@ -26,12 +26,14 @@ from ..io.operations import Operation, Written
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
 from ..transforms.operations import Begin, Commit, Ticket, active
 from ..web.agent import require_agent
-from ..web.engine import Engine, FetchOptions, HostRecord, Result, Task
-from ..web.http import Client
+from ..web.engine import Engine, FetchOptions
+from ..web.hosts import HostRecord
+from ..web.http import Client, HttpOptions, Response
 from ..web.options import option
 from ..web.progress import PROGRESS
-from ..web.protocol import FETCH_SUCCESS
+from ..web.protocol import FETCH_RETRY, FETCH_SUCCESS, classify
 from ..web.rules import host_keys
+from ..web.tasks import Result, Task
 from ..web.urls import from_host_key, from_key, host_key
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
@@ -56,7 +58,12 @@ class FlushOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(FetchOptions, FlushOptions, BatchOptions):
+class FetchPagesOptions(FetchOptions, HttpOptions, FlushOptions):
+    """What fetching needs to know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(FetchPagesOptions, BatchOptions):
     """Options of fetch."""
 
 
@@ -82,7 +89,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "fetch")
 
 
-def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: FetchPagesOptions) -> beam.PCollection[Ticket]:
     """Fetches a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     written = (
@@ -108,7 +115,7 @@ def _partitions(operation: Operation) -> Iterator[Partition]:
         yield Partition(operation, number, tuple(files), hosts)
 
 
-def fetch_partition(part: Partition, options: Options) -> Iterator[Written]:
+def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Written]:
     """Fetches one partition; yields each file of pages as it is written."""
     root, batch = part.operation.root, str(part.operation.batch)
     adopted = adopted_pages(root, batch, part.number)
@@ -139,11 +146,11 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
             url=from_key(row["key"]),
             key=row["key"],
             score=row["score"],
-            distance=row["distance"],
+            distance=row["distance"] or 0,
             # Without a stored body a 304 would leave nothing to show.
             etag=row["etag"] if row["signature"] else None,
             last_modified=row["last_modified"] if row["signature"] else None,
-            modified_time=row["modified_time"] if row["signature"] else None,
+            modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
         )
 
 
@@ -151,26 +158,34 @@ def _known(part: Partition, rows: pl.DataFrame) -> Mapping[str, HostRecord]:
     keys = host_keys(rows.get_column("key")).unique()
     found = read_hosts(part.operation.root, list(part.hosts), keys)
     return {
-        from_host_key(row["key"]): HostRecord(
-            host=from_host_key(row["key"]),
+        host: HostRecord(
+            host=host,
+            robots_origin=row["robots_origin"] or "",
             robots_status=row["robots_status"],
-            robots_text=row["robots_text"],
-            robots_time=row["robots_time"],
+            robots_text=row["robots_text"] or "",
+            robots_fetched_at=row["robots_time"] or 0,
+            crawl_delay=row["crawl_delay"],
+            backoff_until=row["backoff_until"] or 0,
+            last_request_end=row["last_request_time"] or 0,
         )
-        for row in found.filter(pl.col("robots_time").is_not_null()).iter_rows(named=True)
+        for row in found.iter_rows(named=True)
+        for host in [from_host_key(row["key"])]
     }
 
 
 def _host_row(record: HostRecord) -> dict[str, object]:
+    asked = record.robots_status is not None
     return {
         "key": host_key(record.host),
+        "robots_origin": record.robots_origin if asked else None,
         "robots_status": record.robots_status,
-        "robots_text": record.robots_text,
-        "robots_time": record.robots_time,
-        "crawl_delay_ms": record.crawl_delay_ms,
-        "failures": record.failures,
-        "requests": record.requests,
-        "last_request_time": record.last_request_time,
+        "robots_text": record.robots_text if asked else None,
+        "robots_time": record.robots_fetched_at if asked else None,
+        "crawl_delay": record.crawl_delay,
+        "exceptions": record.exceptions,
+        "backoff_until": record.backoff_until,
+        "requests": sum(record.counts.values()),
+        "last_request_time": record.last_request_end,
     }
 
 
@@ -229,13 +244,12 @@ def _page_row(result: Result) -> dict[str, object]:
         "protocol_message": result.message or None,
         "fetch_time": result.fetched_at,
         "redirect": result.redirect,
-        "retry_after": None if result.retry_after_s is None else int(result.retry_after_s),
+        "retry_after": _retry_after(result),
         "body": None,
     }
     if response is None:
         return row
     success = result.fetch_status == FETCH_SUCCESS
-    version = f"HTTP/{response.http_version}"
     return row | {
         "http_code": response.status or None,
         "response_ms": response.elapsed_ms,
@@ -244,11 +258,23 @@ def _page_row(result: Result) -> dict[str, object]:
         "last_modified": response.header("last-modified"),
         "ip": response.ip,
         "request": response.request,
-        "status_line": f"{version} {response.status} {response.reason}" if response.status else None,
+        "status_line": _status_line(response),
         "headers": [{"name": name, "value": value} for name, value in response.headers],
         "truncated": response.truncated,
         "body": response.body if success or result.redirect else None,
     }
+
+
+def _retry_after(result: Result) -> int | None:
+    if result.response is None or result.fetch_status != FETCH_RETRY:
+        return None
+    seconds = classify(result.response).retry_after_s
+    return None if seconds is None else int(seconds)
+
+
+def _status_line(response: Response) -> str | None:
+    words = (response.http_version, str(response.status), response.reason)
+    return " ".join(words).rstrip() if response.status else None
 
 
 def _groups(rows: list[dict[str, object]]) -> Iterator[pa.Table]:

@@ -28,6 +28,7 @@ from ..transforms.operations import Begin, Commit, Ticket, active
 from ..transforms.partition import SLOTS, PartitionByHost, hash_buckets
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.rules import host_keys
+from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .job import JobOptions, run_job
 
@@ -138,6 +139,7 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
 
 def _tablets(operation: Operation) -> Iterator[Tablet]:
     files = operation.files("state")
+    PROGRESS.start("generate", total=len(files), unit="tablets")
     for at, file in enumerate(files):
         before = files[at - 1].last if at else None
         after = files[at + 1].first if at + 1 < len(files) else None
@@ -219,6 +221,7 @@ def _choose(tablet: Tablet, bar: Bar, options: GenerateOptions) -> Iterator[Any]
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = over.filter(sure)
     kept = [*needed, "rank", "place"]
+    PROGRESS.add()
     yield beam.pvalue.TaggedOutput("counts", len(certain))
     for chunk in to_chunks(certain.select(kept)):
         yield chunk

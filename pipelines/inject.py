@@ -25,6 +25,7 @@ from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import ApplyChanges
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, Ticket, active
+from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules, host_keys
 from .command import TABLE, Argument, Invocation
 from .job import JobOptions, run_job
@@ -39,7 +40,12 @@ COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(SeedOptions, UrlOptions, JobOptions):
+class InjectOptions(SeedOptions, UrlOptions):
+    """What injecting needs to know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(InjectOptions, JobOptions):
     """Options of inject."""
 
 
@@ -61,7 +67,7 @@ def seed_words(words: list[str], table: str) -> list[str]:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: Options, seeds: list[Source]
+    tickets: beam.PCollection[Ticket], options: InjectOptions, seeds: list[Source]
 ) -> beam.PCollection[Ticket]:
     """Injects seeds; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("inject")
@@ -86,11 +92,13 @@ def build(
 
 
 def _sources(operation: Operation, seeds: list[Source]) -> Iterator[Source]:
+    PROGRESS.start("inject", unit="lines")
     yield from seeds
 
 
-def _read(source: Source, options: Options) -> Iterator[Any]:
+def _read(source: Source, options: InjectOptions) -> Iterator[Any]:
     for rows, counts in read_seeds(source, UrlRules(options)):
+        PROGRESS.add(counts["lines"])
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
         yield from to_chunks(rows, SEEDS)
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
@@ -100,7 +108,7 @@ def _read(source: Source, options: Options) -> Iterator[Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _SeedResolver:
-    options: Options
+    options: InjectOptions
 
     def __call__(self, operation: Operation) -> Any:
         def resolve(rows: pl.DataFrame, seeds: pl.DataFrame) -> Resolved:

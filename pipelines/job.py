@@ -51,13 +51,11 @@ def launch(
     run_pipeline(pipeline)
 
 
-def run_job(invocation: Invocation, build: Build, job: str) -> int:
-    """Runs one job and reports what it did; returns the exit code."""
+def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
+    """Runs one job, on its option's batch or the one given, and reports what it did."""
     options = invocation.options
-    ticket = Ticket(
-        str(invocation.table), options.operation or new_id(), getattr(options, "batch", "") or None
-    )
-    PROGRESS.start(job)
+    batch = batch or getattr(options, "batch", "") or None
+    ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     with live_view(invocation.progress):
         launch(ticket, build, options, invocation.beam_args)
         PROGRESS.finish()

@@ -44,10 +44,11 @@ def live_view(
         yield
         return
     out = stream or sys.stderr
+    seen = len(progress.snapshot().history)
     view = _live if out.isatty() and os.environ.get("TERM") != "dumb" else _plain
     stop = threading.Event()
     thread = threading.Thread(
-        target=view, args=(progress, out, interval, stop), name="progress", daemon=True
+        target=view, args=(progress, seen, out, interval, stop), name="progress", daemon=True
     )
     thread.start()
     try:
@@ -89,7 +90,7 @@ def duration(seconds: float) -> str:
 
 def _details(phase: Phase) -> list[str]:
     rate = f"{phase.rate:,.0f}" if phase.rate >= 10 else f"{phase.rate:.1f}"
-    details = [f"{rate} {phase.unit}/s"] if phase.done else []
+    details = [f"{rate} {phase.unit}/s"] if phase.done and phase.elapsed > _POLL else []
     details += [f"{name} {count:,}" for name, count in sorted(phase.counts.items())]
     if phase.left and not phase.finished:
         details.append(
@@ -100,12 +101,12 @@ def _details(phase: Phase) -> list[str]:
 
 def _watch(
     progress: Progress,
+    seen: int,
     stop: threading.Event,
     ended: Callable[[Phase], None],
     current: Callable[[Phase | None], None],
 ) -> None:
-    """Calls ``ended`` once per phase that ended, and ``current`` at every poll."""
-    seen = len(progress.snapshot().history)
+    """Calls ``ended`` once per phase after the first ``seen``, and ``current`` at every poll."""
     stopping = False
     while not stopping:
         stopping = stop.wait(_POLL)
@@ -116,7 +117,9 @@ def _watch(
         current(snapshot.current)
 
 
-def _plain(progress: Progress, out: TextIO, interval: float, stop: threading.Event) -> None:
+def _plain(
+    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
+) -> None:
     due = time.monotonic() + interval
 
     def say(phase: Phase | None) -> None:
@@ -126,10 +129,12 @@ def _plain(progress: Progress, out: TextIO, interval: float, stop: threading.Eve
                 due = time.monotonic() + interval
                 print(line(phase), file=out, flush=True)
 
-    _watch(progress, stop, say, say)
+    _watch(progress, seen, stop, say, say)
 
 
-def _live(progress: Progress, out: TextIO, interval: float, stop: threading.Event) -> None:
+def _live(
+    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
+) -> None:
     from rich.console import Console
     from rich.live import Live
     from rich.spinner import Spinner
@@ -140,12 +145,13 @@ def _live(progress: Progress, out: TextIO, interval: float, stop: threading.Even
     with Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
 
         def ended(phase: Phase) -> None:
+            live.update("")
             console.print(f"[green]✓[/] {line(phase)}", highlight=False)
 
         def current(phase: Phase | None) -> None:
             live.update(_bar(spinner, phase) if phase else "", refresh=True)
 
-        _watch(progress, stop, ended, current)
+        _watch(progress, seen, stop, ended, current)
 
 
 def _bar(spinner: object, phase: Phase) -> "Table":

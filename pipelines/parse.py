@@ -49,7 +49,12 @@ class PoolOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(DocumentOptions, PoolOptions, BatchOptions):
+class ParsePagesOptions(DocumentOptions, PoolOptions):
+    """What parsing needs to know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(ParsePagesOptions, BatchOptions):
     """Options of parse."""
 
 
@@ -66,7 +71,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "parse")
 
 
-def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: ParsePagesOptions) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
     documents = (
@@ -90,7 +95,7 @@ def _files(operation: Operation) -> Iterator[PageFile]:
         yield PageFile(operation, file, hosts)
 
 
-def parse_file(pages: PageFile, options: Options) -> Written:
+def parse_file(pages: PageFile, options: ParsePagesOptions) -> Written:
     """Writes the documents of one file of pages; both have the same place in the batch."""
     operation, batch = pages.operation, str(pages.operation.batch)
     path = operation.root / pages.file.path
@@ -114,7 +119,7 @@ def _documents(done: Done, counts: dict[str, int]) -> pa.Table:
     return pa.ipc.open_stream(done.documents).read_all()
 
 
-def _document_options(options: Options) -> DocumentOptions:
+def _document_options(options: ParsePagesOptions) -> DocumentOptions:
     """Returns just what a child needs to know."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     return DocumentOptions(**{name: getattr(options, name) for name in names})

@@ -5,13 +5,14 @@ Dataflow Flex Template, both to standard output.
 """
 
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from ..web.options import BYTES, DURATIONS, Option, default_text, value_text
 from .arguments import command_options
-from .cli import COMMANDS, load
+from .cli import COMMANDS, load, quiet
 from .command import Argument, CommandModule
 from .usage import COMMON_GROUP, grouped
 
@@ -33,6 +34,7 @@ environment, which beats the file, which beats the default. Durations take a suf
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the page that is asked for."""
+    quiet(logging.WARNING)
     match list(sys.argv[1:] if argv is None else argv):
         case ["options"]:
             print(reference_page(), end="")
@@ -101,7 +103,9 @@ def _row(option: Option, commands: Sequence[str]) -> tuple[str, ...]:
 
 def _kind(option: Option) -> str:
     if option.choices:
-        return ", ".join(f"`{value_text(option, choice)}`" for choice in option.choices)
+        return ", ".join(
+            f"`{value_text(option, choice)}`" for choice in option.choices if choice != ""
+        )
     names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     kind = names[option.item]
     kind += f" ({option.unit})" if option.unit else ""
@@ -165,7 +169,7 @@ def _parameter(option: Option) -> dict[str, Any]:
     if default_text(option):
         parameter["defaultValue"] = default_text(option)
     if parameter["paramType"] == "ENUM":
-        texts = [value_text(option, choice) for choice in option.choices]
+        texts = [value_text(option, choice) for choice in option.choices if choice != ""]
         parameter["enumOptions"] = [{"value": text, "label": text} for text in texts]
     return parameter
 

@@ -8,7 +8,7 @@ import argparse
 import importlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import apache_beam as beam
@@ -23,7 +23,10 @@ from ..web.errors import JobFailed, UsageError, UserError
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 # Beam appends the step to the message of an exception, once per step it passed.
 _STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
-_RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$")
+# The last part of a traceback: a name at the start of a line, and a message to its end.
+_RAISED = re.compile(
+    r"^((?:[a-z_]\w*\.)*[A-Z]\w*)(?:: (.*?))?(?=\n\n|\Z|\nDuring|\nThe above)", re.MULTILINE | re.DOTALL
+)
 
 
 def beam_parser() -> argparse.ArgumentParser:
@@ -81,29 +84,26 @@ def user_error(error: BaseException) -> UserError:
     >>> user_error(RuntimeError("Traceback ...\\nOSError: disk full [while running 'Write']"))
     JobFailed("OSError: disk full (in step 'Write')")
     """
-    known = _innermost(error)
-    if isinstance(known, UserError):
-        return type(known)(_without_steps(str(known)))
-    message = str(known)
-    if isinstance(known, RuntimeError) and "Traceback" in message:
+    for cause in _causes(error):
+        if isinstance(cause, UserError):
+            return type(cause)(_without_steps(str(cause)))
+    message = str(error)
+    if isinstance(error, RuntimeError) and "Traceback" in message:
         return _from_traceback(message)
-    name = type(known).__name__
-    return JobFailed(_line(name, message))
+    return JobFailed(_line(type(error).__name__, message))
 
 
-def _innermost(error: BaseException) -> BaseException:
-    """Returns the first ``UserError`` on the way to the root cause, else that cause."""
-    while not isinstance(error, UserError):
-        deeper = error.__cause__
-        if deeper is None:
-            return error
-        error = deeper
-    return error
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yields an exception and what caused it; Beam's copy of one has no cause but a context."""
+    while error is not None:
+        yield error
+        copied = "[while running " in str(error)
+        error = error.__cause__ or (error.__context__ if copied else None)
 
 
 def _from_traceback(text: str) -> UserError:
     """Reads the exception off the text of a traceback, as other processes send it."""
-    raised = [match for match in map(_RAISED.match, text.splitlines()) if match]
+    raised = list(_RAISED.finditer(text))
     if not raised:
         return JobFailed(_line("", text.strip().splitlines()[-1]))
     name, message = raised[-1][1], raised[-1][2] or ""

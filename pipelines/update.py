@@ -37,7 +37,12 @@ COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(UpdateOptions, LinkOptions, BatchOptions):
+class UpdateTableOptions(UpdateOptions, LinkOptions):
+    """What updating needs to know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(UpdateTableOptions, BatchOptions):
     """Options of updatedb."""
 
 
@@ -55,7 +60,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "update")
 
 
-def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: UpdateTableOptions) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     working = operations | "Active" >> beam.FlatMap(active)
@@ -92,7 +97,7 @@ def _pairs(operation: Operation) -> Iterator[FilePair]:
         yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
 
 
-def _changes(pair: FilePair, options: Options) -> Iterator[Any]:
+def _changes(pair: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
     root = pair.operation.root
     pages = collect(scan([root / pair.pages.path], PAGES).select(PAGE_COLUMNS))
     documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
@@ -119,7 +124,7 @@ def _learnt(operation: Operation) -> Iterator[Chunk]:
 
 @dataclasses.dataclass(frozen=True)
 class _StatusResolver:
-    options: Options
+    options: UpdateTableOptions
 
     def __call__(self, operation: Operation) -> Any:
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:

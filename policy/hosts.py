@@ -4,6 +4,8 @@ import polars as pl
 
 from .schema import HOSTS
 
+ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay"]
+
 
 def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
     """Returns the host table's rows with what was learnt, in key order.
@@ -14,18 +16,17 @@ def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
         rows: HOSTS rows in key order, at most one per host.
         learnt: HOSTS rows for hosts in the same range, oldest first.
     """
-    latest = ["robots_status", "robots_text", "robots_time", "crawl_delay_ms", "failures"]
     together = pl.concat([rows, learnt])
-    # robots.txt is one thing in three columns: an absent text is not an older one.
+    # robots.txt is one thing in several columns: an absent text is not an older one.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(
         "robots_time", maintain_order=True
     )
-    robots = texts.group_by("key", maintain_order=True).agg(pl.col(latest[:3]).last())
+    robots = texts.group_by("key", maintain_order=True).agg(pl.col(ROBOTS).last())
     rest = together.group_by("key", maintain_order=True).agg(
         pl.col("seed").any(),
-        pl.col("crawl_delay_ms", "failures").drop_nulls().last(),
+        pl.col("exceptions").drop_nulls().last(),
         pl.col("requests").sum(),
-        pl.col("last_request_time").max(),
+        pl.col("last_request_time", "backoff_until").max(),
     )
     merged = rest.join(robots, on="key", how="left")
     return merged.select(*HOSTS.names).sort("key")

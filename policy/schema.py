@@ -130,11 +130,13 @@ HOSTS = pa.schema(
     [
         ("key", TEXT),  # reversed host
         ("seed", pa.bool_()),  # a seed names it: in scope
-        ("robots_status", pa.uint16()),
+        ("robots_origin", TEXT),  # whose robots.txt it is: scheme://host[:port]
+        ("robots_status", pa.uint16()),  # 0: no answer
         ("robots_text", TEXT),
         ("robots_time", pa.int64()),  # ms
-        ("crawl_delay_ms", pa.int32()),
-        ("failures", pa.int32()),  # in a row
+        ("crawl_delay", pa.float64()),  # s, as robots.txt asks
+        ("exceptions", pa.int32()),  # failures since the last success
+        ("backoff_until", pa.int64()),  # ms
         ("requests", pa.int64()),
         ("last_request_time", pa.int64()),  # ms
     ]

@@ -65,6 +65,8 @@ def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
     name = f"{ticket.operation}.{job}"
     if ticket.idle:
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
+    if needs == "" and ticket.batch is not None:  # a batch is open: there is none to make
+        return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="done")
     known = find(ticket.table, name)
     batch = ticket.batch if known is None else known.batch
     if known is None and needs == "":

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .failures import BadEncoding, reason_of
+from .failures import NETWORK_ERRORS, BadEncoding, reason_of
 from .wire import Message
 
 _PIECE_BYTES = 65_536
@@ -47,12 +47,12 @@ def read_body(message: Message, limit: int) -> Body:
     try:
         codings = _codings(message)
         length = message.length
-        if not codings and length is not None:
-            if length <= (limit if limit >= 0 else _AT_ONCE_BYTES):
-                return _read_at_once(message, length)
+        at_once = limit if limit >= 0 else _AT_ONCE_BYTES
+        if not codings and length is not None and length <= at_once:
+            return _read_at_once(message, length)
         truncated = _read_pieces(message, codings, limit, parts)
         return Body(b"".join(parts), truncated)
-    except (OSError, ValueError, http.client.HTTPException, BadEncoding) as error:
+    except NETWORK_ERRORS as error:
         reason = reason_of(error)
         kept = {"too_slow": "time", "timeout": "time", "bad_encoding": "encoding"}
         return Body(b"".join(parts), kept.get(reason, "disconnect"), reason)

@@ -4,7 +4,6 @@ Knows no batch and no table: tasks go in, results come out as they arrive, and
 what was learnt about each host can be asked for afterwards.
 """
 
-import dataclasses
 import email.utils
 import itertools
 import logging
@@ -14,9 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from .adapter import split_url
 from .hosts import HostRecord
-from .http import Client, Response, split_url
-from .options import option
+from .http import Client, Response
+from .pace import FetchOptions, crawl_pace
 from .progress import PROGRESS
 from .protocol import (
     EXCEPTION,
@@ -29,108 +29,17 @@ from .protocol import (
     classify,
 )
 from .queues import Queues
-from .robots import DEFER, RobotsOptions, RobotsRecord, RobotsRules, fetch_robots
+from .robots import DEFER, RobotsRecord, RobotsRules, fetch_robots
 from .tasks import Result, Task
-from .turns import HostQueue, Pace, Visit, origin_of
+from .turns import HostQueue, Visit, origin_of
+
+__all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 
 _LOG = logging.getLogger(__name__)
 _FEED = 1000
 _MAX_WAITING = 250_000
 # Refused before anything was sent: no failure of the server, and no delay is due.
 _NOT_SENT = frozenset({"address_denied", "port_denied", "agent_missing", "bad_url"})
-
-
-@dataclasses.dataclass(frozen=True)
-class FetchOptions(RobotsOptions):
-    """How fast, and how many at a time."""
-
-    threads: int = option(
-        50, "Requests at a time, in all.", nutch="fetcher.threads.fetch", minimum=1, maximum=2000
-    )
-    threads_per_host: int = option(
-        1,
-        "Requests at a time to one host; one that asks for a crawl delay gets one.",
-        nutch="fetcher.threads.per.queue",
-        minimum=1,
-    )
-    threads_per_address: int = option(
-        8,
-        "Requests at a time to one address, whatever the number of its hosts; negative for "
-        "any number. Hosts of connect_to are exempt.",
-    )
-    server_delay: float = option(
-        5.0,
-        "Wait between the end of a request and the next one to the same host.",
-        unit="s",
-        nutch="fetcher.server.delay",
-        minimum=0,
-    )
-    server_min_delay: float = option(
-        0.0,
-        "The same where threads_per_host is above 1.",
-        unit="s",
-        nutch="fetcher.server.min.delay",
-        minimum=0,
-    )
-    max_crawl_delay: float = option(
-        30.0,
-        "Pages of a host that asks for a longer crawl delay are not fetched; negative to wait "
-        "as long as asked.",
-        unit="s",
-        nutch="fetcher.max.crawl.delay",
-    )
-    min_crawl_delay: float | None = option(
-        None,
-        "Least wait where robots.txt asks for a crawl delay; server_delay if not given.",
-        unit="s",
-        nutch="fetcher.min.crawl.delay",
-        minimum=0,
-    )
-    time_limit: float = option(
-        10_800.0,
-        "Time after which no request is begun; what waits stays due. Negative for no limit.",
-        unit="s",
-        nutch="fetcher.timelimit.mins",
-    )
-    max_exceptions_per_host: int = option(
-        5,
-        "Failures in a row after which the rest of a host stays due; negative for any number.",
-        nutch="fetcher.max.exceptions.per.queue",
-    )
-    exceptions_delay: float | None = option(
-        None,
-        "Extra wait after a failure, doubled with each in a row; server_delay if not given.",
-        unit="s",
-        nutch="fetcher.exceptions.per.queue.delay",
-        minimum=0,
-    )
-    max_backoff: float = option(
-        120.0,
-        "The rest of a host that must be left alone for longer (Retry-After) stays due; "
-        "negative to wait as long as it takes.",
-        unit="s",
-    )
-
-
-def crawl_pace(options: FetchOptions) -> Pace:
-    """Returns the pace that the options describe.
-
-    >>> pace = crawl_pace(FetchOptions(server_delay=2.0))
-    >>> pace.delay(None), pace.delay(1.0), pace.delay(9.0)
-    (2.0, 2.0, 9.0)
-    """
-    usual = options.server_delay
-    least = usual if options.min_crawl_delay is None else options.min_crawl_delay
-    fixed = options.server_min_delay if options.threads_per_host > 1 else usual
-    after = usual if options.exceptions_delay is None else options.exceptions_delay
-    return Pace(
-        threads_per_host=options.threads_per_host,
-        threads_per_address=options.threads_per_address,
-        delay=lambda crawl_delay: max(crawl_delay, least) if crawl_delay else fixed,
-        max_exceptions=options.max_exceptions_per_host,
-        exceptions_delay=after,
-        max_backoff=options.max_backoff,
-    )
 
 
 class Engine:
@@ -177,11 +86,13 @@ class Engine:
             while True:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
-                results = queues.collect(wait=fed or queues.waiting >= _MAX_WAITING)
+                results = queues.collect(_MAX_WAITING)
                 if results is None:
-                    return
+                    break
                 _count(results)
                 yield from results
+            for thread in self._threads:
+                thread.join(1.0)
         finally:
             queues.close()
 
@@ -224,7 +135,7 @@ class Engine:
             queue, task = turn
             try:
                 visit = self._visit(queue, task)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - one page must not stop a thread
                 _LOG.exception("fetching %s failed", task.url)
                 message = f"internal error: {type(error).__name__}"
                 visit = Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
@@ -329,9 +240,7 @@ def _result(
 ) -> Result:
     name = PROTOCOL_STATUS_NAMES[protocol_status]
     queue.counts[name] = queue.counts.get(name, 0) + 1
-    return Result(
-        task, response, fetch_status, protocol_status, message, fetched_at=_now_ms()
-    )
+    return Result(task, response, fetch_status, protocol_status, message, fetched_at=_now_ms())
 
 
 def _record(queue: HostQueue) -> HostRecord:
@@ -343,10 +252,16 @@ def _record(queue: HostQueue) -> HostRecord:
         last_request_end=queue.last_end,
         counts=dict(queue.counts),
     )
-    for origin, rules in queue.rules.items():
-        record.robots_origin = origin
+    if queue.rules:
+        record.robots_origin, rules = next(iter(queue.rules.items()))
         record.robots_status, record.robots_text, record.robots_fetched_at = rules.record
-        break
+    elif queue.known is not None:
+        record.robots_origin, record.robots_status = (
+            queue.known.robots_origin,
+            queue.known.robots_status,
+        )
+        record.robots_text = queue.known.robots_text
+        record.robots_fetched_at = queue.known.robots_fetched_at
     return record
 
 

@@ -15,6 +15,19 @@ class BadEncoding(Exception):
     """A body's Content-Encoding is unknown, or not kept to."""
 
 
+class BadUrl(ValueError):
+    """A URL that cannot go into a request."""
+
+
+# What asking a server can raise.
+NETWORK_ERRORS = (
+    OSError,
+    ValueError,
+    http.client.HTTPException,
+    urllib3.exceptions.HTTPError,
+    BadEncoding,
+)
+
 # The first class that fits an error names it.
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (TooSlow, "too_slow"),
@@ -23,6 +36,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((ssl.SSLError, ssl.CertificateError, urllib3.exceptions.SSLError), "tls"),
     (TimeoutError, "timeout"),
     (ConnectionRefusedError, "refused"),
+    (BadUrl, "bad_url"),
     (ConnectionError, "reset"),
     (OSError, "unreachable"),
     (http.client.IncompleteRead, "incomplete"),

@@ -45,9 +45,12 @@ _LINKS = {
     "source": "src",
 }
 # Their content is no text of the page.
-_NOT_TEXT = frozenset({"iframe", "noembed", "noframes", "script", "style"})
+_NOT_TEXT = frozenset({"iframe", "script", "style"})
 # What says something of the page as a whole.
 _FACTS = ("base", "link", "meta", "title", *sorted(_NOT_TEXT))
+# All of these and all links in one walk, which costs a quarter of the parsing; each
+# alternative costs 2 % of it.
+_SELECTOR = "[href],[src],meta,title,style,script"
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
@@ -171,7 +174,7 @@ def parse_text(
     page = Page(base=url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = robots_directives(robots_header or "")
     if "noindex" not in page.directives:
-        page.text = _collapse(text)
+        page.text = _collapse_long(text)
     page.hrefs = [found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text)]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
@@ -273,7 +276,7 @@ class _Reader:
         page.language = (self._tree.language() or "").strip()[:_MAX_LANGUAGE_CHARS] or page.language
         if "noindex" not in page.directives:
             page.title = self._title or ""
-            page.text = _collapse(self._tree.body_text(self._not_text))
+            page.text = _collapse_long(self._tree.body_text(self._not_text))
         _obey_nofollow(page)
         self._resolve()
 
@@ -367,9 +370,11 @@ class _LexborTree:
         """Takes plain links itself: they are most of all elements, and calls cost."""
         page = reader.page
         add_href, add_anchor = page.hrefs.append, page.anchors.append
-        for node in self._parser.css(_selector(tuple(links))):
+        plain = _A_ID if "a" in links else None
+        selector = _SELECTOR if "form" not in links else f"{_SELECTOR},form"
+        for node in self._parser.css(selector):
             attributes = node.attributes
-            if node.tag_id == _A_ID and "rel" not in attributes:
+            if node.tag_id == plain and "rel" not in attributes:
                 href = attributes["href"]
                 text = node.text(True, " ")
                 if href and len(href) < 4096 and 0 < len(text) < 1000 and not text.isspace():
@@ -398,7 +403,8 @@ class _LexborTree:
         for node in without:
             node.decompose()
         body = self._parser.body
-        return body.text(True, " ") if body else ""
+        # Without empty text nodes: less to collapse.
+        return body.text(True, " ", False, True) if body else ""
 
 
 class _SoupTree:
@@ -440,12 +446,6 @@ def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}
 
 
-@functools.lru_cache(maxsize=64)
-def _selector(tags: tuple[str, ...]) -> str:
-    # One for all: each walk over a document costs a quarter of its parsing.
-    return ",".join([*(f"{tag}[{_LINKS[tag]}]" for tag in tags if tag not in _FACTS), *_FACTS])
-
-
 def _obey_nofollow(page: Page) -> None:
     if "nofollow" in page.directives:
         page.drop("page_nofollow", len(page.hrefs))
@@ -454,6 +454,19 @@ def _obey_nofollow(page: Page) -> None:
 
 def _collapse(text: str) -> str:
     return " ".join(text.split())
+
+
+def _collapse_long(text: str) -> str:
+    """As ``_collapse`` for ASCII white space, with fewer pieces: a third less time.
+
+    >>> _collapse_long("  a b\\n c\\t   d ")
+    'a b c d'
+    """
+    text = text.replace("\n", " ")
+    for rare in "\t\r\f\v":
+        if rare in text:
+            text = text.replace(rare, " ")
+    return " ".join([part.strip(" ") for part in text.split("  ") if part]).strip(" ")
 
 
 def _collapse_each(texts: list[str]) -> list[str]:

@@ -12,6 +12,9 @@ to get past them stays within the time and memory limits of the parsing process.
 
 import re
 
+import numpy as np
+from numpy.typing import NDArray
+
 # So few tags are harmless in any order (at worst 0.05 s).
 _SAFE_TAGS = 1_000
 _SAFE_OPEN = 500
@@ -45,22 +48,29 @@ def is_hazardous(body: bytes, max_nesting: int) -> bool:
     """
     if len(body) > 2 * _WINDOW_BYTES and _has_crowded_tag(body):
         return True
-    tags = body.count(b"<")
-    if tags <= _SAFE_TAGS or (tags <= 20 * max_nesting and _open_at_most(body) <= _SAFE_OPEN):
+    if len(body) <= 3 * _SAFE_TAGS:
+        return False
+    tags, most_open = _estimate(np.frombuffer(body, np.uint8))
+    if tags <= _SAFE_TAGS or (most_open <= _SAFE_OPEN and tags <= 20 * max_nesting):
         return False
     nesting, formatting = _measure(body.lower())
     return nesting > max_nesting or formatting * tags > _MAX_REPEATED
 
 
-def _open_at_most(body: bytes) -> int:
-    """Returns about how many elements are open at once, from counts of bytes."""
-    is_open = most_open = 0
-    for start in range(0, len(body), _CHUNK_BYTES):
-        end = start + _CHUNK_BYTES
-        is_open += body.count(b"<", start, end) - 2 * body.count(b"</", start, end)
-        is_open = max(0, is_open)
-        most_open = max(most_open, is_open)
-    return most_open
+def _estimate(body: NDArray[np.uint8]) -> tuple[int, int]:
+    """Returns how many tags there are, and about how many are open at once."""
+    opens = body == ord("<")
+    tags = int(np.count_nonzero(opens))
+    if tags <= _SAFE_TAGS:
+        return tags, tags
+    closes = opens[:-1] & (body[1:] == ord("/"))
+    steps = [
+        np.count_nonzero(opens[start : start + _CHUNK_BYTES])
+        - 2 * np.count_nonzero(closes[start : start + _CHUNK_BYTES])
+        for start in range(0, len(body), _CHUNK_BYTES)
+    ]
+    balance = np.cumsum(steps)
+    return tags, int(np.max(balance - np.minimum.accumulate(np.minimum(balance, 0))))
 
 
 def _measure(body: bytes) -> tuple[int, int]:

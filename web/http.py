@@ -1,39 +1,25 @@
 """The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
 
-``requests`` and urllib3 do the work below; ``GuardedAdapter`` can be mounted
-on any ``requests.Session`` to give it the same guard and limits.
+``requests`` and urllib3 do the work below, through ``GuardedAdapter``.
 """
 
 import dataclasses
-import functools
 import re
-import ssl
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
+from typing import cast
 
 import requests
-from requests.adapters import HTTPAdapter
-from requests.certs import where as bundled_ca_file
 
+from .adapter import GuardedAdapter, split_url
 from .agent import AgentOptions, agent_token, missing_agent, user_agent
 from .body import read_body
-from .failures import reason_of
-from .guard import Denied, Guard, Target
+from .failures import NETWORK_ERRORS, reason_of
+from .guard import Guard
 from .options import option
-from .wire import Exchange, Message, PlainConnection, TlsConnection, tls_context
+from .wire import Message
 
-# Not urlsplit: it drops tabs and newlines without a word.
-_URL = re.compile(
-    r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
-    r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
-)
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
-_MAX_IDLE = 512
-_PORTS = {"http": 80, "https": 443}
-Origin = tuple[str, str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,156 +122,6 @@ class Response:
         return None
 
 
-def split_url(url: str) -> tuple[Origin, str]:
-    """Returns ((scheme, host, port), request target); user info is dropped.
-
-    Raises:
-        ValueError: The URL is not http or https, or has characters that must
-            not go into a request (controls, spaces, anything but ASCII).
-
-    >>> split_url("http://u:p@Example.com:8080/a?b#c")
-    (('http', 'example.com', 8080), '/a?b')
-    """
-    match = _URL.fullmatch(url)
-    port = int(match[3]) if match and match[3] else 0
-    if match is None or port > 65535:
-        raise ValueError(f"expected an http or https URL in ASCII, got {url!r}")
-    target = match[4] or "/"
-    origin = (match[1], match[2].lower(), port or _PORTS[match[1]])
-    return origin, target if target[0] == "/" else f"/{target}"
-
-
-class GuardedAdapter(HTTPAdapter):
-    """A ``requests`` adapter for GET whose connections ask the guard; safe for threads.
-
-    Keeps at most ``_MAX_IDLE`` idle connections, whatever the number of hosts.
-    Redirects and cookies are the caller's business.
-    """
-
-    def __init__(self, options: HttpOptions, guard: Guard | None = None) -> None:
-        super().__init__(pool_connections=1, pool_maxsize=1)
-        self._options = options
-        self.guard = guard or guard_of(options)
-        self._missing_agent = missing_agent(options)
-        self._idle: OrderedDict[Origin, list[Exchange]] = OrderedDict()
-        self._idle_count = 0
-        self._lock = threading.Lock()
-
-    def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
-        """Returns what ``send`` calls ``urlopen`` of."""
-        return self
-
-    def cert_verify(self, *_: Any) -> None:
-        """Does nothing: the context of all connections verifies."""
-
-    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
-        """Returns the whole URL: it is taken apart where it is sent."""
-        return str(request.url)
-
-    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        """Returns a response whose ``raw`` is the ``Message``; no cookies are kept."""
-        response = requests.Response()
-        response.status_code, response.reason = resp.status, resp.reason
-        response.headers.update(resp.fields)
-        response.raw, response.request, response.url = resp, req, str(req.url)
-        return response
-
-    def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
-        """Sends a request without a body and returns the response, its body unread."""
-        origin, target = split_url(url)
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {_host_header(origin)}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        head = "\r\n".join((*lines, "\r\n")).encode("latin-1")
-        deadline = time.monotonic() + self._options.http_time_limit
-        connection = self._take(origin)
-        if connection is not None:
-            connection.deadline = deadline
-            try:
-                return connection.exchange(head)
-            except ConnectionError:  # closed by the server while it was idle: RFC 9112 9.3.1
-                connection.close()
-        return self._exchange(self._connection(origin), deadline, head)
-
-    def _exchange(self, connection: Exchange, deadline: float, head: bytes) -> Message:
-        connection.deadline = deadline
-        try:
-            return connection.exchange(head)
-        except BaseException:
-            connection.close()
-            raise
-
-    def _connection(self, origin: Origin) -> Exchange:
-        scheme, host, port = origin
-        timeout = self._options.timeout
-        connection: Exchange
-        if scheme == "https":
-            connection = TlsConnection(host, port, timeout=timeout, ssl_context=self._tls)
-        else:
-            connection = PlainConnection(host, port, timeout=timeout)
-        connection.origin, connection.dial = origin, self.dial
-        return connection
-
-    @functools.cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return tls_context(self._options.ca_file or bundled_ca_file())
-
-    def dial(self, host: str, port: int) -> Target:
-        """Returns where to connect to for a host; see ``Guard.target``.
-
-        Raises:
-            Denied: Also when the host is a stranger's and the agent has no name.
-        """
-        target = self.guard.target(host, port)
-        if self._missing_agent and not target.opened:
-            raise Denied("agent_missing", f"add {self._missing_agent}")
-        return target
-
-    def _take(self, origin: Origin) -> Exchange | None:
-        while True:
-            with self._lock:
-                waiting = self._idle.get(origin)
-                if not waiting:
-                    return None
-                connection = waiting.pop()
-                self._idle_count -= 1
-                if not waiting:
-                    del self._idle[origin]
-            if connection.is_idle():
-                return connection
-            connection.close()
-
-    def release(self, message: Message) -> None:
-        """Keeps the connection of a response for the next request, if it can be used."""
-        connection = message.connection
-        if message.will_close or not message.isclosed():
-            connection.close()
-            return
-        with self._lock:
-            self._idle.setdefault(connection.origin, []).append(connection)
-            self._idle.move_to_end(connection.origin)
-            self._idle_count += 1
-            oldest = self._oldest() if self._idle_count > _MAX_IDLE else None
-        if oldest is not None:
-            oldest.close()
-
-    def _oldest(self) -> Exchange:
-        origin, waiting = next(iter(self._idle.items()))
-        if len(waiting) == 1:
-            del self._idle[origin]
-        self._idle_count -= 1
-        return waiting.pop(0)
-
-    def close(self) -> None:
-        """Closes the idle connections."""
-        with self._lock:
-            idle = [connection for waiting in self._idle.values() for connection in waiting]
-            self._idle.clear()
-            self._idle_count = 0
-        for connection in idle:
-            connection.close()
-        super().close()
-
-
 class Client:
     """Asks for URLs, one at a time per thread; safe to share by threads.
 
@@ -296,8 +132,14 @@ class Client:
 
     def __init__(self, options: HttpOptions, guard: Guard | None = None) -> None:
         self._options = options
-        self._adapter = GuardedAdapter(options, guard)
-        self.guard = self._adapter.guard
+        self.guard = guard or guard_of(options)
+        self._adapter = GuardedAdapter(
+            self.guard,
+            options.timeout,
+            options.http_time_limit,
+            options.ca_file,
+            missing_agent(options),
+        )
         self.token = agent_token(options)
         self._headers = {
             "User-Agent": user_agent(options),
@@ -329,12 +171,9 @@ class Client:
         request = requests.PreparedRequest()
         request.method, request.url = "GET", url
         request.headers = self._headers | {n: v for n, v in headers if _HEADER.fullmatch(v)}  # type: ignore[assignment]
-        if not _URL.fullmatch(url):
-            response.error = "bad_url"
-            return response
         try:
-            message: Message = self._adapter.send(request, stream=True).raw
-        except Exception as error:
+            message = cast(Message, self._adapter.send(request, stream=True).raw)
+        except NETWORK_ERRORS as error:
             response.error = reason_of(error)
         else:
             self._take(response, message, limit)
@@ -349,7 +188,7 @@ class Client:
         response.body, response.truncated, response.error = body
         response.ip = message.connection.ip
         response.request = message.request.decode("latin-1")
-        self._adapter.release(message)
+        self._adapter.release(message, whole=body.truncated is None and body.error is None)
 
     def address(self, url: str) -> str | None:
         """Returns the first address at which a URL's host is reached.
@@ -367,8 +206,3 @@ class Client:
     def close(self) -> None:
         """Closes the idle connections."""
         self._adapter.close()
-
-
-def _host_header(origin: Origin) -> str:
-    scheme, host, port = origin
-    return host if port == _PORTS[scheme] else f"{host}:{port}"

@@ -2,8 +2,8 @@
 
 import dataclasses
 import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 from .patterns import Pattern, compile_pattern
 from .urls import BadUrl, parse
@@ -113,7 +113,7 @@ def _read_rules(text: str, name: str) -> list[Substitution]:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         raise ValueError(f"{name} must be xml like regex-normalize.xml: {error}") from error
-    rules = []
+    rules: list[Substitution] = []
     for element in root.iter("regex"):
         pattern, template = element.findtext("pattern"), element.findtext("substitution", "")
         if not pattern:
@@ -126,7 +126,9 @@ def _read_rule(pattern: str, template: str, where: str) -> Substitution:
     try:
         compiled = compile_pattern(pattern)
     except ValueError as error:
-        raise ValueError(f"{where} must be a regular expression, got {pattern!r}: {error}") from error
+        raise ValueError(
+            f"{where} must be a regular expression, got {pattern!r}: {error}"
+        ) from error
     try:
         return Substitution(compiled, _python_template(template, compiled))
     except ValueError as error:

@@ -21,7 +21,7 @@ _TIMES = r"(?:[?*+]|\{\d+(?:,\d*)?\})\??(?![?*+{])"
 _CONTEXT = r"\\[bB]|[\^$|)]|\((?:\?i?:|\?i\))?"
 _COMMON = re.compile(rf"(?:(?:{_ATOM})(?:{_TIMES})?|\)(?:{_TIMES})|{_CONTEXT})*")
 _CONTEXT_FREE = re.compile(rf"(?:(?:{_ATOM})(?:{_TIMES})?)+")
-_NOT_AFTER = re.compile(r"\(\?<!([A-Za-z0-9:/&=#@%,;])\)([^|]+)")
+_NOT_AFTER = re.compile(r"\(\?<!(?:([A-Za-z0-9:/&=#@%,;])|\[((?!\^)[^\[\]]+)\])\)([^|]+)")
 _BACK_REFERENCE = re.compile(r"(?<!\\)((?:\\\\)*)\\([1-9])(?!\d)")
 
 
@@ -68,7 +68,7 @@ def compile_pattern(text: str) -> Pattern:
 def _column_form(text: str) -> tuple[str | None, bool]:
     not_after = _NOT_AFTER.fullmatch(text)
     if not_after:
-        text = f"(?:^|[^{not_after[1]}])(?:{not_after[2]})"
+        text = f"(?:^|[^{not_after[1] or not_after[2]}])(?:{not_after[3]})"
     loose = _without_back_references(text)
     if not loose.isascii() or not loose.isprintable() or not _COMMON.fullmatch(loose):
         return None, False

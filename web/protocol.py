@@ -1,5 +1,6 @@
 """What a response means for its page: Nutch's protocol and fetch statuses."""
 
+import contextlib
 import email.utils
 import time
 from typing import NamedTuple
@@ -116,10 +117,8 @@ def redirect_target(response: Response) -> str | None:
     location = response.header("location")
     if not location:
         return None
-    try:  # Locations are sent as UTF-8, and were read byte by byte.
+    with contextlib.suppress(UnicodeError):  # sent as UTF-8, read byte by byte
         location = location.encode("latin-1").decode()
-    except UnicodeError:
-        pass
     return parse(location, response.url)
 
 

@@ -13,8 +13,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from .hosts import HostRecord
+from .pace import Pace
 from .tasks import Result, Task
-from .turns import HostQueue, Pace, Visit, origin_of
+from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 64 << 20
@@ -61,8 +62,9 @@ class Queues:
         with self._work:
             for host, task in tasks:
                 queue = self.hosts.get(host) or self._open(host, now)
-                if self._stopped or queue.backoff_until > _now_ms() + self._pace.max_backoff * 1000:
-                    self.dropped[self._stopped or "backoff"] += 1
+                refused = self._refused(queue)
+                if refused:
+                    self.dropped[refused] += 1
                     continue
                 queue.tasks.append(task)
                 self.waiting += 1
@@ -98,19 +100,17 @@ class Queues:
             self._arrived.notify_all()
             return None
 
-    def collect(self, wait: bool) -> list[Result] | None:
+    def collect(self, most: int) -> list[Result] | None:
         """Returns the results that have come; None when there will be no more.
 
-        Args:
-            wait: Whether to wait until there is at least one.
+        Waits for the first, unless fewer than ``most`` tasks wait and more may be added.
         """
         with self._arrived:
-            while wait and not self._results and not self._done() and not self._closed:
+            while not self._results and (self._fed or self.waiting >= most):
+                if self._done() or self._closed:
+                    return None
                 self._consumer_waits = True
                 self._arrived.wait()
-            self._consumer_waits = False
-            if not self._results and (self._done() or self._closed):
-                return None
             results, self._results, self._result_bytes = self._results, [], 0
             self._room.notify_all()
             return results
@@ -129,6 +129,17 @@ class Queues:
             self._work.notify_all()
             self._room.notify_all()
             self._arrived.notify_all()
+
+    def _refused(self, queue: HostQueue) -> str | None:
+        pace = self._pace
+        if self._stopped:
+            return self._stopped
+        if 0 <= pace.max_exceptions <= queue.exceptions:
+            return "too_many_exceptions"
+        if queue.backoff_until and pace.max_backoff >= 0:
+            rest = queue.backoff_until - _now_ms()
+            return "backoff" if rest > pace.max_backoff * 1000 else None
+        return None
 
     def _open(self, host: str, now: float) -> HostQueue:
         known = self._known(host)
@@ -194,10 +205,14 @@ class Queues:
         if not self._busy[address]:
             del self._busy[address]
         parked = self._parked.get(address)
-        if parked:
-            self._ready.appendleft(parked.popleft())
-            if not parked:
-                del self._parked[address]
+        while parked:
+            following = parked.popleft()
+            if following.tasks:
+                self._ready.appendleft(following)
+                break
+            following.listed = False
+        if parked is not None and not parked:
+            del self._parked[address]
 
     def _settle(self, visit: Visit) -> None:
         queue, now = visit.queue, time.monotonic()
@@ -212,9 +227,7 @@ class Queues:
         wait = self._back_off(visit)
         if visit.asked:
             queue.last_end = _now_ms()
-            queue.ready_at = max(
-                queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait
-            )
+            queue.ready_at = max(queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait)
         if visit.result is not None:
             self._hand_over(visit.result)
         if self._stopped:
@@ -247,6 +260,7 @@ class Queues:
             self.dropped[reason] += len(queue.tasks)
             self.waiting -= len(queue.tasks)
             queue.tasks.clear()
+            self._notify_consumer()
 
     def _stop(self, reason: str) -> None:
         if self._stopped is None:
@@ -267,6 +281,9 @@ class Queues:
         self._results.append(result)
         if result.response is not None:
             self._result_bytes += len(result.response.body)
+        self._notify_consumer()
+
+    def _notify_consumer(self) -> None:
         if self._consumer_waits:
             self._consumer_waits = False
             self._arrived.notify()

@@ -72,9 +72,11 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
 def _cut(hrefs: pl.Series) -> pl.Series:
     """Cuts fragments off, save where a space would then stand at the end and be trimmed."""
     cut = hrefs.str.splitn("#", 2).struct.field("field_0")
-    return hrefs.to_frame("href").select(
-        pl.when(cut.str.contains(r"[\x00-\x20]$")).then("href").otherwise(cut)
-    ).to_series()
+    return (
+        hrefs.to_frame("href")
+        .select(pl.when(cut.str.contains(r"[\x00-\x20]$")).then("href").otherwise(cut))
+        .to_series()
+    )
 
 
 def _read_bases(bases: pl.Series) -> pl.DataFrame:

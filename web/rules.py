@@ -7,14 +7,15 @@ from typing import Literal
 
 import polars as pl
 
+from .columns import column_accepts, is_column_pattern
 from .domains import registered_domain
 from .filters import RegexFilter
 from .normalize import Normalizer, RegexNormalizer, normalize_basic
 from .options import option
-from .patterns import Pattern
-from .resolve import HOST, PORT, query, segment
-from .resolve import resolve as resolve
-from .urls import MAX_KEY_BYTES, BadUrl, from_host_key, host, parse, to_key
+from .resolve import HOST, PORT, query, resolve, segment
+from .urls import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
+
+__all__ = ["Mode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
 
 Scope = Literal["inject", "outlink", "fetcher", "generate", "update", "linkdb", "indexer"]
 Mode = Literal["domain", "host", "any"]
@@ -26,9 +27,7 @@ _MAX_LABEL = 63
 
 # Escapes that the basic normalizer keeps, and what it leaves as it is after the host.
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
-_NORMAL_REST = (
-    rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
-)
+_NORMAL_REST = rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
 _NORMAL_SITE = rf"^{HOST}{PORT}$"
 
 
@@ -85,7 +84,9 @@ class UrlRules:
         if self.normalizer_text is None:
             text = _read(self.options.url_normalizer_file, _DEFAULT_NORMALIZER)
             object.__setattr__(self, "normalizer_text", text)
-        self._filter, self._normalizer
+        # Now, not in a worker, is when a bad rule must show.
+        assert self._filter.rules is not None
+        assert self._normalizer is not None
 
     @property
     def _filter(self) -> RegexFilter:
@@ -97,7 +98,9 @@ class UrlRules:
         name = self.options.url_normalizer_file or _DEFAULT_NORMALIZER
         return _normalizer(None if self.options.no_normalize else self.normalizer_text or "", name)
 
-    def admit(self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True) -> pl.DataFrame:
+    def admit(
+        self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True
+    ) -> pl.DataFrame:
         """Normalizes and filters URLs.
 
         Args:
@@ -192,13 +195,13 @@ class UrlRules:
         if any(pattern.column is None for pattern in patterns):
             return None
         changes = "|".join(f"(?:{pattern.column})" for pattern in patterns)
-        return changes if _is_column_pattern(changes) else None
+        return changes if is_column_pattern(changes) else None
 
     def explain(self, url: str) -> list[str]:
         """Returns what happens to a URL and why, a line for each step.
 
-        >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:51]
-        'rejected: filtered by regex-urlfilter.txt line 20: -'
+        >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:50]
+        'rejected: filtered by regex-urlfilter.txt line 17:'
         """
         lines = [f"url: {url}"]
         normalized, key, reason = self._admit_one(url)
@@ -273,59 +276,6 @@ def _key_start(scheme: str, site: str) -> str | None:
         return None
 
 
-def column_accepts(url_filter: RegexFilter, urls: pl.Series) -> pl.Series:
-    """Returns which URLs a filter takes: ``RegexFilter.accepts`` for a column.
-
-    Args:
-        url_filter: The rules.
-        urls: Normalized URLs; nulls are not taken.
-    """
-    accepted = pl.repeat(False, len(urls), dtype=pl.Boolean, eager=True)
-    undecided = urls.is_not_null()
-    for rule in url_filter.rules:
-        if not undecided.any():
-            break
-        hits = _hits(rule.pattern, urls, undecided)
-        if rule.site is not None:
-            hits &= _is_on(urls, hits, rule.site)
-        if rule.accept:
-            accepted |= hits
-        undecided &= ~hits
-    return accepted
-
-
-def _hits(pattern: Pattern, urls: pl.Series, among: pl.Series) -> pl.Series:
-    """Returns where a pattern is found, of the URLs that ``among`` says."""
-    if pattern.column is not None and _is_column_pattern(pattern.column):
-        among = among & urls.str.contains(pattern.column).fill_null(False)
-        if pattern.exact:
-            return among
-    search = pattern.python.search
-    return _keep(among, [search(url) is not None for url in urls.filter(among)])
-
-
-def _is_on(urls: pl.Series, among: pl.Series, site: str) -> pl.Series:
-    names = [host(url) for url in urls.filter(among)]
-    return _keep(among, [site in (name, registered_domain(name)) for name in names])
-
-
-def _keep(mask: pl.Series, kept: list[bool]) -> pl.Series:
-    """Returns the mask without those of its places that ``kept`` says no to."""
-    at = mask.arg_true()
-    return pl.repeat(False, len(mask), dtype=pl.Boolean, eager=True).scatter(
-        at.filter(pl.Series(kept, dtype=pl.Boolean)), True
-    )
-
-
-@functools.cache
-def _is_column_pattern(text: str) -> bool:
-    try:
-        pl.Series([""]).str.contains(text)
-    except pl.exceptions.ComputeError:
-        return False
-    return True
-
-
 def host_keys(keys: pl.Series) -> pl.Series:
     """Returns the reversed hosts that row keys begin with.
 
@@ -379,9 +329,9 @@ def _sites(keys: pl.Series, mode: Mode) -> pl.Series:
         for name, is_key in unique.iter_rows()
     ]
     unique = unique.with_columns(pl.Series("site", sites, dtype=pl.String))
-    return names.join(
-        unique, on=["name", "is_key"], how="left", maintain_order="left"
-    ).get_column("site")
+    return names.join(unique, on=["name", "is_key"], how="left", maintain_order="left").get_column(
+        "site"
+    )
 
 
 def _site(host: str, mode: Mode) -> str:

@@ -1,8 +1,7 @@
-"""A host's turn: its queue, what came of a visit, and the pace that is kept."""
+"""A host's turn: its queue, and what came of a visit."""
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable
 
 from .hosts import HostRecord
 from .robots import RobotsRules
@@ -70,27 +69,6 @@ class Visit:
     wait: float = 0.0
     purge: str | None = None
     address: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
-    """The limits that the queues keep; seconds, negative counts for "no limit".
-
-    Attributes:
-        threads_per_host: Requests to one host at a time.
-        threads_per_address: Requests to one address at a time.
-        delay: Returns the delay after a request, given the host's crawl delay.
-        max_exceptions: Failures in a row after which a host is left alone.
-        exceptions_delay: Back-off after the first failure, doubled with each more.
-        max_backoff: A host that wants to be left alone for longer is left alone.
-    """
-
-    threads_per_host: int
-    threads_per_address: int
-    delay: Callable[[float | None], float]
-    max_exceptions: int
-    exceptions_delay: float
-    max_backoff: float
 
 
 def origin_of(url: str) -> str:

@@ -79,7 +79,7 @@ class Message(http.client.HTTPResponse):
     """
 
     fields: list[tuple[str, str]]
-    connection: "Exchange"
+    connection: "Connection"
     request: bytes
     # Declared for http.client's private reading of bodies.
     chunked: bool
@@ -160,26 +160,23 @@ def _length(lengths: set[str]) -> int:
     return int(value)
 
 
-class Exchange:
-    """What our connections add to urllib3's.
+class PlainConnection(HTTPConnection):
+    """An http connection.
 
     Attributes:
         origin: What it is kept under while idle.
         dial: Says where the connection may go, or raises.
         deadline: Moment on the monotonic clock when all must be over.
         ip: Address connected to, empty before.
-        exchanges: How many requests were sent on it.
+        patience: Longest wait for a connection, or for the next bytes, in s.
     """
 
     origin: tuple[str, str, int]
     dial: Callable[[str, int], Target]
     deadline = math.inf
     ip = ""
-    exchanges = 0
+    patience = 10.0
     sock: Any
-    host: str
-    port: int
-    timeout: float
 
     def _new_conn(self) -> socket.socket:
         """Connects to the first address that answers, all of them checked."""
@@ -191,7 +188,7 @@ class Exchange:
                 raise TooSlow("the time for the whole request is over")
             sock = _Socket(family, socket.SOCK_STREAM)
             try:
-                sock.settimeout(min(self.timeout, left))
+                sock.settimeout(min(self.patience, left))
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 sock.connect(address)
             except OSError as error:
@@ -210,11 +207,10 @@ class Exchange:
             OSError: No connection, or it broke.
         """
         if self.sock is None:
-            self.connect()  # type: ignore[attr-defined]
+            self.connect()
         self.sock.deadline = self.deadline
-        self.sock.settimeout(min(self.timeout, max(0.001, self.deadline - time.monotonic())))
+        self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
         self.sock._cut = False
-        self.exchanges += 1
         self.sock.sendall(head)
         message = Message(self.sock, method="GET")
         message.connection, message.request = self, head
@@ -223,12 +219,11 @@ class Exchange:
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""
-        return self.sock is not None and self.is_connected  # type: ignore[attr-defined]
+        return self.sock is not None and self.is_connected
 
 
-class PlainConnection(Exchange, HTTPConnection):
-    """An http connection; see ``Exchange``."""
+class TlsConnection(PlainConnection, HTTPSConnection):
+    """An https connection; see ``PlainConnection``."""
 
 
-class TlsConnection(Exchange, HTTPSConnection):
-    """An https connection; see ``Exchange``."""
+Connection = PlainConnection | TlsConnection

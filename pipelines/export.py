@@ -1,0 +1,100 @@
+"""What the commands that only read share: parts written by workers, put together here."""
+
+import contextlib
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..io.manifest import DataFile, Manifest, latest_snapshot, load_files, load_manifest
+from ..io.operations import new_id
+from ..web.errors import UsageError, UserError
+from .runner import make_pipeline, run_pipeline
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What an export reads, and where its parts go.
+
+    Attributes:
+        table: Address of the table.
+        folder: Where the parts go.
+        snapshot: Number of the snapshot; pinned at launch, as nothing is changed.
+    """
+
+    table: str
+    folder: str
+    snapshot: int
+
+    @property
+    def root(self) -> Path:
+        return Path(self.table)
+
+    def manifest(self) -> Manifest:
+        return load_manifest(self.root, self.snapshot)
+
+    def files(self, component: str) -> list[DataFile]:
+        return load_files(self.root, self.manifest().components.get(component))
+
+    def part(self, number: int, suffix: str) -> Path:
+        """Returns the path of a part; parts are put together in the order of their numbers."""
+        return Path(self.folder) / f"part-{number:08d}{suffix}"
+
+
+def open_table(table: str) -> Manifest:
+    """Returns the newest snapshot of a table.
+
+    Raises:
+        UsageError: There is no table at the address.
+    """
+    root = Path(table)
+    manifest = load_manifest(root, latest_snapshot(root))
+    if manifest.snapshot == 0:
+        hint = "it does not exist" if not root.exists() else "it has no manifest"
+        raise UsageError(f"no web table at {table!r}: {hint}")
+    return manifest
+
+
+@contextlib.contextmanager
+def exported(table: str, build: Callable[[Any, Reading], Any], beam_args: Any) -> Iterator[list[Path]]:
+    """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
+    manifest = open_table(table)
+    folder = Path(table) / "exports" / new_id()
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror}") from error
+    reading = Reading(table, str(folder), manifest.snapshot)
+    try:
+        pipeline = make_pipeline(beam_args)
+        build(pipeline | "Reading" >> beam.Create([reading]), reading)
+        run_pipeline(pipeline)
+        yield sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def join_bytes(parts: list[Path], out: Any, head: bytes = b"") -> None:
+    """Writes all parts, one behind the other, to an open binary file."""
+    out.write(head)
+    for part in parts:
+        with part.open("rb") as file:
+            shutil.copyfileobj(file, out)
+
+
+def join_parquet(parts: list[Path], out: Path, schema: pa.Schema) -> int:
+    """Writes all rows of Parquet parts to one file; returns how many."""
+    rows = 0
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        for part in parts:
+            with pq.ParquetFile(part) as file:
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group)
+                    writer.write_table(table)
+                    rows += len(table)
+    return rows

@@ -1,0 +1,49 @@
+"""next: runs the phase that is next in line, as the table itself says.
+
+It keeps no state of its own, so cron or an orchestrator may call it.
+"""
+
+import dataclasses
+from typing import Any
+
+from ..io.manifest import Manifest
+from ..web.agent import require_agent
+from . import crawl, dedup, fetch, generate, parse, update
+from .command import TABLE, Invocation
+from .export import open_table
+from .job import run_job
+
+ARGUMENTS = (TABLE,)
+FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(crawl.RoundOptions):
+    """Options of next: those of whatever phase it is."""
+
+
+def run(invocation: Invocation) -> int:
+    module, name, batch = next_phase(open_table(str(invocation.table)))
+    if module is fetch:
+        require_agent(invocation.options)
+
+    def build(tickets: Any, options: Any) -> Any:
+        return module.build(tickets, options)
+
+    return run_job(invocation, build, name, batch)
+
+
+def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:
+    """Returns (module, job, batch): what is to be done next on a table.
+
+    The oldest batch that is under way comes first; after an update duplicates
+    are sought; else a new batch is chosen.
+    """
+    waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase in FOLLOWING]
+    if waiting:
+        batch = min(waiting)[1]
+        module = FOLLOWING[manifest.batches[batch].phase]
+        return module, module.__name__.rpartition(".")[2], batch
+    if manifest.job == "update":
+        return dedup, "dedup", manifest.batch
+    return generate, "generate", None

@@ -1,0 +1,167 @@
+"""pages: writes what was crawled, a page a record, as JSON lines or Parquet.
+
+::
+
+    state ─ rows by documents file ─ read that file, keep what is newest ─▶ parts ─▶ one file
+"""
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..io.files import collect, scan
+from ..io.manifest import DataFile
+from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, conform, to_frame
+from ..transforms.chunks import Chunk, to_chunks
+from ..web.errors import UsageError
+from ..web.options import option
+from ..web.urls import from_key
+from .command import TABLE, Invocation
+from .export import Reading, exported, join_bytes, join_parquet
+
+ARGUMENTS = (TABLE,)
+HELP = "Write the pages found, as JSON lines or Parquet"
+ROW_COLUMNS = ("key", "status", "http_code", "score", "last_fetch_time", "fetch_time",
+               "modified_time", "content_type", "document")  # fmt: skip
+PAGE = pa.schema(
+    [
+        ("url", TEXT),
+        ("title", TEXT),
+        ("text", TEXT),
+        ("status", TEXT),
+        ("http_code", pa.uint16()),
+        ("content_type", TEXT),
+        ("language", TEXT),
+        ("fetched_at", pa.timestamp("ms", "UTC")),
+        ("modified_at", pa.timestamp("ms", "UTC")),
+        ("due_at", pa.timestamp("ms", "UTC")),
+        ("score", pa.float32()),
+        ("distance", pa.int32()),
+        ("links", pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT)]))),
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of pages."""
+
+    output: str = option(
+        "-", "Where to write; the ending says how: .jsonl or .parquet. - is standard output.",
+        short="o", group="pages",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.output != "-" and Path(self.output).suffix not in (".jsonl", ".parquet"):
+            raise ValueError(f"--output must end in .jsonl or .parquet, got {self.output!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tablet:
+    """A tablet of the state, read for an export."""
+
+    reading: Reading
+    number: int
+    file: DataFile
+
+
+def run(invocation: Invocation) -> int:
+    output = Path(invocation.options.output)
+    suffix = output.suffix or ".jsonl"
+    if output.suffix and not output.absolute().parent.is_dir():
+        raise UsageError(f"no folder {str(output.absolute().parent)!r} for --output {str(output)!r}")
+
+    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
+        (
+            readings
+            | "Tablets" >> beam.FlatMap(tablets).with_output_types(Tablet)
+            # Spreads the tablets over the workers.
+            | "Spread" >> beam.Reshuffle()
+            | "Rows" >> beam.FlatMap(_rows_by_document).with_output_types(tuple[str, Chunk])
+            # Rows are small: they go to where the texts lie.
+            | "ByDocuments" >> beam.GroupByKey()
+            | "Write" >> beam.Map(_write, reading, suffix)
+        )
+
+    with exported(str(invocation.table), build, invocation.beam_args) as parts:
+        if not output.suffix:
+            join_bytes(parts, sys.stdout.buffer)
+        elif suffix == ".parquet":
+            number = join_parquet(parts, output, PAGE)
+        else:
+            with output.open("wb") as file:
+                join_bytes(parts, file)
+            with output.open("rb") as file:
+                number = sum(1 for _ in file)
+    if output.suffix:
+        print(f"{number:,} pages in {output}")
+    return 0
+
+
+def tablets(reading: Reading) -> Iterator[Tablet]:
+    """Names the tablets of the state."""
+    for number, file in enumerate(reading.files("state")):
+        yield Tablet(reading, number, file)
+
+
+def _rows_by_document(tablet: Tablet) -> Iterator[tuple[str, Chunk]]:
+    state = scan([tablet.reading.root / tablet.file.path], STATE).select(ROW_COLUMNS)
+    rows = collect(state.filter(pl.col("document").is_not_null()))
+    for (document,), part in rows.group_by("document", maintain_order=True):
+        for chunk in to_chunks(part):
+            yield str(document), chunk
+
+
+def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:
+    document, chunks = grouped
+    rows = pl.concat(to_frame(chunk) for chunk in chunks)
+    files = [f for name in reading.manifest().components if name.endswith("/documents")
+             for f in reading.files(name) if f.path == document]  # fmt: skip
+    path = reading.part(files[0].order if files else 0, f"-{Path(document).stem}{suffix}")
+    texts = collect(scan([reading.root / document], DOCUMENTS))
+    pages = page_records(rows, texts)
+    if suffix == ".parquet":
+        pq.write_table(conform(pages, PAGE), path, compression="zstd")
+    else:
+        pages.write_ndjson(path)
+
+
+def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns PAGE records of those documents that the state's rows name.
+
+    Args:
+        rows: STATE rows, the columns ``ROW_COLUMNS``.
+        documents: DOCUMENTS rows of one file; a key that stands twice counts once.
+    """
+    texts = documents.unique("key", keep="first", maintain_order=True)
+    both = texts.select("key", "title", "text", "language", "distance", "outlinks").join(
+        rows, on="key", how="inner", maintain_order="left"
+    )
+    targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
+    urls = [from_key(key) for key in targets]
+    link = pl.struct(
+        pl.element().struct.field("key").replace_strict(targets, urls, return_dtype=pl.String).alias("url"),
+        pl.element().struct.field("anchor"),
+    )
+    names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
+    return both.select(
+        pl.Series("url", [from_key(key) for key in both.get_column("key")], dtype=pl.String),
+        "title",
+        "text",
+        pl.col("status").replace_strict(names, return_dtype=pl.String),
+        "http_code",
+        "content_type",
+        "language",
+        pl.from_epoch("last_fetch_time", "ms").dt.replace_time_zone("UTC").alias("fetched_at"),
+        pl.from_epoch("modified_time", "ms").dt.replace_time_zone("UTC").alias("modified_at"),
+        pl.from_epoch("fetch_time", "ms").dt.replace_time_zone("UTC").alias("due_at"),
+        "score",
+        "distance",
+        pl.col("outlinks").fill_null([]).list.eval(link).alias("links"),
+    )

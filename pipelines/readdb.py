@@ -1,0 +1,251 @@
+"""readdb: shows the table: statistics, one URL, the best, or all of it.
+
+::
+
+    state, tablet by tablet ─ figures, or rows as text ─▶ parts ─▶ one result
+"""
+
+import csv
+import dataclasses
+import datetime
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.files import collect, row_groups, scan
+from ..io.manifest import Manifest, load_files
+from ..policy.schema import STATE, STATUS_NAMES, to_frame
+from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
+from ..web.errors import UsageError
+from ..web.options import option
+from ..web.rules import UrlOptions, UrlRules
+from ..web.urls import from_key
+from .command import TABLE, Invocation
+from .export import Reading, exported, join_bytes, open_table
+from .pages import Tablet, tablets
+
+ARGUMENTS = (TABLE,)
+HELP = "Show the table: statistics, one URL, the best, or all of it"
+STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
+TIMES = ("fetch_time", "last_fetch_time", "modified_time")
+DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
+          "modified_time", "score", "distance", "signature", "protocol_status",
+          "protocol_message", "http_code", "content_type", "batch_id", "metadata")  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of readdb: one of stats, url, top and dump, and what limits a dump."""
+
+    stats: bool = option(False, "Show figures about the table (the default).", nutch="readdb -stats")
+    url: str = option("", "Show the record of one URL.", nutch="readdb -url")
+    dump: str = option(
+        "", "Write all records to a file that ends in .jsonl or .csv, or to - as JSON lines.",
+        nutch="readdb -dump",
+    )  # fmt: skip
+    top: int = option(
+        0, "Show so many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
+    )
+    min_score: float = option(0.0, "With --top: no URL with a lower score.")
+    regex: str = option("", "With --dump: only URLs that match as a whole.", nutch="readdb -regex")
+    status: str = option(
+        "", "With --dump: only this status.", choices=("", *STATUS_CODES), nutch="readdb -status"
+    )
+    retry: int = option(
+        0, "With --dump: only records with so many retries or more.", minimum=0,
+        nutch="readdb -retry",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        chosen = [n for n in ("stats", "url", "dump", "top") if getattr(self, n)]
+        if len(chosen) > 1:
+            raise ValueError(f"--{chosen[0]} and --{chosen[1]} contradict each other: give one")
+        if self.dump not in ("", "-") and Path(self.dump).suffix not in (".jsonl", ".csv"):
+            raise ValueError(f"--dump must end in .jsonl or .csv, got {self.dump!r}")
+        try:
+            re.compile(self.regex)
+        except re.error as error:
+            raise ValueError(f"--regex is no regular expression: {error}: {self.regex!r}") from error
+
+
+def run(invocation: Invocation) -> int:
+    options, table = invocation.options, str(invocation.table)
+    if options.url:
+        return _show_url(invocation, table, options.url)
+    if options.dump:
+        return _dump(table, options, invocation.beam_args)
+    if options.top:
+        best = top(table, options.top, options.min_score, invocation.beam_args)
+        for row in best:
+            print(json.dumps(row) if invocation.format == "json" else f"{row['score']:g}\t{row['url']}")
+        return 0
+    record = figures(table, invocation.beam_args)
+    print(json.dumps(record) if invocation.format == "json" else "\n".join(_lines(record)))
+    return 0
+
+
+def figures(table: str, beam_args: Any = ()) -> dict[str, Any]:
+    """Returns figures about a table, and the phases of its batches, as one record."""
+    manifest = open_table(table)
+
+    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
+        _per_tablet(readings) | "Figures" >> beam.Map(_write_figures)
+
+    with exported(table, build, beam_args) as parts:
+        total = merge(from_json(part.read_text()) for part in parts)
+    return summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
+
+
+def top(table: str, n: int, min_score: float, beam_args: Any = ()) -> list[dict[str, Any]]:
+    """Returns the ``n`` URLs with the highest scores, best first."""
+
+    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
+        _per_tablet(readings) | "Best" >> beam.Map(_write_best, n, min_score)
+
+    with exported(table, build, beam_args) as parts:
+        frames = [pl.read_parquet(part) for part in parts]
+    if not frames:
+        return []
+    best = pl.concat(frames).sort("score", "key", descending=[True, False]).head(n)
+    return [
+        {"url": from_key(row["key"]), "score": row["score"], "status": STATUS_NAMES[row["status"]]}
+        for row in best.to_dicts()
+    ]
+
+
+def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Tablet]:
+    # The shuffle spreads the tablets over the workers.
+    return readings | beam.FlatMap(tablets).with_output_types(Tablet) | beam.Reshuffle()
+
+
+def _write_figures(tablet: Tablet) -> None:
+    columns = ("status", "retries", "fetch_interval", "fetch_time", "score")
+    rows = collect(scan([tablet.reading.root / tablet.file.path], STATE).select(columns))
+    tablet.reading.part(tablet.number, ".json").write_text(to_json(statistics_of(rows)))
+
+
+def _write_best(tablet: Tablet, n: int, min_score: float) -> None:
+    rows = scan([tablet.reading.root / tablet.file.path], STATE).select("key", "score", "status")
+    best = rows.filter(pl.col("score") >= min_score).top_k(n, by="score")
+    collect(best).write_parquet(tablet.reading.part(tablet.number, ".parquet"))
+
+
+def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
+    """Returns the STATE row of a key, or None."""
+    root = Path(table)
+    for file in load_files(root, manifest.components.get("state")):
+        if str(file.first) <= key <= str(file.last):
+            found = collect(scan([root / file.path], STATE).filter(pl.col("key") == key))
+            return found.row(0, named=True) if len(found) else None
+    return None
+
+
+def _show_url(invocation: Invocation, table: str, url: str) -> int:
+    manifest = open_table(table)
+    admitted = UrlRules(UrlOptions()).admit(pl.Series([url]), "default", filters=False)
+    key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
+    if key is None:
+        raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
+    row = find_row(table, manifest, key)
+    if row is None:
+        print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
+        return 1
+    record = _record(row)
+    record |= {"page": row["page"], "document": row["document"]}
+    if invocation.format == "json":
+        print(json.dumps(record))
+    else:
+        print("\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None))
+    return 0
+
+
+def _dump(table: str, options: Options, beam_args: Any) -> int:
+    suffix = Path(options.dump).suffix if options.dump != "-" else ".jsonl"
+
+    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
+        _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
+
+    head = (",".join(DUMPED) + "\n").encode() if suffix == ".csv" else b""
+    with exported(table, build, beam_args) as parts:
+        if options.dump == "-":
+            join_bytes(parts, sys.stdout.buffer)
+        else:
+            with Path(options.dump).open("wb") as file:
+                join_bytes(parts, file, head)
+    return 0
+
+
+def _write_dump(tablet: Tablet, options: Options, suffix: str) -> None:
+    pattern = re.compile(options.regex) if options.regex else None
+    with tablet.reading.part(tablet.number, suffix).open("w", newline="") as file:
+        for group in row_groups(tablet.reading.root / tablet.file.path, STATE):
+            rows = to_frame(group).filter(pl.col("retries") >= options.retry)
+            if options.status:
+                rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
+            for row in rows.iter_rows(named=True):
+                record = _record(row)
+                if pattern is None or pattern.fullmatch(str(record["url"])):
+                    file.write(_csv(record) if suffix == ".csv" else json.dumps(record) + "\n")
+
+
+def _record(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row as users see it: URL, names and ISO times for codes."""
+    record = {name: row.get(name) for name in DUMPED}
+    record["url"] = from_key(row["key"])
+    record["status"] = STATUS_NAMES.get(row["status"], row["status"])
+    record["signature"] = row["signature"].hex() if row["signature"] else None
+    record["metadata"] = dict(row["metadata"]) if row["metadata"] else {}
+    for name in TIMES:
+        record[name] = _iso(row[name])
+    return record
+
+
+def _iso(time_ms: int | None) -> str | None:
+    if time_ms is None:
+        return None
+    moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _csv(record: dict[str, Any]) -> str:
+    line = io.StringIO()
+    values = [json.dumps(v) if isinstance(v, dict) else v for v in record.values()]
+    # A spreadsheet must not take what a page sent for a formula.
+    safe = [f"'{v}" if isinstance(v, str) and v[:1] in "=+-@\t\r" else v for v in values]
+    csv.writer(line, lineterminator="\n").writerow(safe)
+    return line.getvalue()
+
+
+def _batches(manifest: Manifest) -> dict[str, Any]:
+    return {
+        name: {"phase": batch.phase, "urls": batch.urls, "created": _iso(batch.created)}
+        for name, batch in sorted(manifest.batches.items())
+    }
+
+
+def _lines(record: dict[str, Any]) -> list[str]:
+    lines = [f"TOTAL urls: {record['total_urls']:,}"]
+    interval, times, score = (record.get(n) for n in ("fetch_interval_s", "fetch_time_ms", "score"))
+    if interval:
+        for word, name in (("shortest", "min"), ("avg", "avg"), ("longest", "max")):
+            lines.append(f"{word} fetch interval: {datetime.timedelta(seconds=int(interval[name]))}")
+    if times:
+        for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
+                           ("latest fetch time", "max")):  # fmt: skip
+            lines.append(f"{word}: {_iso(int(times[name]))}")
+    lines += [f"retry {n}: {number:,}" for n, number in record["retries"].items()]
+    if score:
+        lines += [f"score quantile {q}: {value:g}" for q, value in score["quantiles"].items()]
+        lines += [f"{word} score: {score[word]:g}" for word in ("min", "avg", "max")]
+    lines += [
+        f"status {STATUS_CODES.get(name, 0)} ({name}): {number:,}"
+        for name, number in record["status"].items()
+    ]
+    lines += [f"batch {n}: {b['phase']}, {b['urls']:,} URLs" for n, b in record["batches"].items()]
+    return lines

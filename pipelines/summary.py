@@ -1,0 +1,87 @@
+"""What a crawl says at its end: what was found, how fast, and what was left out."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ..io.manifest import Manifest
+from ..web.progress import PROGRESS
+from .command import Invocation
+from .readdb import figures, top
+
+BEST = 5
+
+
+def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
+    """Prints the end of a crawl: JSON for scripts, tables for people."""
+    record = summary_of(str(invocation.table), made, invocation.beam_args)
+    if invocation.format == "json":
+        print(json.dumps(record))
+    else:
+        _print_tables(record, str(invocation.table))
+
+
+def summary_of(table: str, made: Sequence[Manifest], beam_args: Sequence[str]) -> dict[str, Any]:
+    """Returns what a crawl found as one record.
+
+    Args:
+        table: Address of the table.
+        made: The snapshots that its jobs made.
+        beam_args: For Beam.
+    """
+    counts: Counter[str] = Counter()
+    for manifest in made:
+        counts.update(manifest.counts)
+    phases = PROGRESS.snapshot().by_phase()
+    known = figures(table, beam_args)
+    return {
+        "rounds": sum(manifest.job == "update" for manifest in made),
+        "urls": known["total_urls"],
+        "status": known["status"],
+        "fetched": counts["pages"],
+        "parsed": counts["parsed"],
+        "dropped": _named(counts, "dropped/"),
+        "not_parsed": _named(counts, "failed/") | _named(counts, "skipped/"),
+        "phases": {
+            name: {"done": p.done, "unit": p.unit, "seconds": round(p.elapsed, 3),
+                   "per_second": round(p.rate, 1)}
+            for name, p in phases.items()
+        },
+        "best": top(table, BEST, 0.0, beam_args),
+    }  # fmt: skip
+
+
+def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
+    found = {n.removeprefix(prefix): c for n, c in counts.items() if n.startswith(prefix)}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _print_tables(record: dict[str, Any], table: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+
+    def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        if not rows:
+            return
+        shown = Table(title=title, title_justify="left", title_style="bold")
+        for at, head in enumerate(heads):
+            shown.add_column(head, justify="left" if at == 0 else "right", overflow="fold")
+        for row in rows:
+            shown.add_row(*(escape(cell) for cell in row))
+        console.print(shown)
+
+    show("URLs by status", ("status", "URLs"),
+         [(name, f"{n:,}") for name, n in record["status"].items()])  # fmt: skip
+    show("Speed", ("phase", "done", "seconds", "per second"),
+         [(name, f"{p['done']:,} {p['unit']}", f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
+          for name, p in record["phases"].items()])  # fmt: skip
+    show("Left out", ("reason", "times"),
+         [(n, f"{c:,}") for n, c in (record["dropped"] | record["not_parsed"]).items()])  # fmt: skip
+    show(f"Best {BEST} by score", ("URL", "score"),
+         [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
+    rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
+    console.print(escape(f"{record['fetched']:,} requests in {rounds}; the table is in {table}"))

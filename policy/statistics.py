@@ -1,0 +1,135 @@
+"""Figures about the state: partial ones of a tablet, and their sum (readdb -stats)."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .schema import STATUS_NAMES
+
+QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+# Scores are counted by the upper 16 bits of their float: 0.8 % apart.
+_SHIFT = 16
+
+
+@dataclasses.dataclass
+class Statistics:
+    """Sums over rows; ``merge`` adds those of another part.
+
+    Attributes:
+        rows: How many there are.
+        statuses: By code.
+        retries: By number of retries.
+        intervals: (smallest, sum, largest), s.
+        times: (earliest, sum, latest) due time, ms.
+        scores: (smallest, sum, largest).
+        bins: Scores by their leading bits.
+        nans: Scores that are no number.
+    """
+
+    rows: int = 0
+    statuses: Counter[int] = dataclasses.field(default_factory=Counter)
+    retries: Counter[int] = dataclasses.field(default_factory=Counter)
+    intervals: tuple[float, float, float] | None = None
+    times: tuple[float, float, float] | None = None
+    scores: tuple[float, float, float] | None = None
+    bins: Counter[int] = dataclasses.field(default_factory=Counter)
+    nans: int = 0
+
+
+def statistics_of(rows: pl.DataFrame) -> Statistics:
+    """Returns the figures of STATE rows (status, retries, fetch_interval, fetch_time, score)."""
+    numbers = rows.get_column("score").drop_nulls()
+    scores = numbers.filter(numbers.is_not_nan())
+    bits = scores.cast(pl.Float32).to_numpy().view(np.uint32)
+    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)) >> _SHIFT
+    values, counts = np.unique(ordered, return_counts=True)
+    return Statistics(
+        rows=len(rows),
+        statuses=Counter(dict(rows.get_column("status").value_counts().iter_rows())),
+        retries=Counter(dict(rows.get_column("retries").value_counts().iter_rows())),
+        intervals=_spread(rows.get_column("fetch_interval")),
+        times=_spread(rows.get_column("fetch_time")),
+        scores=_spread(scores),
+        bins=Counter(dict(zip(values.tolist(), counts.tolist(), strict=True))),
+        nans=len(numbers) - len(scores),
+    )
+
+
+def to_json(statistics: Statistics) -> str:
+    """Returns figures as text."""
+    return json.dumps(vars(statistics))
+
+
+def from_json(text: str) -> Statistics:
+    """Returns the figures that ``to_json`` wrote."""
+    record = json.loads(text)
+    for name in ("statuses", "retries", "bins"):
+        record[name] = Counter({int(key): number for key, number in record[name].items()})
+    return Statistics(**record)
+
+
+def _spread(values: pl.Series) -> tuple[float, float, float] | None:
+    known = values.drop_nulls().cast(pl.Float64)
+    if not len(known):
+        return None
+    return float(known.min()), float(known.sum()), float(known.max())  # type: ignore[arg-type]
+
+
+def merge(parts: Iterable[Statistics]) -> Statistics:
+    """Returns the figures of all parts together."""
+    total = Statistics()
+    for part in parts:
+        total.rows += part.rows
+        total.nans += part.nans
+        for name in ("statuses", "retries", "bins"):
+            getattr(total, name).update(getattr(part, name))
+        for name in ("intervals", "times", "scores"):
+            setattr(total, name, _widen(getattr(total, name), getattr(part, name)))
+    return total
+
+
+def _widen(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), one[1] + other[1], max(one[2], other[2])
+
+
+def quantiles(statistics: Statistics) -> dict[float, float]:
+    """Returns score quantiles, to within 0.8 %."""
+    bins = np.array(sorted(statistics.bins), dtype=np.uint32)
+    if not len(bins):
+        return {}
+    counts = np.cumsum([statistics.bins[int(b)] for b in bins])
+    places = np.searchsorted(counts, [q * counts[-1] for q in QUANTILES])
+    bits = bins << np.uint32(_SHIFT)
+    floats = np.where(bits >> 31, bits & np.uint32(0x7FFFFFFF), ~bits).astype(np.uint32)
+    values = floats.view(np.float32)[np.minimum(places, len(bins) - 1)]
+    return {q: float(v) for q, v in zip(QUANTILES, values, strict=True)}
+
+
+def summary(statistics: Statistics) -> dict[str, Any]:
+    """Returns the figures as one record, named for people and for scripts."""
+    record: dict[str, Any] = {"total_urls": statistics.rows}
+    record["status"] = {
+        STATUS_NAMES.get(code, f"unknown_{code}"): number
+        for code, number in sorted(statistics.statuses.items())
+    }
+    record["retries"] = {str(n): number for n, number in sorted(statistics.retries.items())}
+    for name, spread in (
+        ("fetch_interval_s", statistics.intervals),
+        ("fetch_time_ms", statistics.times),
+        ("score", statistics.scores),
+    ):
+        if spread is not None:
+            count = statistics.rows if name != "score" else max(1, sum(statistics.bins.values()))
+            record[name] = {"min": spread[0], "avg": spread[1] / count, "max": spread[2]}
+    if statistics.bins:
+        record["score"]["quantiles"] = {f"{q:g}": v for q, v in quantiles(statistics).items()}
+    if statistics.nans:
+        record["score_nan"] = statistics.nans
+    return record

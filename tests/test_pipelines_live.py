@@ -1,0 +1,93 @@
+import contextlib
+import io
+import os
+import pty
+import threading
+import time
+
+from nutbeam.pipelines.live import duration, line, live_view
+from nutbeam.web.progress import Phase, Progress
+
+
+def crawl(progress, seconds=0.0):
+    progress.start("generate", unit="rows")
+    progress.add(7)
+    progress.start("fetch", total=4)
+    for _ in range(4):
+        time.sleep(seconds / 4)
+        progress.add(1, gone=1)
+    progress.finish()
+
+
+def test_plain_lines_for_each_phase_that_ended():
+    progress, stream = Progress(), io.StringIO()
+    progress.start("before")
+    progress.finish()  # over before the view: not shown
+    with live_view(progress=progress, stream=stream):
+        crawl(progress)
+    lines = stream.getvalue().splitlines()
+    assert [text.partition(",")[0].rpartition(" in ")[0] for text in lines] == [
+        "generate: 7 rows",
+        "fetch: 4 pages",
+    ]
+    assert lines[1].endswith("gone 4")
+
+
+def test_plain_lines_every_interval():
+    progress, stream = Progress(), io.StringIO()
+    with live_view(progress=progress, stream=stream, interval=0.15):
+        crawl(progress, seconds=1.0)
+    running = [text for text in stream.getvalue().splitlines() if " of 4 pages" in text]
+    assert 2 <= len(running) <= 7
+    assert " left" in running[-1]
+
+
+def test_nothing_where_disabled_and_no_view_within_a_view():
+    progress, stream, inner = Progress(), io.StringIO(), io.StringIO()
+    with live_view(False, progress=progress, stream=stream):
+        crawl(progress)
+    assert stream.getvalue() == ""
+    with live_view(progress=progress, stream=stream), live_view(progress=progress, stream=inner):
+        crawl(progress)
+    assert stream.getvalue().count("\n") == 2
+    assert inner.getvalue() == ""
+
+
+def test_a_closed_stream_does_not_stop_the_work():
+    progress, stream = Progress(), io.StringIO()
+    stream.isatty = lambda: False
+    stream.close()
+    with live_view(progress=progress, stream=stream):
+        crawl(progress)
+    assert len(progress.snapshot().history) == 2
+
+
+def read(terminal):
+    with contextlib.suppress(OSError):  # what a terminal says once its other end is closed
+        while chunk := os.read(terminal, 1 << 16):
+            yield chunk
+
+
+def test_a_live_view_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    progress = Progress()
+    master, slave = pty.openpty()
+    chunks = []
+    reader = threading.Thread(target=lambda: chunks.extend(read(master)))
+    reader.start()
+    with os.fdopen(slave, "w") as terminal, live_view(progress=progress, stream=terminal):
+        crawl(progress, seconds=0.6)
+    reader.join()
+    os.close(master)
+    shown = b"".join(chunks).decode()
+    assert "generate: 7 rows in " in shown
+    assert " of 4 pages" in shown
+    assert "fetch: 4 pages in " in shown
+
+
+def test_line_without_anything_done():
+    assert line(Phase("commit", "files", None, 0, {}, 1.0, False)) == "commit"
+    assert line(Phase("fetch", "pages", 0, 0, {}, 1.0, True)) == "fetch: 0 pages in 1.0 s"
+    assert duration(59.99) == "60 s"
+    assert duration(3600) == "1 h 00 m"

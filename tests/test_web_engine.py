@@ -1,0 +1,451 @@
+import itertools
+import threading
+import time
+from collections import Counter
+
+import pytest
+from web_servers import doors, reply, serve
+
+from nutbeam.web.engine import Engine, FetchOptions, HostRecord, Task
+from nutbeam.web.http import Client, HttpOptions
+from nutbeam.web.progress import PROGRESS
+
+A = "http://a.example.com"
+
+
+def run(answer, tasks, known=None, http=None, **options):
+    """Returns the results by path, the engine and the server of one run."""
+
+    def robots_first(path, connection):
+        given = answer(path, connection)
+        if given is None and path == "/robots.txt":
+            return reply(b"", "404 Not Found")
+        return given
+
+    with serve(robots_first) as server:
+        options = {"server_delay": 0.0, "exceptions_delay": 0.0} | options
+        client = Client(HttpOptions(**{"connect_to": doors(server.port)} | (http or {})))
+        engine = Engine(FetchOptions(**options), client, known)
+        results = list(engine.run(Task(task) if isinstance(task, str) else task for task in tasks))
+        client.close()
+    return results, engine, server
+
+
+def pages(path, _):
+    return None if path == "/robots.txt" else reply(path.encode())
+
+
+def urls(count, host=A):
+    return [f"{host}/{number}" for number in range(count)]
+
+
+def gaps(server):
+    """Seconds from the end of each request to the next one, seen from the server."""
+    starts = [moment for _, _, moment in server.requests]
+    return [start - end for end, start in zip(server.ends, starts[1:], strict=False)]
+
+
+def test_fetches_each_task_once():
+    results, engine, server = run(pages, urls(300), threads=20, threads_per_host=20)
+    assert Counter(server.paths) == Counter(["/robots.txt", *(f"/{n}" for n in range(300))])
+    assert server.paths[0] == "/robots.txt"
+    assert sorted(result.task.url for result in results) == sorted(urls(300))
+    assert all(result.response.body == result.task.url[len(A) :].encode() for result in results)
+    assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(33, 1, "")}
+    assert not engine.dropped
+    (host,) = engine.hosts()
+    assert (host.host, host.robots_status, host.counts) == ("a.example.com", 404, {"success": 300})
+    assert abs(host.last_request_end / 1000 - time.time()) < 5
+
+
+def test_nothing_to_do():
+    assert run(pages, [])[0] == []
+
+
+def test_many_hosts():
+    tasks = [f"http://h{number % 150}.example.com/{number}" for number in range(300)]
+    results, engine, server = run(pages, tasks, threads=20)
+    assert len(results) == 300
+    assert Counter(server.paths)["/robots.txt"] == 150
+    assert len(list(engine.hosts())) == 150
+
+
+def test_the_delay_counts_from_the_end_of_the_request():
+    def slow(path, connection):
+        time.sleep(0.1)
+        return pages(path, connection)
+
+    _, _, server = run(slow, urls(4), server_delay=0.2, threads=10)
+    assert len(server.requests) == 5
+    assert all(0.19 < gap < 0.35 for gap in gaps(server)), gaps(server)
+    assert server.most_active == 1
+
+
+def test_hosts_do_not_wait_for_each_other():
+    began = time.monotonic()
+    tasks = [url for number in range(10) for url in urls(3, f"http://h{number}.example.com")]
+    results, _, _ = run(pages, tasks, server_delay=0.2, threads=10)
+    assert len(results) == 30
+    assert 0.55 < time.monotonic() - began < 1.2
+
+
+def test_threads_per_host():
+    def slow(path, connection):
+        time.sleep(0.05)
+        return pages(path, connection)
+
+    _, _, server = run(slow, urls(20), threads=10, threads_per_host=3, server_delay=9.0)
+    assert server.most_active == 3
+
+
+def test_a_crawl_delay_is_kept_even_with_many_threads():
+    def answer(path, connection):
+        robots = reply(b"User-agent: *\nCrawl-delay: 0.2")
+        return robots if path == "/robots.txt" else pages(path, connection)
+
+    options = {"threads": 10, "threads_per_host": 10, "min_crawl_delay": 0.0}
+    results, engine, server = run(answer, urls(4), **options)
+    assert len(results) == 4
+    assert all(gap > 0.19 for gap in gaps(server)), gaps(server)
+    assert next(engine.hosts()).crawl_delay == 0.2
+
+
+def test_a_crawl_delay_is_not_shorter_than_the_usual_delay():
+    def answer(path, connection):
+        robots = reply(b"User-agent: *\nCrawl-delay: 0.01")
+        return robots if path == "/robots.txt" else pages(path, connection)
+
+    _, _, server = run(answer, urls(2), server_delay=0.2)
+    assert all(gap > 0.19 for gap in gaps(server))
+
+
+def test_a_crawl_delay_that_is_too_long_denies():
+    def answer(path, connection):
+        return reply(b"User-agent: *\nCrawl-delay: 31")
+
+    results, _, server = run(answer, urls(3))
+    assert server.paths == ["/robots.txt"]
+    assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {
+        (37, 18, "crawl delay 31 s is over 30 s")
+    }
+
+
+def test_robots_txt_denies():
+    def answer(path, connection):
+        robots = reply(b"User-agent: *\nDisallow: /1")
+        return robots if path == "/robots.txt" else pages(path, connection)
+
+    results, engine, server = run(answer, urls(3))
+    by_url = {r.task.url: (r.fetch_status, r.protocol_status, r.response is None) for r in results}
+    assert by_url == {f"{A}/0": (33, 1, False), f"{A}/1": (37, 18, True), f"{A}/2": (33, 1, False)}
+    assert "/1" not in server.paths
+    assert next(engine.hosts()).counts == {"success": 2, "robots_denied": 1}
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_robots_txt_that_fails_defers_its_pages(status):
+    results, engine, server = run(lambda *_: reply(b"", f"{status} No"), urls(50))
+    assert results == []
+    assert engine.dropped == {"robots_deferred": 50}
+    assert server.paths == ["/robots.txt"]
+    # The next run knows, and does not even ask.
+    (host,) = engine.hosts()
+    assert (host.robots_status, host.robots_origin) == (status, A)
+    _, engine, server = run(pages, urls(5), known={host.host: host})
+    assert engine.dropped == {"robots_deferred": 5}
+    assert server.paths == []
+    host.robots_fetched_at -= 301_000
+    assert len(run(pages, urls(5), known={host.host: host})[0]) == 5
+
+
+def test_robots_txt_is_remembered_for_a_day():
+    text = "User-agent: *\nDisallow: /1"
+    now = int(time.time() * 1000)
+    for age_h, asked in ((23, False), (25, True)):
+        host = HostRecord("a.example.com", A, 200, text, now - age_h * 3_600_000)
+        results, engine, server = run(pages, urls(2), known={host.host: host})
+        assert ("/robots.txt" in server.paths) == asked
+        assert sorted(r.fetch_status for r in results) == ([33, 33] if asked else [33, 37])
+        if not asked:
+            kept = next(engine.hosts())
+            assert (kept.robots_text, kept.robots_fetched_at) == (text, host.robots_fetched_at)
+
+
+def test_what_was_known_survives_a_run_that_asked_nothing():
+    host = HostRecord("a.example.com", A, 200, "User-agent: *", 7, crawl_delay=3.0)
+    _, engine, _ = run(pages, urls(2), known={host.host: host}, time_limit=0)
+    assert next(engine.hosts()) == host
+
+
+def test_each_origin_of_a_host_has_its_own_robots_txt():
+    with serve(pages_or_404) as server:
+        entries = (f"a.example.com::127.0.0.1:{server.port}",)
+        client = Client(HttpOptions(connect_to=entries))
+        tasks = [Task(f"{A}/1"), Task(f"{A}:81/2"), Task(f"{A}/3")]
+        results = list(Engine(FetchOptions(server_delay=0.0), client).run(tasks))
+    assert len(results) == 3
+    assert server.paths.count("/robots.txt") == 2
+    assert server.most_active == 1
+
+
+def pages_or_404(path, connection):
+    return pages(path, connection) or reply(b"", "404 Not Found")
+
+
+def test_the_delay_holds_across_runs():
+    host = HostRecord("a.example.com", last_request_end=int(time.time() * 1000))
+    began = time.monotonic()
+    _, _, server = run(pages, urls(1), known={host.host: host}, server_delay=0.4)
+    assert server.requests[0][2] - began > 0.3
+
+
+def test_redirects_are_recorded_and_not_followed():
+    def answer(path, _):
+        target = f"Location: {path}0?a"
+        return None if "robots" in path else reply(b"", f"30{path[1]} Moved", target)
+
+    results, _, server = run(answer, [f"{A}/1", f"{A}/2"])
+    assert {(r.fetch_status, r.protocol_status, r.redirect, r.permanent) for r in results} == {
+        (36, 12, f"{A}/10?a", True),
+        (35, 13, f"{A}/20?a", False),
+    }
+    assert sorted(server.paths) == ["/1", "/2", "/robots.txt"]
+
+
+def test_pages_that_did_not_change():
+    def answer(path, connection):
+        return None if "robots" in path else b"HTTP/1.1 304 Not Modified\r\n\r\n"
+
+    tasks = [
+        Task(f"{A}/1", etag='"x"', last_modified="Sat, 01 Jan 2000 00:00:00 GMT"),
+        Task(f"{A}/2", modified_time=1_000_000_000_000),
+        Task(f"{A}/3"),
+    ]
+    results, _, server = run(answer, tasks)
+    heads = {path: head for path, head, _ in server.requests}
+    assert '\r\nIf-None-Match: "x"\r\n' in heads["/1"]
+    assert "\r\nIf-Modified-Since: Sat, 01 Jan 2000 00:00:00 GMT\r\n" in heads["/1"]
+    assert "\r\nIf-Modified-Since: Sun, 09 Sep 2001 01:46:40 GMT\r\n" in heads["/2"]
+    by_url = {r.task.url: (r.fetch_status, r.protocol_status) for r in results}
+    assert by_url == {f"{A}/1": (38, 21), f"{A}/2": (38, 21), f"{A}/3": (34, 16)}
+
+
+def test_a_host_that_fails_is_left_alone():
+    def answer(path, _):
+        return None if "robots" in path else reply(b"", "500 No")
+
+    results, engine, server = run(answer, urls(20))
+    assert len(server.paths) == 6
+    assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(34, 16, "500 No")}
+    assert engine.dropped == {"too_many_exceptions": 15}
+    assert next(engine.hosts()).exceptions == 5
+
+
+def test_a_success_forgives_failures():
+    def answer(path, _):
+        bad = "robots" not in path and int(path[1:]) % 4
+        return reply(b"", "500 No") if bad else pages(path, _)
+
+    results, engine, _ = run(answer, urls(20))
+    assert len(results) == 20
+    assert not engine.dropped
+
+
+def test_the_back_off_doubles():
+    def answer(path, _):
+        return None if "robots" in path else reply(b"", "500 No")
+
+    _, _, server = run(answer, urls(4), exceptions_delay=0.1)
+    expected = [0.0, 0.1, 0.2, 0.4]
+    assert gaps(server) == [pytest.approx(gap, abs=0.09) for gap in expected]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_obeyed(status):
+    def answer(path, _):
+        busy = path == "/0"
+        return reply(b"", f"{status} Busy", "Retry-After: 1") if busy else pages(path, _)
+
+    results, _, server = run(answer, urls(2))
+    assert sorted(r.fetch_status for r in results) == [33, 34]
+    assert server.paths == ["/robots.txt", "/0", "/1"]
+    assert gaps(server)[1] > 0.9
+
+
+def test_a_long_retry_after_leaves_the_rest_due():
+    def answer(path, _):
+        return None if "robots" in path else reply(b"", "429 Busy", "Retry-After: 3600")
+
+    results, engine, _ = run(answer, urls(10))
+    assert [r.fetch_status for r in results] == [34]
+    assert engine.dropped == {"backoff": 9}
+    (host,) = engine.hosts()
+    assert host.backoff_until / 1000 - time.time() == pytest.approx(3600, abs=10)
+    results, engine, server = run(pages, urls(10), known={host.host: host})
+    assert (results, engine.dropped, server.paths) == ([], {"backoff": 10}, [])
+
+
+def test_a_dead_host_fails_its_pages_and_then_waits():
+    options = {"agent_name": "bot", "agent_email": "a@b", "connect_to": ()}
+    results, engine, _ = run(pages, urls(8, "http://no-such-host.invalid"), http=options)
+    assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(34, 16, "dns")}
+    assert (len(results), engine.dropped) == (5, {"too_many_exceptions": 3})
+    assert next(engine.hosts()).robots_status is None
+
+
+def test_a_host_that_refuses():
+    options = {"connect_to": ("a.example.com:80:127.0.0.1:1",)}
+    results, _, _ = run(pages, urls(2), http=options)
+    assert [r.message for r in results] == ["refused"] * 2
+
+
+def test_a_host_that_hangs_or_talks_nonsense():
+    def answer(path, connection):
+        if path in ("/0", "/1"):
+            return time.sleep(1) if path == "/0" else b"nonsense\r\n\r\n"
+        return pages(path, connection)
+
+    results, _, _ = run(answer, urls(3), http={"timeout": 0.2})
+    assert [r.message for r in results] == ["timeout", "protocol_error", ""]
+
+
+def test_denied_addresses_cost_no_time():
+    options = {"agent_name": "bot", "agent_email": "a@b", "connect_to": ()}
+    began = time.monotonic()
+    results, engine, server = run(
+        pages, [*urls(20, "http://127.0.0.1"), "http://[::1]:22/"], http=options, server_delay=5.0
+    )
+    assert Counter(r.message for r in results) == {"address_denied": 20, "port_denied": 1}
+    assert time.monotonic() - began < 2
+    assert server.connections == 0
+    assert not engine.dropped
+
+
+def test_without_an_agent_strangers_are_not_asked():
+    results, engine, _ = run(pages, [*urls(3), *urls(4, "http://1.1.1.1")])
+    assert len(results) == 3
+    assert engine.dropped == {"agent_missing": 4}
+
+
+def test_urls_that_cannot_be_asked_for_are_counted():
+    results, engine, _ = run(pages, [*urls(2), "ftp://a.example.com/", "http://a b/", ""])
+    assert len(results) == 2
+    assert engine.dropped == {"bad_url": 3}
+
+
+def test_the_time_limit():
+    began = time.monotonic()
+    results, engine, _ = run(pages, urls(100), server_delay=0.2, time_limit=0.7)
+    assert 0.6 < time.monotonic() - began < 1.2
+    assert 2 <= len(results) <= 4
+    assert engine.dropped == {"time_limit": 100 - len(results)}
+
+
+def test_one_address_is_one_neighbour():
+    def slow(path, connection):
+        time.sleep(0.02)
+        return pages(path, connection)
+
+    tasks = [f"http://127.0.0.{number}/" for number in range(1, 3) for _ in range(20)]
+
+    def lookup(host, port, **_):
+        return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+    with serve(lambda path, connection: slow(path, connection) or reply()) as server:
+        from nutbeam.web.guard import Guard
+
+        guard = Guard(["127.0.0.0/8"], (), [str(server.port)], lookup)
+        client = Client(HttpOptions(), guard)
+        tasks = [
+            Task(f"http://n{n}.example.org:{server.port}/{m}") for n in range(40) for m in "ab"
+        ]
+        engine = Engine(FetchOptions(server_delay=0.0, threads=40), client)
+        assert len(list(engine.run(tasks))) == 80
+        assert server.most_active == 8
+
+
+def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.queues._MAX_RESULTS", 10)
+    with serve(pages_or_404) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        engine = Engine(FetchOptions(server_delay=0.0, threads=5, threads_per_host=5), client)
+        results = engine.run(Task(url) for url in urls(500))
+        next(results)
+        time.sleep(0.3)
+        assert len(server.requests) < 60
+        assert len(list(results)) == 499
+
+
+def test_tasks_are_read_lazily(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.engine._MAX_WAITING", 2000)
+    with serve(pages_or_404) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        options = FetchOptions(server_delay=0.0, threads=5, threads_per_host=5)
+        taken = itertools.count()
+        tasks = (Task(f"{A}/{next(taken)}") for _ in itertools.count())
+        results = Engine(options, client).run(tasks)
+        for _ in range(100):
+            next(results)
+        results.close()
+        assert next(taken) < 5000
+
+
+def test_drops_alone_do_not_stall_the_feeding(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.engine._MAX_WAITING", 1000)
+    monkeypatch.setattr("nutbeam.web.engine._FEED", 100)
+    tasks = [url for n in range(5) for url in urls(1000, f"http://h{n}.example.com")]
+    results, engine, _ = run(lambda *_: reply(b"", "503 No"), tasks)
+    assert (results, engine.dropped) == ([], {"robots_deferred": 5000})
+
+
+def test_closing_stops_everything():
+    with serve(pages_or_404) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        before = threading.active_count()
+        options = FetchOptions(server_delay=0.0, threads=5, threads_per_host=5)
+        results = Engine(options, client).run(Task(url) for url in urls(5000))
+        next(results)
+        results.close()
+        time.sleep(0.2)
+        asked = len(server.requests)
+        time.sleep(0.2)
+        assert len(server.requests) == asked < 5000
+        alive = [t for t in threading.enumerate() if t.name == "nutbeam-fetch"]
+        assert not alive, before
+
+
+def test_stop_leaves_the_rest_due():
+    with serve(pages_or_404) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        engine = Engine(FetchOptions(server_delay=0.1), client)
+        results = []
+        for result in engine.run(Task(url) for url in urls(50)):
+            results.append(result)
+            engine.stop("lease_lost")
+    assert len(results) + engine.dropped["lease_lost"] == 50
+    assert len(results) <= 2
+
+
+def test_an_error_of_the_tasks_is_raised():
+    def broken():
+        yield Task(f"{A}/1")
+        raise RuntimeError("no more")
+
+    with serve(pages_or_404) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        with pytest.raises(RuntimeError, match="no more"):
+            list(Engine(FetchOptions(), client).run(broken()))
+
+
+def test_progress_counts_results():
+    PROGRESS.reset()
+    PROGRESS.start("fetch", 3)
+    run(lambda path, _: None if "1" not in path else reply(b"abc"), [f"{A}/1", f"{A}/11"])
+    phase = PROGRESS.snapshot().current
+    PROGRESS.reset()
+    assert (phase.done, dict(phase.counts)) == (2, {"success": 2, "bytes": 6})
+
+
+def test_rejects_an_address_cap_of_0():
+    with pytest.raises(ValueError, match="threads_per_address must be at least 1, or -1"):
+        FetchOptions(threads_per_address=0)

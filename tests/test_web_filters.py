@@ -1,0 +1,152 @@
+import pathlib
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutbeam.web import filters
+from nutbeam.web.columns import column_accepts
+from nutbeam.web.filters import RegexFilter
+from nutbeam.web.patterns import compile_pattern
+
+SHIPPED = pathlib.Path(filters.__file__).with_name("regex-urlfilter.txt").read_text()
+shipped = RegexFilter(SHIPPED, "regex-urlfilter.txt")
+
+
+@pytest.mark.parametrize(
+    ("url", "accepted"),
+    [
+        ("http://foo.com/", True),
+        ("http://foo.com/a.html?x=1&y=2", True),
+        ("https://foo.com/a!b@c=d*e", True),
+        ("file:///etc/passwd", False),
+        ("ftp://foo.com/", False),
+        ("mailto:a@foo.com", False),
+        ("javascript:void(0)", False),
+        ("http://foo.com/a.gif", False),
+        ("http://foo.com/a.JPeG", False),
+        ("http://foo.com/a.css?v=3", False),
+        ("http://foo.com/a.js", False),
+        ("http://foo.com/a.tar.gz", False),
+        ("http://foo.com/a.woff2?x", False),
+        ("http://foo.com/get?file=a.zip", False),
+        ("http://foo.com/a.gif/page", True),
+        ("http://foo.com/a.gift", True),
+        ("http://foo.com/a.json", True),
+        ("http://foo.com/a.pdf", True),
+        ("http://foo.com/a/b/a/c/a/x", False),
+        ("http://foo.com/a/a/a/a/a/x", False),
+        ("http://foo.com/a/b/a/c/x", True),
+        ("http://foo.com/2011/11/11/x", True),
+    ],
+)
+def test_shipped_file(url, accepted):
+    assert shipped.accepts(url) is accepted
+    assert column_accepts(shipped, pl.Series([url])).to_list() == [accepted]
+
+
+def test_the_first_rule_that_is_found_decides():
+    rules = RegexFilter("# comment\n\n -x\n-foo\n+o+.com\r\n-.\n", "f")
+    assert [str(rule) for rule in rules.rules] == ["line 4: -foo", "line 5: +o+.com", "line 6: -."]
+    assert not rules.accepts("http://foo.com/")
+    assert rules.accepts("http://boo.com/")
+    assert str(rules.decide("http://bar.org/")) == "line 6: -."
+
+
+def test_without_a_matching_rule_a_url_is_rejected():
+    assert RegexFilter("+foo", "f").decide("http://bar.com/") is None
+    assert not RegexFilter("+foo", "f").accepts("http://bar.com/")
+    assert not RegexFilter("", "f").accepts("http://bar.com/")
+
+
+SECTIONS = "> Foo.org\n-/private/\n> www.bar.com\n-secret\n<\n+.\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "accepted"),
+    [
+        ("http://foo.org/private/x", False),
+        ("http://a.b.foo.org:8080/private/x", False),
+        ("http://foo.org/x", True),
+        ("http://other.org/private/x", True),
+        ("http://www.bar.com/secret", False),
+        ("http://bar.com/secret", True),
+    ],
+)
+def test_sections(url, accepted):
+    rules = RegexFilter(SECTIONS, "f")
+    assert rules.accepts(url) is accepted
+    assert column_accepts(rules, pl.Series([url])).to_list() == [accepted]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("+.\n-(a\n", r"my.txt:2: a rule must be a regular expression, got '-\(a': missing \)"),
+        ("http://foo.com/", "my.txt:1: a rule must begin with .* got 'http://foo.com/'"),
+        ("\n+[z-a]", "my.txt:2: "),
+        (r"+(a)\2", "my.txt:1: "),
+    ],
+)
+def test_bad_rules(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        RegexFilter(text, "my.txt")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_column", "exact"),
+    [
+        (r"(?i)\.(?:gif|jpe?g)(?:\?|$)", True, True),
+        (r"(?<!:)/{2,}", True, True),
+        (r"(?<![?.])[?.]+$", True, True),
+        (r"(?<![^a])b", False, False),
+        (r"(?<!a)b|c", False, False),
+        (r"(/[^/]+)/[^/]+\1/", True, False),
+        (r"(a)(b)\2\1", True, False),
+        (r"\bsid=[a-z]{2,5}?", True, True),
+        (r"(?<=a)b", False, False),
+        (r"(?=a)b", False, False),
+        (r"a++b", False, False),
+        (r"(?>a|ab)c", False, False),
+        (r"((a)b)\1", False, False),
+        (r"(^a)\1", False, False),
+        (r"[a&&b]", False, False),
+        (r"[a-z--c]", False, False),
+        (r"\<b", False, False),
+        (r"\p{Lu}", False, False),
+        ("(?x) a b", False, False),
+        ("\u00e9", False, False),
+    ],
+)
+def test_forms_for_columns(text, has_column, exact):
+    pattern = compile_pattern(text)
+    assert (pattern.column is not None, pattern.exact) == (has_column, exact)
+
+
+words = (
+    st.sampled_from(["/a", "/b", "/", "a", "B", "b", ".gif", ".CSS", "?", "x=1", "&"])
+    | st.sampled_from(["&&", ":", "//", "http:", ".", "sid=", "_", "-", "%20", "|", "<"])
+    | st.sampled_from(["foo.org", "{2}", "[", "]", "^", "$", "\\"])
+)
+PATTERNS = (
+    [rule.pattern.text for rule in shipped.rules]
+    + [r"(?<!:)/{2,}", r"(?<![?.])[?.]+$", r"(a|b)x\1", r"([^/]/)[ab]\1", r"a(?i)b|B$", "(?i:a)b", r"\b_?sid=.*?(&|$)"]
+    + [r"^http:[^?]*$", r"[\]\[^]", r"[^\w/]{2}", r"a{2}b?", r"(?<!a)b", r"[&|]", r"\{2\}|\$"]
+    + [r"(?<=/)a", r"(a)(?:b)\1", r"(?i)(a)b\1", r"\Q.\E", r"a++", "[a-z&&[^b]]", r"\S\B."]
+)
+
+
+@given(st.lists(words, max_size=10).map("".join))
+@settings(max_examples=300)
+def test_columns_are_filtered_as_single_urls_are(url):
+    for number, text in enumerate(PATTERNS):
+        rules = RegexFilter(f"+{text}", f"pattern {number}")
+        assert column_accepts(rules, pl.Series([url])).item() == rules.accepts(url), text
+
+
+def test_nulls_are_not_taken():
+    urls = pl.Series([None, "http://foo.com/"])
+    assert column_accepts(shipped, urls).to_list() == [False, True]
+    assert column_accepts(RegexFilter("+(?=h)", "f"), urls).to_list() == [False, True]

@@ -1,0 +1,242 @@
+import socket
+
+import pytest
+from web_servers import reply, serve
+
+from nutbeam.web.guard import Denied, Guard, Target, is_public, parse_door
+from nutbeam.web.http import Client, HttpOptions
+
+PUBLIC = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "100.63.255.255",
+    "100.128.0.1",
+    "172.15.255.255",
+    "172.32.0.1",
+    "192.0.1.1",
+    "198.17.255.255",
+    "223.255.255.254",
+    "2606:4700:4700::1111",
+    "2a00:1450:4001:81b::200e",
+    "2001:4860:4860::8888",
+    "::ffff:8.8.8.8",
+    "64:ff9b::808:808",
+    "2002:808:808::1",
+]
+DENIED = [
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "100.64.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "127.255.255.255",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.1",
+    "192.0.0.8",
+    "192.0.0.170",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.0.1",
+    "198.18.0.1",
+    "198.19.255.255",
+    "198.51.100.1",
+    "203.0.113.9",
+    "224.0.0.1",
+    "239.255.255.250",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::7f00:1",
+    "::8.8.8.8",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::7f00:1",
+    "64:ff9b:1::808:808",
+    "100::1",
+    "2001::1",
+    "2001:0:7f00:1::1",
+    "2001:0:808:808::80ff:fffe",
+    "2001:2::1",
+    "2001:10::1",
+    "2001:20::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:a00:1::1",
+    "2002:c0a8:1::1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%1",
+    "2606:4700:4700::1111%1",
+    "fec0::1",
+    "ff02::1",
+    "ff0e::1",
+    "not an address",
+    "",
+]
+# What requests and getaddrinfo take for 127.0.0.1, and what a URL may say.
+LOOPBACK_SPELLINGS = [
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "0x7f.0x0.0x0.0x1",
+    "0177.0.0.1",
+    "017700000001",
+    "0",
+    "0.0.0.0",
+    "localhost",
+    "LOCALHOST",
+    "127.0.0.1.",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:ffff:7f00:0001]",
+    "[::127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+    "user@127.0.0.1",
+    "user:1.1.1.1@127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_passes_global_unicast(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("address", DENIED)
+def test_denies_what_is_private_or_special(address):
+    assert not is_public(address)
+
+
+@pytest.fixture(scope="module")
+def canary():
+    with serve(lambda path, connection: reply(b"secret")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("host", LOOPBACK_SPELLINGS)
+def test_no_spelling_reaches_loopback(canary, host):
+    named = {"agent_name": "bot", "agent_email": "a@b"}
+    client = Client(HttpOptions(**named, allowed_ports=("1-65535",), timeout=1))
+    response = client.get(f"http://{host}:{canary.port}/")
+    # "dns": what this machine's resolver does not take for an address at all.
+    assert response.error in ("address_denied", "bad_url", "dns")
+    assert response.body == b""
+    assert canary.connections == 0
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://127.0.0.1/", "http://", "//a/"])
+def test_other_schemes_are_no_urls(url):
+    assert Client(HttpOptions()).get(url).error == "bad_url"
+
+
+def lookup_of(*answers):
+    """A resolver that gives the next answer each time it is asked."""
+    remaining = list(answers)
+
+    def lookup(host, port, **_):
+        address = remaining.pop(0)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    return lookup
+
+
+def test_connects_to_the_address_that_was_checked():
+    guard = Guard(allowed_ports=["80"], lookup=lookup_of("1.1.1.1", "127.0.0.1"))
+    first = guard.target("rebind.example", 80)
+    assert first == Target(((socket.AF_INET, ("1.1.1.1", 80)),), False)
+    assert guard.target("rebind.example", 80) == first  # no second lookup while it is known
+
+
+def test_denies_a_name_that_resolves_inside():
+    guard = Guard(lookup=lookup_of("127.0.0.1"))
+    with pytest.raises(Denied, match=r"127\.0\.0\.1 is no public address"):
+        guard.target("inside.example", 80)
+
+
+def test_of_several_addresses_only_public_ones_are_tried():
+    def lookup(host, port, **_):
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in ("10.0.0.1", "1.1.1.1", "10.0.0.1")
+        ]
+
+    target = Guard(lookup=lookup).target("both.example", 80)
+    assert [address[0] for _, address in target.addresses] == ["1.1.1.1"]
+    assert not target.opened
+
+
+def test_allow_addresses_opens_a_door(canary):
+    options = HttpOptions(allow_addresses=("127.0.0.0/8",), allowed_ports=(str(canary.port),))
+    assert Client(options).get(f"http://127.0.0.1:{canary.port}/").body == b"secret"
+    assert Client(options).get(f"http://[::ffff:127.0.0.1]:{canary.port}/").status in (200, 0)
+
+
+def test_port_must_be_allowed():
+    with pytest.raises(Denied) as denied:
+        Guard(allow_addresses=["0.0.0.0/0"]).target("127.0.0.1", 6379)
+    assert denied.value.reason == "port_denied"
+
+
+@pytest.mark.parametrize(
+    ("entry", "host", "port", "opened"),
+    [
+        ("a.example:80:127.0.0.1:81", "a.example", 80, True),
+        ("A.example:80:127.0.0.1:81", "a.example", 80, True),
+        ("a.example:80:127.0.0.1:81", "a.example", 8080, False),
+        ("a.example::127.0.0.1:81", "a.example", 8080, True),
+        ("a.example:80:127.0.0.1:81", "b.a.example", 80, False),
+        ("*.a.example:80:127.0.0.1:81", "b.a.example", 80, True),
+        ("*.a.example:80:127.0.0.1:81", "a.example", 80, True),
+        ("*.a.example:80:127.0.0.1:81", "ba.example", 80, False),
+        ("[::1]:80:127.0.0.1:81", "::1", 80, True),
+    ],
+)
+def test_connect_to_reaches_exactly_what_it_names(entry, host, port, opened):
+    assert bool(Guard(connect_to=[entry]).door(host, port)) == opened
+
+
+def test_connect_to_goes_where_it_says():
+    guard = Guard(connect_to=["a.example:80:[::1]:8080"])
+    ((family, address),) = guard.target("a.example", 80).addresses
+    assert (family, address[:2]) == (socket.AF_INET6, ("::1", 8080))
+    guard = Guard(connect_to=["a.example::127.0.0.1:"])
+    assert guard.target("a.example", 7).addresses == ((socket.AF_INET, ("127.0.0.1", 7)),)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("", "a", "a:80", ":80:127.0.0.1:81", "*:80:127.0.0.1:81", "a.*:80:127.0.0.1:1"),
+        *("a:b:127.0.0.1:81", "a:80:::1:81", "a:70000:127.0.0.1:1", "[x]:80:127.0.0.1:1"),
+    ],
+)
+def test_rejects_a_connect_to_that_names_no_host(entry):
+    with pytest.raises(ValueError, match="connect_to must"):
+        parse_door(entry)
+
+
+def test_bad_configuration_is_quoted():
+    with pytest.raises(ValueError, match=r"allow_addresses must be CIDR blocks, got '1\.2\.3'"):
+        HttpOptions(allow_addresses=("1.2.3",))
+    with pytest.raises(ValueError, match="allowed_ports must be ports or FIRST-LAST, got 'http'"):
+        HttpOptions(allowed_ports=("http",))
+
+
+def test_a_label_too_long_does_not_resolve():
+    with pytest.raises(socket.gaierror):
+        Guard().target("a" * 64 + ".example", 80)

@@ -1,0 +1,400 @@
+import functools
+import gzip
+import socket
+import ssl
+import time
+import zlib
+
+import pytest
+import requests
+from web_servers import doors, reply, serve
+
+from nutbeam.web.adapter import GuardedAdapter, split_url
+from nutbeam.web.guard import Guard
+from nutbeam.web.http import Client, HttpOptions
+from nutbeam.web.protocol import classify
+
+URL = "http://a.example.com/"
+# Made for these tests: a key and a certificate of a.example.com that nobody trusts.
+CERTIFICATE = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAyIUit3GBZHk14L8
+ayK5nk7EvUBMDG1ii/lRnpy2FCmhRANCAAQOFYJH2xoxvx+E7Oj5R7I3pTsXHP6C
+BVbxfotB7qB5+srbcq1Wx4TU+rWt6HQWJbBeRieVkb4oLXkRl8IafDib
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBoDCCAUegAwIBAgIUdSZkoqwq5lX5haZSomr3tjeH6BYwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNYS5leGFtcGxlLmNvbTAgFw0yNjExMjEwNDA1MzBaGA8yMTI2
+MTAyODA0MDUzMFowGDEWMBQGA1UEAwwNYS5leGFtcGxlLmNvbTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABA4VgkfbGjG/H4Ts6PlHsjelOxcc/oIFVvF+i0HuoHn6
+yttyrVbHhNT6ta3odBYlsF5GJ5WRvigteRGXwhp8OJujbTBrMB0GA1UdDgQWBBS2
+yC2vU/lbc2BHJCAIx7ho2wFQdDAfBgNVHSMEGDAWgBS2yC2vU/lbc2BHJCAIx7ho
+2wFQdDAYBgNVHREEETAPgg1hLmV4YW1wbGUuY29tMA8GA1UdEwEB/wQFMAMBAf8w
+CgYIKoZIzj0EAwIDRwAwRAIgf12YNQxSodMjwdjHtdJbX38a4pdNYx/xNckQOBIU
+3nACIEobAfrIjmCQEkXJ7De0xEQmtI5nmnHlwhwm8OgZpH4y
+-----END CERTIFICATE-----
+"""
+
+
+def ask(answer, url=URL, headers=(), **options):
+    """Returns the response to one request, and the server that gave it."""
+    with serve(lambda path, connection: answer(connection)) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port), **options))
+        return client.get(url, headers), server
+
+
+def test_returns_what_came_over_the_wire():
+    answer = reply(b"hello", "200 Fine", "Set-Cookie: a=1", "X: \xe9", "set-cookie: b=2")
+    response, server = ask(lambda _: answer, "http://u:p@A.example.com/x?y=1#z")
+    assert (response.status, response.reason, response.http_version) == (200, "Fine", "HTTP/1.1")
+    assert response.headers == [
+        ("Content-Length", "5"),
+        ("Set-Cookie", "a=1"),
+        ("X", "\xe9"),
+        ("set-cookie", "b=2"),
+    ]
+    assert (response.body, response.truncated, response.error) == (b"hello", None, None)
+    assert (response.header("set-cookie"), response.ip) == ("a=1", "127.0.0.1")
+    assert response.request == server.requests[0][1]
+    assert response.request.startswith("GET /x?y=1 HTTP/1.1\r\nHost: a.example.com\r\n")
+    assert abs(response.started / 1000 - time.time()) < 5
+    assert 0 <= response.elapsed_ms < 5000
+
+
+def test_connections_are_kept_and_reused():
+    with serve(lambda path, connection: reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert [client.get(URL).body for _ in range(5)] == [b"x"] * 5
+        assert server.connections == 1
+        client.close()
+
+
+def test_a_kept_connection_that_was_closed_is_replaced():
+    def answer(path, connection):
+        connection.sendall(reply(b"x"))  # and closes, against what HTTP/1.1 promises
+
+    with serve(answer) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert [client.get(URL).body for _ in range(5)] == [b"x"] * 5
+        assert server.connections == 5
+
+
+def test_idle_connections_are_bounded(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.adapter._MAX_IDLE", 10)
+    with serve(lambda path, connection: reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        for number in range(30):
+            assert client.get(f"http://h{number}.example.com/").body == b"x"
+        assert client._adapter._idle_count == 10
+        assert sum(map(len, client._adapter._idle.values())) == 10
+        client.close()
+        assert client._adapter._idle_count == 0
+
+
+@pytest.mark.parametrize(
+    ("wire", "error"),
+    [
+        (b"garbage\r\n\r\n", "protocol_error"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "protocol_error"),
+        (b"HTTP/1.1 abc OK\r\n\r\n", "protocol_error"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "protocol_error"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nab", "protocol_error"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab", "incomplete"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nab", "incomplete"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000, "headers_too_large"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000, "headers_too_large"),
+        (b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 60_000 + b"\r\n") * 6, "headers_too_large"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 50, "protocol_error"),
+        (b"", "reset"),
+    ],
+)
+def test_nonsense_has_a_reason(wire, error):
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert response.error == error
+    assert classify(response)[:3] == (34, 16, error)
+
+
+def test_interim_responses_are_skipped():
+    wire = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + reply(b"x")
+    response, _ = ask(lambda _: wire)
+    assert (response.status, response.body) == (200, b"x")
+
+
+def test_folded_and_odd_header_lines():
+    wire = b"HTTP/1.1 200 OK\nA: b\r\n  c\r\nno colon\r\nD : e\r\nContent-Length: 1\r\n\r\nx"
+    response, _ = ask(lambda _: wire)
+    assert response.headers == [("A", "b c"), ("D", "e"), ("Content-Length", "1")]
+
+
+def test_http_1_0_ends_with_the_connection():
+    wire = b"HTTP/1.0 200 OK\r\n\r\nall of it"
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert (response.http_version, response.body, response.error) == (
+        "HTTP/1.0",
+        b"all of it",
+        None,
+    )
+
+
+def test_chunked_bodies():
+    wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"
+    response, _ = ask(lambda _: wire)
+    assert (response.body, response.error) == (b"abcde", None)
+
+
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
+def test_no_body_where_there_can_be_none(status):
+    with serve(lambda path, connection: f"HTTP/1.1 {status}\r\n\r\n".encode()) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert [client.get(URL).error for _ in range(2)] == [None, None]
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_body_that_breaks_off_is_an_error(chunked):
+    head = (
+        b"Transfer-Encoding: chunked\r\n\r\n64\r\n" if chunked else b"Content-Length: 100\r\n\r\n"
+    )
+    wire = b"HTTP/1.1 200 OK\r\n" + head + b"abc"
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert (response.status, response.error, response.truncated) == (
+        200,
+        "incomplete",
+        "disconnect",
+    )
+    assert classify(response)[:3] == (34, 16, "incomplete")
+
+
+def test_a_broken_body_of_another_status_does_not_matter():
+    wire = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\nabc"
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert classify(response)[:2] == (37, 14)
+
+
+@pytest.mark.parametrize(
+    "framing", ["", "Transfer-Encoding: chunked\r\n", "Content-Length: 99999999\r\n"]
+)
+def test_an_endless_body_is_cut_at_the_limit(framing):
+    def answer(connection):
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n".encode())
+        part = b"x" * 10_000
+        for _ in range(10_000):
+            connection.sendall(b"2710\r\n%s\r\n" % part if "chunked" in framing else part)
+
+    response, _ = ask(answer, content_limit=50_000)
+    assert (response.body, response.truncated, response.error) == (b"x" * 50_000, "length", None)
+
+
+def test_a_body_as_long_as_the_limit_is_whole():
+    for length, truncated in ((10, None), (11, "length")):
+        response, _ = ask(lambda _, length=length: reply(b"x" * length), content_limit=10)
+        assert (response.body, response.truncated) == (b"x" * 10, truncated)
+
+
+def test_a_negative_limit_is_none():
+    body = b"x" * 5_000_000
+    assert ask(lambda _: reply(body), content_limit=-1)[0].body == body
+    zipped = reply(gzip.compress(b"x" * 2_000), "200 OK", "Content-Encoding: gzip")
+    assert len(ask(lambda _: zipped, content_limit=-1)[0].body) == 2_000
+
+
+def raw_deflate(data):
+    deflater = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return deflater.compress(data) + deflater.flush()
+
+
+@pytest.mark.parametrize(
+    ("coding", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", raw_deflate),
+        ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
+        ("gzip", lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:])),
+        ("gzip", lambda data: gzip.compress(data) + b"trailing"),
+        ("gzip", lambda data: data),
+        ("identity", lambda data: data),
+        ("utf-8", lambda data: data),
+    ],
+)
+def test_codings_are_undone(coding, encode):
+    body = b"<html>" + bytes(range(256)) * 1000
+    wire = reply(encode(body), "200 OK", f"Content-Encoding: {coding}")
+    response, _ = ask(lambda _: wire)
+    assert (response.body, response.truncated, response.error) == (body, None, None)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("br", b"x"),
+        ("gzip, gzip, gzip", b"x"),
+        ("gzip", gzip.compress(b"x" * 10_000)[:15] + b"\xff" * 20),
+    ],
+)
+def test_codings_that_cannot_be_undone(coding, body):
+    response, _ = ask(lambda _: reply(body, "200 OK", f"Content-Encoding: {coding}"))
+    assert (response.error, response.truncated) == ("bad_encoding", "encoding")
+
+
+def test_a_gzip_body_without_its_end_is_kept_as_truncated():
+    half = gzip.compress(b"x" * 10_000)[:-8]
+    response, _ = ask(lambda _: reply(half, "200 OK", "Content-Encoding: gzip"))
+    assert (response.body, response.truncated, response.error) == (b"x" * 10_000, "encoding", None)
+
+
+@functools.cache
+def bomb(layers):
+    """200 MB of zeros, 200 kB once compressed, 1 kB twice."""
+    deflater = zlib.compressobj(9, wbits=31)
+    data = b"".join(deflater.compress(bytes(1_000_000)) for _ in range(200)) + deflater.flush()
+    return data if layers == 1 else gzip.compress(data)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("limit", [2_000_000, -1])
+def test_bombs_are_cut(layers, limit):
+    wire = reply(bomb(layers), "200 OK", "Content-Encoding: " + ", ".join(["gzip"] * layers))
+    response, _ = ask(lambda _: wire, content_limit=limit)
+    # One layer of gzip cannot hide 2 MB in what is read at once; two can.
+    assert response.truncated == ("length" if (layers, limit) == (1, 2_000_000) else "ratio")
+    assert len(response.body) < 25_000_000
+    assert response.error is None
+
+
+def test_a_server_that_hangs_times_out():
+    began = time.monotonic()
+    response, _ = ask(lambda _: time.sleep(2), timeout=0.2)
+    assert response.error == "timeout"
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_a_server_that_drips_is_too_slow(part):
+    def answer(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: " + (b"" if part == "head" else b"y\r\n\r\n"))
+        for _ in range(50):
+            connection.sendall(b"x")
+            time.sleep(0.05)
+
+    began = time.monotonic()
+    response, _ = ask(answer, timeout=1, http_time_limit=0.3)
+    assert response.error == "too_slow"
+    assert 0.25 < time.monotonic() - began < 1
+
+
+def test_a_name_that_does_not_resolve():
+    options = HttpOptions(agent_name="bot", agent_email="a@b")
+    assert Client(options).get("http://no-such-host.invalid/").error == "dns"
+
+
+def test_a_refused_port():
+    with serve(lambda path, connection: reply()) as server:
+        pass
+    client = Client(HttpOptions(connect_to=doors(server.port)))
+    assert client.get(URL).error == "refused"
+
+
+def test_a_port_that_is_not_allowed():
+    options = HttpOptions(agent_name="bot", agent_email="a@b")
+    assert Client(options).get("http://1.1.1.1:22/").error == "port_denied"
+
+
+def test_redirects_are_not_followed():
+    wire = reply(b"", "301 Moved", "Location: /elsewhere")
+    response, server = ask(lambda _: wire)
+    assert (response.status, server.paths) == (301, ["/"])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://a/\r\nX: y", "http://a/ b", "http://a/\xe9", "http://a\r\n/", "http://\xe9/"),
+        *("http://a/\0", "http://a:99999/", "http://a%2eb/", "http://a b/", "ftp://a/", ""),
+    ],
+)
+def test_nothing_odd_goes_into_a_request(url):
+    assert Client(HttpOptions()).get(url).error == "bad_url"
+
+
+def test_nothing_odd_goes_into_a_header():
+    conditions = [("If-None-Match", 'a"\r\nX: y'), ("If-Modified-Since", "now")]
+    response, _ = ask(lambda _: reply(), headers=conditions)
+    assert "If-None-Match" not in response.request
+    assert "\r\nIf-Modified-Since: now\r\n" in response.request
+
+
+def test_nothing_comes_from_the_environment(monkeypatch, tmp_path):
+    (tmp_path / "netrc").write_text("machine a.example.com login u password p")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    response, _ = ask(lambda _: reply(b"x"))
+    assert response.body == b"x"
+    assert "Authorization" not in response.request
+
+
+def test_cookies_are_not_sent_back():
+    with serve(lambda path, connection: reply(b"x", "200 OK", "Set-Cookie: a=1")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert all("Cookie" not in client.get(URL).request for _ in range(2))
+
+
+@pytest.fixture
+def pem(tmp_path):
+    path = tmp_path / "a.pem"
+    path.write_text(CERTIFICATE)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "error"),
+    [("a", True, None), ("a", False, "tls"), ("b", True, "tls")],
+)
+def test_certificates_and_names_are_checked(pem, host, trusted, error):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with serve(lambda path, connection: reply(b"safe"), context=context) as server:
+        door = f"*.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(door,), ca_file=pem if trusted else ""))
+        response = client.get(f"https://{host}.example.com/")
+        again = client.get(f"https://{host}.example.com/")
+    assert (response.error, response.body) == (error, b"" if error else b"safe")
+    assert again.error == error
+
+
+def test_tls_to_a_server_without_it():
+    with serve(lambda path, connection: reply(b"x")) as server:
+        door = f"a.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(door,), timeout=1))
+        assert client.get("https://a.example.com/").error in ("tls", "timeout", "reset")
+
+
+def test_ipv6():
+    try:
+        server = serve(lambda path, connection: reply(b"six"), family=socket.AF_INET6)
+        with server as running:
+            door = f"[::1]:80:[::1]:{running.port}"
+            response = Client(HttpOptions(connect_to=(door,))).get("http://[::1]/")
+    except OSError:
+        pytest.skip("no IPv6 here")
+    assert (response.body, response.ip) == (b"six", "::1")
+    assert "\r\nHost: [::1]\r\n" in response.request
+
+
+def test_the_adapter_can_be_mounted_on_a_session():
+    with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", GuardedAdapter(Guard(connect_to=doors(server.port))))
+        response = session.get(URL)
+        assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")
+        with pytest.raises(requests.ConnectionError):
+            session.get(f"http://127.0.0.1:{server.port}/")
+
+
+def test_split_url():
+    assert split_url("https://H:8443?a") == (("https", "h", 8443), "/?a")
+    assert split_url("http://[::1]/") == (("http", "[::1]", 80), "/")

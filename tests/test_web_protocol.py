@@ -1,0 +1,67 @@
+import email.utils
+import time
+
+import pytest
+
+from nutbeam.web.http import Response
+from nutbeam.web.protocol import PROTOCOL_STATUS_NAMES, classify
+
+
+@pytest.mark.parametrize(
+    ("status", "fetch_status", "protocol_status"),
+    [
+        *((200, 33, 1), (201, 33, 1), (203, 33, 1), (204, 33, 1), (206, 33, 1)),
+        *((300, 36, 12), (301, 36, 12), (305, 36, 12), (308, 36, 12), (399, 36, 12)),
+        *((302, 35, 13), (303, 35, 13), (307, 35, 13)),
+        *((400, 37, 11), (410, 37, 11), (418, 37, 11), (451, 37, 11)),
+        *((401, 37, 17), (403, 37, 17), (407, 37, 17), (404, 37, 14)),
+        *((408, 34, 16), (429, 34, 16), (500, 34, 16), (503, 34, 16), (599, 34, 16)),
+        *((304, 34, 16), (600, 34, 16), (999, 34, 16)),
+    ],
+)
+def test_each_status(status, fetch_status, protocol_status):
+    outcome = classify(Response("http://a/", status=status, reason="Why"))
+    assert outcome[:2] == (fetch_status, protocol_status)
+    assert protocol_status in PROTOCOL_STATUS_NAMES
+    assert bool(outcome.message) == (status >= 300)
+
+
+def test_304_where_it_was_asked_for():
+    request = "GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n"
+    assert classify(Response("http://a/", status=304, request=request))[:2] == (38, 21)
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/b", "http://a.example/b"),
+        ("https://b.example", "https://b.example/"),
+        ("?q", "http://a.example/x/y?q"),
+        ("../ä".encode().decode("latin-1"), "http://a.example/%C3%A4"),
+        ("//[", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_redirect_targets(location, target):
+    headers = [] if location is None else [("LOCATION", location)]
+    outcome = classify(Response("http://a.example/x/y", status=302, headers=headers))
+    assert outcome.redirect_target == target
+    assert outcome.fetch_status == 35
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("120", 120), ("0", 0), ("-5", None), ("soon", None), ("9" * 5000, 999_999_999), (None, None)],
+)
+def test_retry_after(value, seconds):
+    headers = [] if value is None else [("Retry-After", value)]
+    outcome = classify(Response("http://a/", status=503, headers=headers))
+    assert outcome.retry_after_s == seconds
+
+
+def test_retry_after_as_a_date():
+    for ahead, expected in ((100, 100), (-100, 0)):
+        date = email.utils.formatdate(time.time() + ahead, usegmt=True)
+        outcome = classify(Response("http://a/", status=429, headers=[("Retry-After", date)]))
+        assert outcome.retry_after_s == pytest.approx(expected, abs=2)

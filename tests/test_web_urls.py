@@ -1,0 +1,171 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutbeam.web.urls import (
+    MAX_KEY_BYTES,
+    BadUrl,
+    from_host_key,
+    from_key,
+    host,
+    host_key,
+    host_of,
+    parse,
+    to_key,
+)
+
+# nutch.md section 4, as far as the URLs are normalized.
+KEYS = [
+    ("http://foo.com/", "com.foo:http/"),
+    ("http://foo.com:8900/", "com.foo:http:8900/"),
+    ("ftp://bar.baz.com/", "com.baz.bar:ftp/"),
+    (
+        "http://bar.baz.com:8983/to/index.html?a=b&c=d",
+        "com.baz.bar:http:8983/to/index.html?a=b&c=d",
+    ),
+    ("http://foo.com/?a=/a/b&c=0", "com.foo:http/?a=/a/b&c=0"),
+    ("file:///var/www/index.html", ":file/var/www/index.html"),
+    ("http://140.211.11.130/x", "130.11.211.140:http/x"),
+    ("http://localhost/", "localhost:http/"),
+    # Nutch cannot reverse this one.
+    ("http://[2600:1f18::1]/", "[2600:1f18::1]:http/"),
+    ("https://[2600:1f18::1]:8443/a:b", "[2600:1f18::1]:https:8443/a:b"),
+]
+
+label = st.from_regex(r"[a-z0-9_-]{1,8}", fullmatch=True)
+hosts = st.lists(label, min_size=1, max_size=4).map(".".join) | st.sampled_from(
+    ["[::1]", "[2600:1f18::1]", "10.0.0.1"]
+)
+visible = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="#"))
+normal = st.builds(
+    "{}://{}{}/{}".format,
+    st.sampled_from(["http", "https", "ftp"]),
+    hosts,
+    st.sampled_from(["", ":8080", ":1"]),
+    visible,
+)
+
+
+@pytest.mark.parametrize(("url", "key"), KEYS)
+def test_keys_are_nutchs(url, key):
+    assert to_key(url) == key
+    assert from_key(key) == url
+
+
+@given(normal)
+def test_keys_can_be_reversed(url):
+    key = to_key(url)
+    assert key.isascii()
+    assert key.isprintable()
+    assert from_key(key) == url
+    assert host_of(key) == host_key(from_host_key(host_of(key)))
+    assert key.startswith(f"{host_of(key)}:")
+
+
+@given(normal, normal)
+def test_different_urls_have_different_keys(one, other):
+    assert (to_key(one) == to_key(other)) == (one == other)
+
+
+@given(st.lists(normal, min_size=2))
+def test_a_host_is_one_range_of_keys(urls):
+    groups = [host_of(key) for key in sorted(map(to_key, urls))]
+    starts = [a for a, b in zip(groups, [None, *groups], strict=False) if a != b]
+    assert len(starts) == len(set(starts))
+
+
+def test_keys_sort_as_documented():
+    # nutch.md section 4: byte order.
+    keys = [
+        "com.foo-bar:http/",
+        "com.foo.a:http/",
+        "com.foo.www:http/",
+        "com.foo1:http/",
+        "com.foo:http/",
+        "com.foo:http/a",
+        "com.foo:http/a/",
+        "com.foo:http/a?x=1",
+        "com.foo:http:8900/",
+        "com.foo:https/",
+        "com.fooz:http/",
+    ]
+    assert sorted(keys) == keys
+    assert [to_key(from_key(key)) for key in keys] == keys
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "http://foo.com",
+        "http:///x",
+        "http://Foo.com/",
+        "http://user@foo.com/",
+        "http://foo.com/#x",
+        "http://foo.com/\u00e9",
+        "http://foo.com/a b",
+        "http://foo.com/\n",
+        "http://foo.com/\x7f",
+        "http://f\u00f6o.com/",
+        "mailto:someone@example.com",
+        "com.foo:http/",
+    ],
+)
+def test_what_is_not_normalized_has_no_key(url):
+    with pytest.raises(BadUrl) as caught:
+        to_key(url)
+    assert caught.value.reason == "malformed"
+
+
+def test_long_keys_are_refused():
+    start = "http://foo.com/"
+    assert len(to_key(start + "x" * (MAX_KEY_BYTES - len("com.foo:http/")))) == MAX_KEY_BYTES
+    with pytest.raises(BadUrl, match=r"key_too_long: 'http://foo.com/xx") as caught:
+        to_key(start + "x" * MAX_KEY_BYTES)
+    assert caught.value.reason == "key_too_long"
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("key", ["", "com.foo", "com.foo:http", "com.foo/x:http/", "a b:http/"])
+def test_what_is_no_key_has_no_url(key):
+    with pytest.raises(BadUrl):
+        from_key(key)
+
+
+def test_parses_as_browsers_do():
+    assert parse("HTTP:\\\\Foo.com\\a\tb") == "http://foo.com/ab"
+    assert parse("http://0x7f.1/") == "http://127.0.0.1/"
+    assert parse("http://a%2fb/") is None
+    assert parse("\ud800", "http://foo.com/") is None
+    assert parse("x", "no base") is None
+
+
+def test_host():
+    assert host("https://user@WWW.Foo.com:8080/x") == "www.foo.com"
+    with pytest.raises(BadUrl):
+        host("http://")
+
+
+# RFC 3986 5.4 and nutch.md 3.6.
+@pytest.mark.parametrize(
+    ("link", "url"),
+    [
+        ("g", "http://a/b/c/g"),
+        ("./g", "http://a/b/c/g"),
+        ("g/", "http://a/b/c/g/"),
+        ("/g", "http://a/g"),
+        ("//g", "http://g/"),
+        ("?y", "http://a/b/c/d;p?y"),
+        ("g?y", "http://a/b/c/g?y"),
+        ("g?y#s", "http://a/b/c/g?y#s"),
+        (";x", "http://a/b/c/;x"),
+        ("", "http://a/b/c/d;p?q"),
+        (".", "http://a/b/c/"),
+        ("..", "http://a/b/"),
+        ("../g", "http://a/b/g"),
+        ("../../g", "http://a/g"),
+        ("../../../g", "http://a/g"),
+    ],
+)
+def test_relative_links(link, url):
+    assert parse(link, "http://a/b/c/d;p?q") == url

@@ -1,0 +1,126 @@
+"""How fast the engine goes: its options, and the limits made of them."""
+
+import dataclasses
+from collections.abc import Callable
+
+from .options import option
+from .robots import RobotsOptions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pace:
+    """The limits that the queues keep; seconds, negative counts for "no limit".
+
+    Attributes:
+        threads_per_host: Requests to one host at a time.
+        threads_per_address: Requests to one address at a time.
+        delay: Returns the delay after a request, given the host's crawl delay.
+        max_exceptions: Failures in a row after which a host is left alone.
+        exceptions_delay: Back-off after the first failure, doubled with each more.
+        max_backoff: A host that wants to be left alone for longer is left alone.
+    """
+
+    threads_per_host: int
+    threads_per_address: int
+    delay: Callable[[float | None], float]
+    max_exceptions: int
+    exceptions_delay: float
+    max_backoff: float
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchOptions(RobotsOptions):
+    """How fast, and how many at a time."""
+
+    threads: int = option(
+        50, "Requests at a time, in all.", nutch="fetcher.threads.fetch", minimum=1, maximum=2000
+    )
+    threads_per_host: int = option(
+        1,
+        "Requests at a time to one host; one that asks for a crawl delay gets one.",
+        nutch="fetcher.threads.per.queue",
+        minimum=1,
+    )
+    threads_per_address: int = option(
+        8,
+        "Requests at a time to one address, whatever the number of its hosts; negative for "
+        "any number. Hosts of connect_to are exempt.",
+        minimum=-1,
+    )
+    server_delay: float = option(
+        5.0,
+        "Wait between the end of a request and the next one to the same host.",
+        unit="s",
+        nutch="fetcher.server.delay",
+        minimum=0,
+    )
+    server_min_delay: float = option(
+        0.0,
+        "The same where threads_per_host is above 1.",
+        unit="s",
+        nutch="fetcher.server.min.delay",
+        minimum=0,
+    )
+    max_crawl_delay: float = option(
+        30.0,
+        "Pages of a host that asks for a longer crawl delay are not fetched; negative to wait "
+        "as long as asked.",
+        unit="s",
+        nutch="fetcher.max.crawl.delay",
+    )
+    min_crawl_delay: float | None = option(
+        None,
+        "Least wait where robots.txt asks for a crawl delay; server_delay if not given.",
+        unit="s",
+        nutch="fetcher.min.crawl.delay",
+        minimum=0,
+    )
+    time_limit: float = option(
+        10_800.0,
+        "Time after which no request is begun; what waits stays due. Negative for no limit.",
+        unit="s",
+        nutch="fetcher.timelimit.mins",
+    )
+    max_exceptions_per_host: int = option(
+        5,
+        "Failures in a row after which the rest of a host stays due; negative for any number.",
+        nutch="fetcher.max.exceptions.per.queue",
+    )
+    exceptions_delay: float | None = option(
+        None,
+        "Extra wait after a failure, doubled with each in a row; server_delay if not given.",
+        unit="s",
+        nutch="fetcher.exceptions.per.queue.delay",
+        minimum=0,
+    )
+    max_backoff: float = option(
+        120.0,
+        "The rest of a host that must be left alone for longer (Retry-After) stays due; "
+        "negative to wait as long as it takes.",
+        unit="s",
+    )
+
+    def __post_init__(self) -> None:
+        if self.threads_per_address == 0:
+            raise ValueError("threads_per_address must be at least 1, or -1 for any, got 0")
+
+
+def crawl_pace(options: FetchOptions) -> Pace:
+    """Returns the pace that the options describe.
+
+    >>> pace = crawl_pace(FetchOptions(server_delay=2.0))
+    >>> pace.delay(None), pace.delay(1.0), pace.delay(9.0)
+    (2.0, 2.0, 9.0)
+    """
+    usual = options.server_delay
+    least = usual if options.min_crawl_delay is None else options.min_crawl_delay
+    fixed = options.server_min_delay if options.threads_per_host > 1 else usual
+    after = usual if options.exceptions_delay is None else options.exceptions_delay
+    return Pace(
+        threads_per_host=options.threads_per_host,
+        threads_per_address=options.threads_per_address,
+        delay=lambda crawl_delay: max(crawl_delay, least) if crawl_delay else fixed,
+        max_exceptions=options.max_exceptions_per_host,
+        exceptions_delay=after,
+        max_backoff=options.max_backoff,
+    )

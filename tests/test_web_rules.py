@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import polars as pl
@@ -171,7 +172,7 @@ found = st.builds("{}{}".format, sites, fragments)
 
 
 @given(st.lists(found, max_size=8))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_column_is_admitted_as_single_urls_are(urls):
     for filters in (True, False):
         admitted = rules.admit(pl.Series(urls, dtype=pl.String), filters=filters).rows()
@@ -184,6 +185,24 @@ def test_a_column_is_admitted_as_single_urls_are(urls):
                 assert key == to_key(url)
                 assert from_key(key) == url
                 assert rules._normalizer.normalize(url) == url
+
+
+def check_admitted(urls):
+    admitted = rules.admit(pl.Series(urls), filters=False).rows()
+    assert admitted == [rules._admit_one(url) for url in urls]
+
+
+def test_every_short_url_and_escape_is_admitted_as_a_single_url_is():
+    tokens = ["", "a", "/", ".", "..", "%", "?", "&", "'", "|", "\\", ":", "=", "sid=", " ", "B~"]
+    rests = ["".join(parts) for parts in itertools.product(tokens, repeat=3)]
+    check_admitted([f"http://foo.com/{rest}" for rest in rests])
+    escapes = [f"%{byte:02X}" for byte in range(256)] + [f"%{byte:02x}" for byte in range(256)]
+    characters = [chr(code) for code in range(256)]
+    for where in ("/{}", "/a/.{}/b", "/x?{}", "/x?a{}b"):
+        check_admitted([f"http://foo.com{where.format(text)}" for text in escapes + characters])
+    check_admitted([f"http://f{text}o.com/" for text in escapes + characters])
+    check_admitted([f"http://foo.com:{port}/" for port in [*range(1200), *range(65000, 65600)]])
+    check_admitted([f"https://1.2.3.{number}/" for number in range(300)])
 
 
 bases = (
@@ -213,7 +232,7 @@ def resolve_one(base, href):
 
 
 @given(st.lists(st.tuples(bases, links), max_size=8))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_links_resolve_as_the_parser_says(pairs):
     resolved = resolve(
         pl.Series([base for base, _ in pairs], dtype=pl.String),
@@ -221,6 +240,35 @@ def test_links_resolve_as_the_parser_says(pairs):
     )
     assert resolved.dtype == pl.String
     assert resolved.to_list() == [resolve_one(*pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    "base", ["http://foo.com/a/b/c.html?q", "https://foo.com", "http://f.com/a//b//"]
+)
+def test_every_short_link_resolves_as_the_parser_says(base):
+    tokens = [
+        "",
+        "a",
+        "/",
+        ".",
+        "..",
+        "./",
+        "../",
+        "%2e",
+        "?",
+        "#",
+        ":",
+        " ",
+        "'",
+        "|",
+        "\\",
+        "http:",
+    ]
+    hrefs = ["".join(parts) for parts in itertools.product(tokens, repeat=3)]
+    hrefs += [f"a{chr(code)}b" for code in range(300)] + [f"?{chr(code)}" for code in range(300)]
+    hrefs += [f"https://foo.com/a{href}" for href in hrefs]
+    resolved = resolve(pl.Series([base] * len(hrefs)), pl.Series(hrefs))
+    assert resolved.to_list() == [resolve_one(base, href) for href in hrefs]
 
 
 def test_resolve():

@@ -9,6 +9,7 @@ import apache_beam as beam
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
 from ..io.operations import Operation, Written, begin, commit, find, new_id
 from ..web.errors import UserError
+from ..web.progress import PROGRESS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,6 +180,7 @@ def commit_job(
         batch = dataclasses.replace(operation.manifest().batches[operation.batch], phase=phase)
     names = frozenset(name.format(batch=operation.batch) for name in reads)
     commit(operation, written, reads=names, batch=batch)
+    PROGRESS.finish()
     nothing = opens is not None and batch is None
     return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
 

@@ -66,7 +66,7 @@ _A_ID = LexborHTMLParser(b"<a>").tags("a")[0].tag_id
 _METAS = frozenset({"author", "description", "generator", "keywords"})
 _META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
 _REFRESH = re.compile(
-    r"\s*(\d{1,9})(?:\.[\d.]*)?(?:[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
+    r"\s*(\d{1,9})[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
     re.IGNORECASE | re.DOTALL,
 )
 _ROBOTS_TOKENS = {

@@ -1,0 +1,40 @@
+"""The demo: a simulated web on a free port, a crawl of it, and what was found.
+
+``make demo`` runs ``python -m nutbeam.pipelines.demo [TABLE]``.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from ..web.simweb.server import SimWeb
+from .cli import main as nutbeam
+
+HOSTS, PAGES, ROUNDS = 20, 50, 10
+
+
+def main(argv: list[str]) -> int:
+    """Crawls the simulated web into a table; returns the exit code."""
+    table = Path(argv[0] if argv else ".work/demo")
+    shutil.rmtree(table, ignore_errors=True)
+    with SimWeb(hosts=HOSTS, pages=PAGES, seed=7, crawl_delay=0) as web:
+        print(f"A simulated web of {HOSTS} hosts is served on 127.0.0.1:{web.port}.", flush=True)
+        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        words = ["crawl", str(table), *web.seeds, "--rounds", str(ROUNDS), "--server_delay", "0"]
+        code = nutbeam([*words, *doors])
+    if code == 0:
+        print(_next_steps(table))
+    return code
+
+
+def _next_steps(table: Path) -> str:
+    return f"""
+Try next:
+  .venv/bin/nutbeam readdb {table} --stats
+  .venv/bin/nutbeam pages {table} -o pages.jsonl
+  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

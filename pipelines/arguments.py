@@ -176,7 +176,13 @@ def read(
         validate(options)
     except ValueError as error:
         raise UsageError(" ".join(str(error).split())) from error
-    invocation = Invocation(
+    return _invocation(command, arguments, options, typed, common), common
+
+
+def _invocation(
+    command: str, arguments: dict[str, Any], options: Any, typed: Typed, common: CommonOptions
+) -> Invocation:
+    return Invocation(
         command=command,
         arguments=arguments,
         options=options,
@@ -185,7 +191,6 @@ def read(
         table=arguments.get("table"),
         progress=common.progress,
     )
-    return invocation, common
 
 
 def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:

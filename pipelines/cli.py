@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import logging
 import os
+import select
 import sys
 import traceback
 import warnings
@@ -58,15 +59,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return _say(command, "interrupted", 130)
-    except BrokenPipeError:
-        # Who reads our output wants no more. Python would flush, and complain, at exit.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except UserError as error:
         _traceback()
         return _say(command, str(error), error.exit_code)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_left():
+            return 0
         _traceback()
         where = f": {error.filename!r}" if error.filename is not None else ""
         return _say(command, f"{(error.strerror or str(error)).lower()}{where}", 3)
@@ -155,6 +153,18 @@ def quiet(level: int) -> None:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         warnings.simplefilter("ignore")
         warnings.filterwarnings("default", module=r"nutbeam\.")
+
+
+def _reader_left() -> bool:
+    """Returns whether nobody reads our output any more, and if so, throws it away."""
+    with contextlib.suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        if any(event & select.POLLERR for _, event in poll.poll(0)):
+            # Python would flush, and complain, at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return True
+    return False
 
 
 def _say(command: str, message: str, code: int) -> int:

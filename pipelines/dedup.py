@@ -24,7 +24,7 @@ from ..policy.selection import groups
 from ..transforms.apply_changes import ApplyChanges
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
@@ -57,14 +57,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
     order, descending = order_by(options)
-    pages = (
-        operations
-        | "Active" >> beam.FlatMap(active)
-        | "Tablets" >> beam.FlatMap(_tablets).with_output_types(Tablet)
-        # Spreads the tablets over the workers.
-        | "Spread" >> beam.Reshuffle()
-        | "Probe" >> beam.FlatMap(_probe, options).with_output_types(Chunk)
-    )
+    pages = operations | "Tablets" >> ForEach(_tablets, _probe, (options,), Chunk)
     divided = pages | DedupByHash("group", tuple(order), tuple(descending), PARTITIONS)
     state = (operations, divided[DUPLICATES]) | "State" >> ApplyChanges(
         "state", SIGNATURES, mark_resolver

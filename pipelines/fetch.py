@@ -24,7 +24,7 @@ from ..io.hosts import read_hosts
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.agent import require_agent
 from ..web.engine import Engine, FetchOptions
 from ..web.hosts import HostRecord
@@ -92,13 +92,8 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: FetchPagesOptions) -> beam.PCollection[Ticket]:
     """Fetches a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
-    written = (
-        operations
-        | "Active" >> beam.FlatMap(active)
-        | "Partitions" >> beam.FlatMap(_partitions).with_output_types(Partition)
-        # Spreads the partitions over the workers.
-        | "Spread" >> beam.Reshuffle()
-        | "Fetch" >> beam.FlatMap(fetch_partition, options).with_output_types(Written)
+    written = operations | "Partitions" >> ForEach(
+        _partitions, fetch_partition, (options,), Written
     )
     return (operations, written) | Commit(reads=("batches/{batch}/fetchlist",), phase="fetched")
 

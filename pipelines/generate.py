@@ -24,7 +24,7 @@ from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, Items, Ticket, Together, WorkOn
 from ..transforms.partition import SLOTS, PartitionByHost, hash_buckets
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.rules import host_keys
@@ -39,6 +39,7 @@ PARTITION_BYTES = 32 << 20
 ROW_BYTES = 200
 SPANNING = "spanning"
 ZONE = "zone"
+COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,30 +72,20 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.PCollection[Ticket]:
     """Chooses a batch; the ticket that comes out names it, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
-    tablets = (
-        operations
-        | "Active" >> beam.FlatMap(active)
-        | "Tablets" >> beam.FlatMap(_tablets).with_output_types(Tablet)
-        # Spreads the tablets over the workers.
-        | "Spread" >> beam.Reshuffle()
-    )
+    tablets = operations | "Tablets" >> Items(_tablets)
     bars = _raise_bar(operations, tablets, options)
-    chosen = tablets | "Choose" >> beam.FlatMap(
-        _choose, beam.pvalue.AsSingleton(bars), options
-    ).with_output_types(Chunk).with_outputs(ZONE, "counts", main="sure")
+    chosen = tablets | "Choose" >> WorkOn(
+        _choose, (beam.pvalue.AsSingleton(bars), options), Chunk, outputs=(ZONE, COUNTS)
+    )
     settled = (
-        (
-            chosen[ZONE] | "KeyZone" >> beam.Map(_on_one_key),
-            chosen["counts"] | "KeyCounts" >> beam.Map(_on_one_key),
-        )
-        | beam.Flatten()
         # A few rows of like rank: here a count decides.
-        | "Meet" >> beam.GroupByKey()
+        (chosen[ZONE], chosen[COUNTS])
+        | "Meet" >> Together()
         | "Settle" >> beam.FlatMap(_settle, options.top_n).with_output_types(Chunk)
     )
     partitions = _shuffle_partitions(options)
     fetchlists = (
-        (chosen["sure"], settled)
+        (chosen["main"], settled)
         | "Chosen" >> beam.Flatten()
         | PartitionByHost(partitions, host="place")
         | "Write"
@@ -112,29 +103,19 @@ def _raise_bar(
     tablets: beam.PCollection[Tablet],
     options: GenerateOptions,
 ) -> beam.PCollection[Bar]:
-    surveyed = tablets | "Survey" >> beam.FlatMap(_survey, options).with_outputs(
-        SPANNING, main="summaries"
-    )
-    keyed = [
-        operations | "KeyOperation" >> beam.Map(_on_one_key),
-        surveyed["summaries"] | "KeySummaries" >> beam.Map(_on_one_key),
-    ]
+    surveyed = tablets | "Survey" >> WorkOn(_survey, (options,), outputs=(SPANNING,))
+    gathered = [operations, surveyed["main"]]
     if options.max_count > 0:
         # Only groups that lie in several tablets meet.
         best = surveyed[SPANNING] | TopNPerKey(
             options.max_count, key="group", order_by=("rank", "key"), partitions=1
         )
-        keyed.append(best | "KeyBest" >> beam.Map(_on_one_key))
+        gathered.append(best)
     return (
-        tuple(keyed)
-        | "Keyed" >> beam.Flatten()
-        | "Gather" >> beam.GroupByKey()
+        tuple(gathered)
+        | "Gather" >> Together()
         | "RaiseBar" >> beam.Map(_bar, options.top_n).with_output_types(Bar)
     )
-
-
-def _on_one_key(item: Any) -> tuple[int, Any]:
-    return 0, item
 
 
 def _tablets(operation: Operation) -> Iterator[Tablet]:
@@ -222,7 +203,7 @@ def _choose(tablet: Tablet, bar: Bar, options: GenerateOptions) -> Iterator[Any]
     certain = over.filter(sure)
     kept = [*needed, "rank", "place"]
     PROGRESS.add()
-    yield beam.pvalue.TaggedOutput("counts", len(certain))
+    yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
     for chunk in to_chunks(certain.select(kept)):
         yield chunk
     for chunk in to_chunks(over.filter(~sure).select(kept)):

@@ -24,7 +24,7 @@ from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import ApplyChanges
 from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules, host_keys
 from .command import TABLE, Argument, Invocation
@@ -71,18 +71,10 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Injects seeds; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("inject")
-    read = (
-        operations
-        | "Active" >> beam.FlatMap(active)
-        | "Sources" >> beam.FlatMap(_sources, seeds).with_output_types(Source)
-        # Spreads the files over the workers.
-        | "Spread" >> beam.Reshuffle()
-        | "Read"
-        >> beam.FlatMap(_read, options)
-        .with_output_types(Chunk)
-        .with_outputs(HOST_CHUNKS, COUNTS, main="seeds")
+    read = operations | "Read" >> ForEach(
+        _Sources(tuple(seeds)), _read, (options,), Chunk, outputs=(HOST_CHUNKS, COUNTS)
     )
-    state = (operations, read["seeds"]) | "State" >> ApplyChanges(
+    state = (operations, read["main"]) | "State" >> ApplyChanges(
         "state", SEEDS, _SeedResolver(options)
     )
     hosts = (operations, read[HOST_CHUNKS]) | "Hosts" >> ApplyChanges(
@@ -91,9 +83,13 @@ def build(
     return (operations, state, hosts, read[COUNTS]) | Commit(reads=("state", "hosts"))
 
 
-def _sources(operation: Operation, seeds: list[Source]) -> Iterator[Source]:
-    PROGRESS.start("inject", unit="lines")
-    yield from seeds
+@dataclasses.dataclass(frozen=True)
+class _Sources:
+    seeds: tuple[Source, ...]
+
+    def __call__(self, operation: Operation) -> Iterator[Source]:
+        PROGRESS.start("inject", unit="lines")
+        yield from self.seeds
 
 
 def _read(source: Source, options: InjectOptions) -> Iterator[Any]:

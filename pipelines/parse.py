@@ -18,7 +18,7 @@ from ..io.operations import Operation, Written
 from ..io.parse_pool import shared_pool
 from ..io.parse_worker import Done, Job
 from ..policy.documents import DocumentOptions
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.options import option
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
@@ -74,14 +74,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: ParsePagesOptions) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
-    documents = (
-        operations
-        | "Active" >> beam.FlatMap(active)
-        | "Files" >> beam.FlatMap(_files).with_output_types(PageFile)
-        # Spreads the files over the workers.
-        | "Spread" >> beam.Reshuffle()
-        | "Parse" >> beam.Map(parse_file, options).with_output_types(Written)
-    )
+    documents = operations | "Files" >> ForEach(_files, parse_file, (options,), Written)
     return (operations, documents) | Commit(reads=("batches/{batch}/pages",), phase="parsed")
 
 
@@ -95,7 +88,7 @@ def _files(operation: Operation) -> Iterator[PageFile]:
         yield PageFile(operation, file, hosts)
 
 
-def parse_file(pages: PageFile, options: ParsePagesOptions) -> Written:
+def parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
     """Writes the documents of one file of pages; both have the same place in the batch."""
     operation, batch = pages.operation, str(pages.operation.batch)
     path = operation.root / pages.file.path
@@ -110,7 +103,7 @@ def parse_file(pages: PageFile, options: ParsePagesOptions) -> Written:
         operation.root, batch, "documents", tables,
         partition=pages.file.partition, order=pages.file.order,
     )  # fmt: skip
-    return Written(place(batch, "documents"), (file,), (), counts)
+    yield Written(place(batch, "documents"), (file,), (), counts)
 
 
 def _documents(done: Done, counts: dict[str, int]) -> pa.Table:

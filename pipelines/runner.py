@@ -25,7 +25,8 @@ _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 _STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
 # The last part of a traceback: a name at the start of a line, and a message to its end.
 _RAISED = re.compile(
-    r"^((?:[a-z_]\w*\.)*[A-Z]\w*)(?:: (.*?))?(?=\n\n|\Z|\nDuring|\nThe above)", re.MULTILINE | re.DOTALL
+    r"^((?:[a-z_]\w*\.)*[A-Z]\w*)(?:: (.*?))?(?=\n\n|\Z|\nDuring|\nThe above)",
+    re.MULTILINE | re.DOTALL,
 )
 
 

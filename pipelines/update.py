@@ -25,7 +25,7 @@ from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
 from ..transforms.apply_changes import ApplyChanges
 from ..transforms.chunks import Chunk, rechunk, to_chunks
-from ..transforms.operations import Begin, Commit, Ticket, active
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .inject import merge_resolver
@@ -63,19 +63,11 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: UpdateTableOptions) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
-    working = operations | "Active" >> beam.FlatMap(active)
-    changes = (
-        working
-        | "Files" >> beam.FlatMap(_pairs).with_output_types(FilePair)
-        # Spreads the files over the workers.
-        | "Spread" >> beam.Reshuffle()
-        | "Changes"
-        >> beam.FlatMap(_changes, options).with_output_types(Chunk).with_outputs(COUNTS, main="rows")
-    )
-    state = (operations, changes["rows"]) | "State" >> ApplyChanges(
+    changes = operations | "Files" >> ForEach(_pairs, _changes, (options,), Chunk, (COUNTS,))
+    state = (operations, changes["main"]) | "State" >> ApplyChanges(
         "state", CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}
     )
-    learnt = working | "Learnt" >> beam.FlatMap(_learnt).with_output_types(Chunk)
+    learnt = operations | "Learnt" >> beam.FlatMap(_learnt).with_output_types(Chunk)
     hosts = (operations, learnt) | "Hosts" >> ApplyChanges("hosts", HOSTS, merge_resolver)
     return (operations, state, hosts, changes[COUNTS]) | Commit(
         reads=("state", "hosts", "batches/{batch}/pages", "batches/{batch}/documents"),
@@ -117,6 +109,8 @@ def _changes(pair: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
 
 
 def _learnt(operation: Operation) -> Iterator[Chunk]:
+    if operation.idle:
+        return
     files = batch_files(operation.root, operation.manifest(), str(operation.batch), "learnt")
     for file in files:
         yield from rechunk(collect(scan([operation.root / file.path], HOSTS)).to_arrow())

@@ -342,11 +342,19 @@ def test_help_and_version_come_at_once_and_without_beam():
 
 def test_a_reader_that_leaves_is_no_error():
     done = subprocess.run(
-        f"{sys.executable} -m nutbeam.pipelines --help | true",
+        f"(sleep 0.3; {sys.executable} -m nutbeam.pipelines --help; echo $? >&2) | true",
         shell=True,
-        check=False,
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
     )
-    assert done.stderr == ""
+    assert done.stderr == "0\n"
+
+
+def test_a_broken_pipe_elsewhere_is_a_failure(fake, capsys):
+    def fail(invocation):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    fake.does = fail
+    assert refused(capsys, "T", code=3) == "broken pipe"

@@ -16,7 +16,9 @@ def test_the_header_comes_first(header, expected):
     assert sniff(b"%PDF-1.4", header) == expected
 
 
-@pytest.mark.parametrize("header", [None, "", "html", "*/*", "application/octet-stream", ";", "a/b c"])
+@pytest.mark.parametrize(
+    "header", [None, "", "html", "*/*", "application/octet-stream", ";", "a/b c"]
+)
 def test_a_useless_header_is_passed_over(header):
     assert sniff(b"%PDF-1.4", header) == "application/pdf"
 
@@ -28,7 +30,10 @@ def test_a_useless_header_is_passed_over(header):
         (b"\xef\xbb\xbf\n <HTML lang=en>", "text/html"),
         (b"<!-- one --> <!-- two --><title>x", "text/html"),
         (b"<p", "text/html"),
-        (b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>", "application/xhtml+xml"),
+        (
+            b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>",
+            "application/xhtml+xml",
+        ),
         (b"<?xml version='1.0'?><rss>", "application/xml"),
         (b"<abbr>", "text/plain"),
         (b"GIF89a..", "image/gif"),

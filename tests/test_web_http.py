@@ -363,6 +363,7 @@ def test_certificates_and_names_are_checked(pem, host, trusted, error):
         again = client.get(f"https://{host}.example.com/")
     assert (response.error, response.body) == (error, b"" if error else b"safe")
     assert again.error == error
+    assert server.connections == (2 if error else 1)
 
 
 def test_tls_to_a_server_without_it():

@@ -60,7 +60,7 @@ def test_a_host_that_does_not_resolve_defers():
 
 def test_five_redirects_are_followed():
     def answer(path):
-        number = int(path.strip("/robots.txt") or 0)
+        number = 0 if path == "/robots.txt" else int(path[1:])
         if number == 5:
             return reply(DENY_ALL)
         return reply(b"", "302 Found", f"Location: http://b.example.com/{number + 1}")

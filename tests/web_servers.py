@@ -56,12 +56,12 @@ class Server:
             self.most_active = max(self.most_active, self.active)
         try:
             answer = self.answer(path, connection)
-            if isinstance(answer, bytes):
-                self.ends.append(time.monotonic())
-                connection.sendall(answer)
         finally:
             with self.lock:
                 self.active -= 1
+        if isinstance(answer, bytes):
+            self.ends.append(time.monotonic())
+            connection.sendall(answer)
         return answer
 
     @property

@@ -20,6 +20,7 @@ from ..io.tablets import (
 )
 from ..policy.schema import to_frame
 from .chunks import Chunk
+from .operations import Together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,13 +58,9 @@ class ApplyChanges(beam.PTransform):
         operations, changes = inputs
         samples = changes | "Sample" >> beam.Map(sample_keys).with_output_types(Sample)
         plans = (
-            (
-                operations | "KeyOperation" >> beam.Map(_on_one_key),
-                samples | "KeySamples" >> beam.Map(_on_one_key),
-            )
-            | beam.Flatten()
             # One small group: where the keys lie, not the keys.
-            | "Gather" >> beam.GroupByKey()
+            (operations, samples)
+            | Together()
             | "Plan" >> beam.Map(_plan, self.component).with_output_types(Plan)
         )
         plan = beam.pvalue.AsSingleton(plans)
@@ -79,10 +76,6 @@ class ApplyChanges(beam.PTransform):
             >> beam.FlatMap(_resolve, plan, self.component, self.resolver, self.places)
             .with_output_types(Written)
         )
-
-
-def _on_one_key(item: Any) -> tuple[int, Any]:
-    return 0, item
 
 
 def _plan(grouped: tuple[int, Iterable[Any]], component: str) -> Plan:

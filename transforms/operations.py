@@ -132,17 +132,104 @@ class Commit(beam.PTransform):
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
 
     def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection[Ticket]:
-        operations, *written = inputs
         return (
-            tuple(part | f"Key{at}" >> beam.Map(_on_one_key) for at, part in enumerate((operations, *written)))
+            inputs
+            | Together()
+            | "Commit"
+            >> beam.Map(_commit, self.reads, self.phase, self.opens).with_output_types(Ticket)
+        )
+
+
+@dataclasses.dataclass
+class Together(beam.PTransform):
+    """Brings a few small elements of several collections to one place.
+
+    Input:  collections.
+    Output: one element (0, all elements of all of them); none if there are none.
+    """
+
+    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection[tuple[int, Any]]:
+        return (
+            inputs
             | beam.Flatten()
-            | "Together" >> beam.GroupByKey()
-            | "Commit" >> beam.Map(_commit, self.reads, self.phase, self.opens).with_output_types(Ticket)
+            | "Key" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
+            | beam.GroupByKey()
         )
 
 
 def _on_one_key(item: Any) -> tuple[int, Any]:
     return 0, item
+
+
+@dataclasses.dataclass
+class ForEach(beam.PTransform):
+    """Divides an operation's work into items, spreads them over the workers, does each.
+
+    Input:  operations; one that is idle has no items.
+    Output: what ``work`` yields; with ``outputs``, one collection per tag, and
+        ``main`` for what is not tagged.
+
+    Cost: a shuffle of the items, which are small descriptions of work. Few
+    steps, on purpose: each costs milliseconds at every start of a pipeline.
+
+    Attributes:
+        divide: From an operation to its items.
+        work: ``work(item, *args)`` yields elements.
+        args: Further arguments of ``work``; side inputs are taken.
+        element: Type of the elements.
+        outputs: Tags.
+    """
+
+    divide: Callable[[Operation], Iterable[Any]]
+    work: Callable[..., Iterable[Any]]
+    args: tuple[Any, ...] = ()
+    element: Any = Any
+    outputs: tuple[str, ...] = ()
+
+    def expand(self, operations: beam.PCollection[Operation]) -> Any:
+        return operations | Items(self.divide) | WorkOn(
+            self.work, self.args, self.element, self.outputs
+        )
+
+
+@dataclasses.dataclass
+class Items(beam.PTransform):
+    """The first half of ``ForEach``: items, spread over the workers."""
+
+    divide: Callable[[Operation], Iterable[Any]]
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[tuple[int, Any]]:
+        numbered = tuple[int, Any]
+        return (
+            operations
+            | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
+            # Spreads the items over the workers.
+            | "Spread" >> beam.GroupByKey()
+        )
+
+
+@dataclasses.dataclass
+class WorkOn(beam.PTransform):
+    """The second half of ``ForEach``: does the work of each item."""
+
+    work: Callable[..., Iterable[Any]]
+    args: tuple[Any, ...] = ()
+    element: Any = Any
+    outputs: tuple[str, ...] = ()
+
+    def expand(self, items: beam.PCollection[tuple[int, Any]]) -> Any:
+        step = beam.FlatMap(_work, self.work, *self.args).with_output_types(self.element)
+        return items | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
+
+
+def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
+    if not operation.idle:
+        yield from enumerate(divide(operation))
+
+
+def _work(numbered: tuple[int, Iterable[Any]], work: Callable[..., Any], *args: Any) -> Iterator[Any]:
+    for item in numbered[1]:
+        yield from work(item, *args)
 
 
 def _commit(
@@ -188,9 +275,3 @@ def commit_job(
 def _batch_of(operation: Operation) -> bool:
     manifest: Manifest = load_manifest(operation.root, latest_snapshot(operation.root))
     return operation.batch in manifest.batches
-
-
-def active(operation: Operation) -> Iterator[Operation]:
-    """Lets an operation through if it has work to do."""
-    if not operation.idle:
-        yield operation

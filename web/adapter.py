@@ -5,7 +5,6 @@ It can be mounted on any ``requests.Session``.
 
 import functools
 import re
-import resource
 import ssl
 import threading
 import time
@@ -25,7 +24,13 @@ _URL = re.compile(
     r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
     r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
 )
-_MAX_IDLE = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+try:
+    import resource
+
+    _MAX_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+except ImportError:  # Windows has neither the module nor the limit
+    _MAX_FILES = 2048
+_MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
 _PORTS = {"http": 80, "https": 443}
 Origin = tuple[str, str, int]
 

@@ -9,8 +9,10 @@ _ENCODINGS = {
     "utf-8": ("utf-8", "utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"),
     "windows-1252": (
         "cp1252",
-        "ansi_x3.4-1968 ascii cp1252 cp819 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 "
-        "iso_8859-1 iso_8859-1:1987 l1 latin1 latin-1 us-ascii x-cp1252 x-user-defined",
+        (
+            "ansi_x3.4-1968 ascii cp1252 cp819 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 "
+            "iso_8859-1 iso_8859-1:1987 l1 latin1 latin-1 us-ascii x-cp1252 x-user-defined"
+        ),
     ),
     "windows-1250": ("cp1250", "cp1250 x-cp1250"),
     "windows-1251": ("cp1251", "cp1251 x-cp1251"),

@@ -11,7 +11,7 @@ class HostRecord:
         host: Lower-case name, or address; IPv6 in brackets.
         robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
             host with several, the first that was asked.
-        robots_status: Its HTTP status; 0 if there was no answer, None if not asked.
+        robots_status: Its HTTP status; None if it was not asked for, or did not answer.
         robots_text: Its text; empty unless the status is 2xx.
         robots_fetched_at: UTC ms.
         crawl_delay: Seconds that robots.txt asks for, if it does.

@@ -3,20 +3,16 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
-
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from collections.abc import Mapping
+from typing import Any
 
 from . import urls
 from .charset import decode, to_utf8
 from .content_type import sniff
 from .html_guard import is_hazardous
 from .html_page import NoParser, Page, ParseFailed, soup
+from .html_tree import NOT_TEXT, LexborTree, SoupTree, Tree, collapse, collapse_long
 from .options import option
-
-if TYPE_CHECKING:
-    from bs4 import BeautifulSoup
 
 __all__ = [
     "NoParser",
@@ -44,13 +40,6 @@ _LINKS = {
     "script": "src",
     "source": "src",
 }
-# Their content is no text of the page.
-_NOT_TEXT = frozenset({"iframe", "script", "style"})
-# What says something of the page as a whole.
-_FACTS = ("base", "link", "meta", "title", *sorted(_NOT_TEXT))
-# All of these and all links in one walk, which costs a quarter of the parsing; each
-# alternative costs 2 % of it.
-_SELECTOR = "[href],[src],meta,title,style,script"
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
@@ -59,9 +48,6 @@ _MAX_LANGUAGE_CHARS = 35
 _MAX_METAS = 64
 _MAX_META_CHARS = 2_000
 _MAX_SOUP_BYTES = 4 << 20
-# lxb_dom_document_opt WO_EVENTS: 10 % faster; only <selectedcontent> would differ.
-_WITHOUT_EVENTS = 1
-_A_ID = LexborHTMLParser(b"<a>").tags("a")[0].tag_id
 
 _METAS = frozenset({"author", "description", "generator", "keywords"})
 _META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
@@ -174,7 +160,7 @@ def parse_text(
     page = Page(base=url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = robots_directives(robots_header or "")
     if "noindex" not in page.directives:
-        page.text = _collapse_long(text)
+        page.text = collapse_long(text)
     page.hrefs = [found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text)]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
@@ -206,11 +192,11 @@ def parse_html(
     page = Page(charset=charset, body=utf8)
     if robots_header:
         page.directives = robots_directives(robots_header)
-    tree: _Tree
+    tree: Tree
     if not is_hazardous(utf8, options.max_nesting):
-        tree = _LexborTree(utf8)
+        tree = LexborTree(utf8)
     elif len(utf8) <= _MAX_SOUP_BYTES:
-        tree = _SoupTree(page.soup)
+        tree = SoupTree(page.soup)
     else:
         raise ParseFailed("too_complex")
     links = _followed(options.outlinks_ignore_tags, options.form_use_action)
@@ -238,27 +224,10 @@ def robots_directives(value: str) -> set[str]:
     return directives
 
 
-class _Tree(Protocol):
-    """What is read of a document, whichever parser made it."""
-
-    def feed(self, reader: "_Reader", links: Mapping[str, str]) -> None:
-        """Gives the reader all elements it needs, in document order."""
-
-    def text(self, node: Any) -> str: ...
-
-    def image_alt(self, node: Any) -> str | None: ...
-
-    def is_in_svg(self, node: Any) -> bool: ...
-
-    def language(self) -> str | None: ...
-
-    def body_text(self, without: list[Any]) -> str: ...
-
-
 class _Reader:
     """Fills a page from one walk over the elements of a tree."""
 
-    def __init__(self, page: Page, tree: _Tree, url: str) -> None:
+    def __init__(self, page: Page, tree: Tree, url: str) -> None:
         self.page = page
         self._tree = tree
         self._url = url
@@ -276,7 +245,7 @@ class _Reader:
         page.language = (self._tree.language() or "").strip()[:_MAX_LANGUAGE_CHARS] or page.language
         if "noindex" not in page.directives:
             page.title = self._title or ""
-            page.text = _collapse_long(self._tree.body_text(self._not_text))
+            page.text = collapse_long(self._tree.body_text(self._not_text))
         _obey_nofollow(page)
         self._resolve()
 
@@ -291,7 +260,7 @@ class _Reader:
         if tag != "a":
             self._fact(tag, attributes, node)
         href = attributes.get(links[tag]) if tag in links else None
-        if href:
+        if href and (href := href.strip()):
             self._link(tag, href, attributes, node)
 
     def _link(self, tag: str, href: str, attributes: Mapping[str, str | None], node: Any) -> None:
@@ -305,8 +274,8 @@ class _Reader:
             page.drop("url_too_long")
         else:
             alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
-            page.hrefs.append(href.strip())
-            page.anchors.append(self._anchor(node) if tag == "a" else _collapse(alt))
+            page.hrefs.append(href)
+            page.anchors.append(self._anchor(node) if tag == "a" else collapse(alt))
             page.rels.append(rel)
 
     def _anchor(self, node: Any) -> str:
@@ -315,17 +284,17 @@ class _Reader:
         text = self._tree.text(node)
         if len(text) > _MAX_ANCHOR_CHARS:
             self._long_anchor_chars -= len(text)
-        anchor = _collapse(text[: 4 * _MAX_ANCHOR_CHARS])
-        return (anchor or _collapse(self._tree.image_alt(node) or ""))[:_MAX_ANCHOR_CHARS]
+        anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])
+        return (anchor or collapse(self._tree.image_alt(node) or ""))[:_MAX_ANCHOR_CHARS]
 
     def _fact(self, tag: str, attributes: Mapping[str, str | None], node: Any) -> None:
         """Takes what an element says of the page as a whole."""
-        if tag in _NOT_TEXT:
+        if tag in NOT_TEXT:
             self._not_text.append(node)
         elif tag == "meta":
             self._meta(attributes)
         elif tag == "title" and self._title is None and not self._tree.is_in_svg(node):
-            self._title = _collapse(self._tree.text(node))
+            self._title = collapse(self._tree.text(node))
         elif tag == "base" and self._base is None:
             self._base = attributes.get("href")
         elif tag == "link" and "canonical" in (attributes.get("rel") or "").lower().split():
@@ -346,9 +315,8 @@ class _Reader:
             page.directives.add("noarchive")
         elif "content-language" in (equivalent, name):
             page.language = content[:_MAX_LANGUAGE_CHARS] or None
-        elif name in _METAS or name.startswith(_META_PREFIXES):
-            if len(page.metas) < _MAX_METAS and len(name) <= _MAX_LANGUAGE_CHARS:
-                page.metas.setdefault(name, _collapse(content[:_MAX_META_CHARS]))
+        elif _is_kept(name) and len(page.metas) < _MAX_METAS:
+            page.metas.setdefault(name, collapse(content[:_MAX_META_CHARS]))
 
     def _resolve(self) -> None:
         page = self.page
@@ -362,83 +330,6 @@ class _Reader:
             page.refresh = (absolute, seconds) if absolute else None
 
 
-class _LexborTree:
-    def __init__(self, body: bytes) -> None:
-        self._parser = LexborHTMLParser(body, options=_WITHOUT_EVENTS)
-
-    def feed(self, reader: _Reader, links: Mapping[str, str]) -> None:
-        """Takes plain links itself: they are most of all elements, and calls cost."""
-        page = reader.page
-        add_href, add_anchor = page.hrefs.append, page.anchors.append
-        plain = _A_ID if "a" in links else None
-        selector = _SELECTOR if "form" not in links else f"{_SELECTOR},form"
-        for node in self._parser.css(selector):
-            attributes = node.attributes
-            if node.tag_id == plain and "rel" not in attributes:
-                href = attributes["href"]
-                text = node.text(True, " ")
-                if href and len(href) < 4096 and 0 < len(text) < 1000 and not text.isspace():
-                    add_href(href.strip())
-                    add_anchor(text)
-                    page.rels.append("")
-                    continue
-            reader.element(node.tag, attributes, node, links)
-        page.anchors = _collapse_each(page.anchors)
-
-    def text(self, node: LexborNode) -> str:
-        return node.text(True, " ")
-
-    def image_alt(self, node: LexborNode) -> str | None:
-        image = node.css_first("img[alt]")
-        return image.attributes["alt"] if image else None
-
-    def is_in_svg(self, node: LexborNode) -> bool:
-        return node.parent is not None and node.parent.tag == "svg"
-
-    def language(self) -> str | None:
-        root = self._parser.root
-        return root.attributes.get("lang") if root else None
-
-    def body_text(self, without: list[LexborNode]) -> str:
-        for node in without:
-            node.decompose()
-        body = self._parser.body
-        # Without empty text nodes: less to collapse.
-        return body.text(True, " ", False, True) if body else ""
-
-
-class _SoupTree:
-    def __init__(self, document: "BeautifulSoup") -> None:
-        self._document = document
-
-    def feed(self, reader: _Reader, links: Mapping[str, str]) -> None:
-        found: Iterable[Any] = self._document.find_all([*links, *_FACTS])
-        for node in found:
-            reader.element(node.name, node.attrs, node, links)
-
-    def text(self, node: Any) -> str:
-        return node.get_text(" ")
-
-    def image_alt(self, node: Any) -> str | None:
-        image = node.find("img", alt=True)
-        return image["alt"] if image else None
-
-    def is_in_svg(self, node: Any) -> bool:
-        return node.parent.name == "svg"
-
-    def language(self) -> str | None:
-        root: Any = self._document.html
-        return root.get("lang") if root else None
-
-    def body_text(self, without: list[Any]) -> str:
-        from bs4 import NavigableString
-
-        root: Any = self._document.body or self._document
-        # Comments, scripts, styles and templates are of other classes.
-        texts = (text for text in root.find_all(string=True) if type(text) is NavigableString)
-        return " ".join(text for text in texts if text.parent.name not in _NOT_TEXT | {"title"})
-
-
 @functools.lru_cache(maxsize=64)
 def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     """Returns which attribute holds the link, by tag."""
@@ -446,33 +337,11 @@ def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}
 
 
+def _is_kept(meta: str) -> bool:
+    return meta in _METAS or (len(meta) < 100 and meta.startswith(_META_PREFIXES))
+
+
 def _obey_nofollow(page: Page) -> None:
     if "nofollow" in page.directives:
         page.drop("page_nofollow", len(page.hrefs))
         page.hrefs, page.anchors, page.rels = [], [], []
-
-
-def _collapse(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _collapse_long(text: str) -> str:
-    """As ``_collapse`` for ASCII white space, with fewer pieces: a third less time.
-
-    >>> _collapse_long("  a b\\n c\\t   d ")
-    'a b c d'
-    """
-    text = text.replace("\n", " ")
-    for rare in "\t\r\f\v":
-        if rare in text:
-            text = text.replace(rare, " ")
-    return " ".join([part.strip(" ") for part in text.split("  ") if part]).strip(" ")
-
-
-def _collapse_each(texts: list[str]) -> list[str]:
-    """Collapses white space in many short texts at a third of the cost."""
-    # U+0000 is in no text that the HTML parser makes.
-    parts = _collapse("\0".join(texts)).split("\0") if texts else []
-    if len(parts) != len(texts):
-        return [_collapse(text) for text in texts]
-    return [part.strip() for part in parts]

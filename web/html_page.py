@@ -29,7 +29,7 @@ class Page:
     Attributes:
         title: Of the first ``title``; empty on a page that says noindex.
         text: The text nodes of the body with a space between any two, without
-            script, style, iframe and template. Empty on noindex.
+            script, style, template and what stands in for a frame. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order;
             with duplicates, without those that say nofollow.

@@ -1,6 +1,7 @@
 """How fast the engine goes: its options, and the limits made of them."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 from .options import option
@@ -112,6 +113,7 @@ def crawl_pace(options: FetchOptions) -> Pace:
     >>> pace.delay(None), pace.delay(1.0), pace.delay(9.0)
     (2.0, 2.0, 9.0)
     """
+    most = options.max_crawl_delay if options.max_crawl_delay >= 0 else math.inf
     usual = options.server_delay
     least = usual if options.min_crawl_delay is None else options.min_crawl_delay
     fixed = options.server_min_delay if options.threads_per_host > 1 else usual
@@ -119,7 +121,8 @@ def crawl_pace(options: FetchOptions) -> Pace:
     return Pace(
         threads_per_host=options.threads_per_host,
         threads_per_address=options.threads_per_address,
-        delay=lambda crawl_delay: max(crawl_delay, least) if crawl_delay else fixed,
+        # Of a host that asks for more than the most, no page is fetched.
+        delay=lambda asked: max(asked, least) if asked and asked <= most else fixed,
         max_exceptions=options.max_exceptions_per_host,
         exceptions_delay=after,
         max_backoff=options.max_backoff,

@@ -175,6 +175,9 @@ class Queues:
             else:
                 return None
             queue.listed = False
+            if queue.ready_at > now:  # put off since it was listed
+                self._offer(queue, now)
+                continue
             if not queue.tasks or not self._may_enter(queue):
                 continue
             task = queue.tasks.popleft()
@@ -185,6 +188,8 @@ class Queues:
             return queue, task
 
     def _may_enter(self, queue: HostQueue) -> bool:
+        if queue.in_progress >= self._limit(queue):
+            return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
         address, most = queue.address, self._pace.threads_per_address

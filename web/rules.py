@@ -85,18 +85,24 @@ class UrlRules:
             text = _read(self.options.url_normalizer_file, _DEFAULT_NORMALIZER)
             object.__setattr__(self, "normalizer_text", text)
         # Now, not in a worker, is when a bad rule must show.
-        assert self._filter.rules is not None
-        assert self._normalizer is not None
+        self._compiled()
+
+    def _compiled(self) -> tuple[RegexFilter, Normalizer]:
+        filter_name = self.options.url_filter_file or _DEFAULT_FILTER
+        normalizer_name = self.options.url_normalizer_file or _DEFAULT_NORMALIZER
+        rewriting = None if self.options.no_normalize else self.normalizer_text or ""
+        return (
+            _regex_filter(self.filter_text or "", filter_name),
+            _normalizer(rewriting, normalizer_name),
+        )
 
     @property
     def _filter(self) -> RegexFilter:
-        name = self.options.url_filter_file or _DEFAULT_FILTER
-        return _regex_filter(self.filter_text or "", name)
+        return self._compiled()[0]
 
     @property
     def _normalizer(self) -> Normalizer:
-        name = self.options.url_normalizer_file or _DEFAULT_NORMALIZER
-        return _normalizer(None if self.options.no_normalize else self.normalizer_text or "", name)
+        return self._compiled()[1]
 
     def admit(
         self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True

@@ -7,13 +7,15 @@ taken up by the next one: an open batch is finished first, and counts as a round
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
-from ..io.manifest import Manifest
+from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
+from ..io.rounds import next_round
 from ..io.seeds import sources
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
@@ -22,8 +24,9 @@ from ..web.agent import require_agent
 from ..web.options import option
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
-from .job import JobOptions, launch, result
+from .job import JobOptions, prepare
 from .live import live_view
+from .runner import run_pipeline
 from .summary import print_summary
 
 ARGUMENTS = (
@@ -77,23 +80,35 @@ def crawl(
         beam_args: For Beam.
     """
     launched = options.operation or new_id()
-    operation = begin(table, "crawl", f"{launched}.crawl")
-    open_batches = operation.manifest().open_batches(operation.now)
+    begin(table, "crawl", f"{launched}.crawl")  # pins which batches are to be finished
+    seen = latest_snapshot(Path(table))
+    ticket = Ticket(table, launched)
     if words:
         found = sources(words)
-        ticket = Ticket(table, launched)
-        launch(ticket, lambda t, o: inject.build(t, o, found), options, beam_args)
-        yield from _made(ticket, ("inject",))
-    number = 0
-    while options.rounds < 0 or number < options.rounds:
-        batch = open_batches[number] if number < len(open_batches) else None
-        number += 1
-        ticket = Ticket(table, f"{launched}.{number}", batch)
-        launch(ticket, build_round, options, beam_args)
-        made = list(_made(ticket, ("generate", "fetch", "parse", "update", "dedup")))
+        run_pipeline(prepare(ticket, lambda t, o: inject.build(t, o, found), options, beam_args))
+    # Built once: the graph names the table and the launch, each run finds its round.
+    pipeline = prepare(ticket, build_crawl, options, beam_args)
+    while next_round(table, launched, options.rounds) is not None:
+        run_pipeline(pipeline)
+        made = _made(table, launched, seen)
         yield from made
-        if batch is None and not _chose(made):
-            return
+        if not made:
+            break
+        seen = made[-1].snapshot
+
+
+def build_crawl(tickets: beam.PCollection[Ticket], options: Options) -> Any:
+    """One round of a crawl, whichever it is when the pipeline runs."""
+    rounds = tickets | "Round" >> beam.Map(_round_ticket, options.rounds).with_output_types(Ticket)
+    return build_round(rounds, options)
+
+
+def _round_ticket(start: Ticket, rounds: int) -> Ticket:
+    found = next_round(start.table, start.operation, rounds)
+    if found is None:
+        return dataclasses.replace(start, idle=True)
+    number, batch = found
+    return dataclasses.replace(start, operation=f"{start.operation}.{number}", batch=batch)
 
 
 def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
@@ -115,12 +130,9 @@ class Phase(beam.PTransform):
         return self.make(tickets, self.options)
 
 
-def _made(ticket: Ticket, jobs: Sequence[str]) -> Iterator[Manifest]:
-    for job in jobs:
-        manifest = result(ticket, job)
-        if manifest is not None:
-            yield manifest
-
-
-def _chose(made: Sequence[Manifest]) -> bool:
-    return any(m.job == "generate" and m.batch in m.batches for m in made)
+def _made(table: str, launched: str, seen: int) -> list[Manifest]:
+    """Returns the snapshots behind ``seen`` that the launch made."""
+    root = Path(table)
+    numbers = range(seen + 1, latest_snapshot(root) + 1)
+    manifests = [load_manifest(root, number) for number in numbers]
+    return [m for m in manifests if m.operation.startswith(f"{launched}.")]

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -41,14 +41,12 @@ class BatchOptions(JobOptions):
     )
 
 
-def launch(
-    ticket: Ticket, build: Build, options: Any, beam_args: tuple[str, ...] | list[str]
-) -> None:
-    """Builds a pipeline that begins with a ticket, and runs it to its end."""
+def prepare(ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]) -> beam.Pipeline:
+    """Builds the pipeline that a ticket starts."""
     pipeline = make_pipeline(beam_args)
     tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     build(tickets, options)
-    run_pipeline(pipeline)
+    return pipeline
 
 
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
@@ -57,7 +55,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     batch = batch or getattr(options, "batch", "") or None
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     with live_view(invocation.progress):
-        launch(ticket, build, options, invocation.beam_args)
+        run_pipeline(prepare(ticket, build, options, invocation.beam_args))
         PROGRESS.finish()
     manifest = result(ticket, job)
     if manifest is None:

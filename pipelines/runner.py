@@ -5,6 +5,7 @@ DirectRunner may go and download another one.
 """
 
 import argparse
+import copy
 import importlib
 import logging
 import re
@@ -128,15 +129,29 @@ def _line(name: str, message: str) -> str:
 
 
 class _InProcess(FnApiRunner):
-    """Beam's in-process runner, with quiet worker processes where it has any."""
+    """Beam's in-process runner: quiet worker processes, and cheap second runs.
+
+    A pipeline that is run again is not translated again, which in a crawl's
+    rounds is most of what a start costs.
+    """
+
+    _translated: beam_runner_api_pb2.Pipeline | None = None
+
+    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> RunnerResult:
+        if self._translated is None:
+            return super().run_pipeline(pipeline, options)
+        return self.run_via_runner_api(self._translated, options)
 
     def run_via_runner_api(
         self, pipeline_proto: beam_runner_api_pb2.Pipeline, options: PipelineOptions
     ) -> RunnerResult:
         # A worker writes its start-up log on our standard error, whatever the log level.
         for environment in pipeline_proto.components.environments.values():
+            quiet = b" 2>/dev/null"
             if environment.urn == python_urns.SUBPROCESS_SDK and not _verbose():
-                environment.payload = b"exec " + environment.payload + b" 2>/dev/null"
+                command = environment.payload.removeprefix(b"exec ").removesuffix(quiet)
+                environment.payload = b"exec " + command + quiet
+        self._translated = copy.deepcopy(pipeline_proto)  # running changes it
         return super().run_via_runner_api(pipeline_proto, options)
 
 

@@ -154,16 +154,13 @@ class Client:
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
     ) -> Response:
-        """Asks for a URL once; redirects are not followed.
+        """Asks for a URL once; redirects are not followed, and nothing is raised.
 
         Args:
             url: Absolute http or https URL.
             headers: More headers; those whose value is not printable ASCII
                 are left out.
             content_limit: Bytes, in place of the option.
-
-        Returns:
-            What came, or why nothing did; see ``Response.error``.
         """
         response = Response(url, started=time.time_ns() // 1_000_000)
         began = time.monotonic()

@@ -1,0 +1,49 @@
+"""Which round a crawl has come to: read off the table's history, nothing else."""
+
+from .manifest import Manifest, latest_snapshot, load_manifest
+from .operations import Operation, find
+
+
+def history(operation: Operation) -> dict[str, Manifest]:
+    """Returns the snapshots made since an operation was pinned, by operation id."""
+    snapshots = range(operation.snapshot + 1, latest_snapshot(operation.root) + 1)
+    manifests = (load_manifest(operation.root, number) for number in snapshots)
+    return {manifest.operation: manifest for manifest in manifests}
+
+
+def next_round(table: str, launched: str, rounds: int) -> tuple[int, str | None] | None:
+    """Returns the round that a crawl has come to.
+
+    Batches that were open when the crawl was launched are finished first, each
+    in a round of its own.
+
+    Args:
+        table: Address of the table.
+        launched: Id of the launch; the operation ``ID.crawl`` is pinned.
+        rounds: How many there are at most; negative is no limit.
+
+    Returns:
+        (number, the batch to finish or None), or None after the last round.
+    """
+    operation = find(table, f"{launched}.crawl")
+    if operation is None:
+        return None
+    done = history(operation)
+    number = 1
+    while f"{launched}.{number}.dedup" in done:
+        number += 1
+    if 0 <= rounds < number:
+        return None
+    chosen = done.get(f"{launched}.{number}.generate")
+    if chosen is not None and chosen.batch not in chosen.batches:
+        return None  # nothing was due
+    open_batches = unfinished(operation.manifest(), operation.now)
+    return number, open_batches[number - 1] if number <= len(open_batches) else None
+
+
+def unfinished(manifest: Manifest, now: int) -> list[str]:
+    """Returns the batches that a crawl finishes first; one may lack only its dedup."""
+    batches = manifest.open_batches(now)
+    if manifest.job == "update" and manifest.batch is not None:
+        batches.insert(0, manifest.batch)
+    return batches

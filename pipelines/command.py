@@ -2,7 +2,7 @@
 
 A command's module has ``Options`` (a frozen dataclass of ``web.options.option``
 fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. It is imported for
-``--help`` and for usage errors too, so it imports Beam within ``run`` only.
+its ``--help`` and for its usage errors, too.
 """
 
 import contextlib

@@ -20,11 +20,10 @@ from ..io.seeds import sources
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket
-from ..web.agent import require_agent
 from ..web.options import option
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
-from .job import JobOptions, prepare
+from .job import JobOptions, check, prepare
 from .live import live_view
 from .runner import run_pipeline
 from .summary import print_summary
@@ -59,7 +58,7 @@ class Options(inject.InjectOptions, RoundOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    require_agent(options)
+    check(options)
     words = inject.seed_words(invocation.arguments["seeds"], str(invocation.table))
     shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
     with live_view(invocation.progress):

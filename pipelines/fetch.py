@@ -25,7 +25,6 @@ from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
-from ..web.agent import require_agent
 from ..web.engine import Engine, FetchOptions
 from ..web.hosts import HostRecord
 from ..web.http import Client, HttpOptions, Response
@@ -85,7 +84,6 @@ class Partition:
 
 
 def run(invocation: Invocation) -> int:
-    require_agent(invocation.options)
     return run_job(invocation, build, "fetch")
 
 

@@ -11,9 +11,12 @@ import apache_beam as beam
 from ..io.manifest import Manifest
 from ..io.operations import committed, find, new_id
 from ..transforms.operations import Ticket
+from ..web.agent import require_agent
+from ..web.http import HttpOptions, guard_of
 from ..web.options import option
 from ..web.progress import PROGRESS
-from .command import Invocation
+from ..web.rules import UrlOptions, UrlRules
+from .command import Invocation, configuration
 from .live import live_view
 from .runner import make_pipeline, run_pipeline
 
@@ -41,6 +44,20 @@ class BatchOptions(JobOptions):
     )
 
 
+def check(options: Any) -> None:
+    """Sets up what workers will, so that bad configuration fails before anything is started.
+
+    Raises:
+        UsageError: Rule files, doors or the agent's name do not do.
+    """
+    with configuration():
+        if isinstance(options, UrlOptions):
+            UrlRules(options)
+        if isinstance(options, HttpOptions):
+            guard_of(options)
+            require_agent(options)
+
+
 def prepare(ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]) -> beam.Pipeline:
     """Builds the pipeline that a ticket starts."""
     pipeline = make_pipeline(beam_args)
@@ -53,6 +70,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     """Runs one job, on its option's batch or the one given, and reports what it did."""
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
+    check(options)
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     with live_view(invocation.progress):
         run_pipeline(prepare(ticket, build, options, invocation.beam_args))

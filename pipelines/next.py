@@ -7,7 +7,6 @@ import dataclasses
 from typing import Any
 
 from ..io.manifest import Manifest
-from ..web.agent import require_agent
 from . import crawl, dedup, fetch, generate, parse, update
 from .command import TABLE, Invocation
 from .export import open_table
@@ -24,8 +23,6 @@ class Options(crawl.RoundOptions):
 
 def run(invocation: Invocation) -> int:
     module, name, batch = next_phase(open_table(str(invocation.table)))
-    if module is fetch:
-        require_agent(invocation.options)
 
     def build(tickets: Any, options: Any) -> Any:
         return module.build(tickets, options)

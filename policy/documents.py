@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from ..web.html import Page, ParseFailed, ParseOptions, parse
 from ..web.protocol import FETCH_SUCCESS
-from ..web.rules import UrlOptions, UrlRules, resolve
+from ..web.rules import resolve
 from ..web.signature import md5
 from ..web.urls import from_key
 from .schema import DOCUMENTS, ParseStatus, conform
-from .scope import ScopeOptions, Seeds, outside
+from .scope import Seeds, TargetOptions, judge
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "body")  # fmt: skip
@@ -27,7 +27,7 @@ AFTER_ROWS = -1
 
 
 @dataclasses.dataclass(frozen=True)
-class DocumentOptions(ParseOptions, UrlOptions, ScopeOptions):
+class DocumentOptions(ParseOptions, TargetOptions):
     """What is taken from pages, and which links are followed."""
 
 
@@ -73,6 +73,7 @@ def documents_of(
             links.add(len(records), page["key"], parsed)
             record |= _content(parsed)
             counts["parsed"] += 1
+            counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
         except ParseFailed as error:
             record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": error.reason}
             counts[f"failed/{error.reason}"] += 1
@@ -143,9 +144,7 @@ class _Links:
         urls = resolve(
             pl.Series(self._bases, dtype=pl.String), pl.Series(self._hrefs, dtype=pl.String)
         )
-        links = links.with_columns(UrlRules(options).admit(urls, "outlink").select("key", "reason"))
-        links = links.with_columns(outside(links, options.scope, seeds).alias("outside"))
-        links = _reasoned(links, options.max_outlinks)
+        links = _cut(judge(links, urls, "outlink", options, seeds), options.max_outlinks)
         for reason, number in links.get_column("reason").drop_nulls().value_counts().iter_rows():
             counts[f"dropped/{reason}"] += number
         kept = links.filter(pl.col("reason").is_null())
@@ -157,17 +156,8 @@ class _Links:
         return every.join(lists, on="document", how="left", maintain_order="left")["outlinks"]
 
 
-def _reasoned(links: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Gives each link that is not kept its reason."""
-    reason = (
-        pl.when(pl.col("reason").is_not_null())
-        .then("reason")
-        .when(pl.col("key") == pl.col("source"))
-        .then(pl.lit("own_url"))
-        .when(pl.col("outside"))
-        .then(pl.lit("out_of_scope"))
-    )
-    links = links.with_columns(reason=reason)
+def _cut(links: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Gives what is beyond the first ``most`` kept links of a page its reason."""
     if most < 0:
         return links
     place = pl.col("reason").is_null().cum_sum().over("document")

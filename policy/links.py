@@ -5,9 +5,9 @@ import dataclasses
 import polars as pl
 
 from ..web.options import option
-from ..web.rules import UrlOptions, UrlRules, host_keys
+from ..web.rules import host_keys
 from .schema import CHANGES, conform, to_frame
-from .scope import ScopeOptions, Seeds, outside
+from .scope import Seeds, TargetOptions, judge
 
 PAGE_COLUMNS = ("key", "score", "distance", "fetch_status", "protocol_status",
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
@@ -16,7 +16,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 
 
 @dataclasses.dataclass(frozen=True)
-class LinkOptions(UrlOptions, ScopeOptions):
+class LinkOptions(TargetOptions):
     """How a page's score goes over to what it links to (OPIC 1.x)."""
 
     internal_link_factor: float = option(
@@ -113,14 +113,10 @@ def _redirects(
         )
         for part, name in ((pages, "redirect"), (documents, "refresh"))
     )
-    admitted = UrlRules(options).admit(found.get_column("url"), "fetcher")
-    found = found.with_columns(admitted.select("key", "reason"))
-    found = found.with_columns(outside(found, options.scope, seeds).alias("outside")).with_columns(
-        reason=pl.when("outside").then(pl.lit("out_of_scope")).otherwise("reason")
-    )
+    found = judge(found, found.get_column("url"), "fetcher", options, seeds)
     dropped = found.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
-    kept = found.filter(pl.col("reason").is_null() & (pl.col("key") != pl.col("source")))
+    kept = found.filter(pl.col("reason").is_null())
     return kept.select(
         "key",
         pl.lit(0.0).alias("inlink_score"),

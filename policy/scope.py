@@ -6,7 +6,7 @@ import polars as pl
 
 from ..web.domains import registered_domain
 from ..web.options import option
-from ..web.rules import in_scope
+from ..web.rules import UrlOptions, UrlRules, in_scope
 from ..web.urls import from_host_key
 
 
@@ -46,9 +46,40 @@ def seeds_of(host_keys: pl.Series) -> Seeds:
     return Seeds(hosts, frozenset(registered_domain(host) for host in hosts))
 
 
-def outside(links: pl.DataFrame, scope: str, seeds: Seeds) -> pl.Series:
-    """Says which links (``source`` and ``key``, row keys) lead out of scope; null keys do not."""
-    if scope == "any":
-        return pl.repeat(False, len(links), eager=True)
-    inside = in_scope(links.get_column("source"), links.get_column("key"), scope, seeds.of(scope))
-    return ~inside.fill_null(True)
+@dataclasses.dataclass(frozen=True)
+class TargetOptions(UrlOptions, ScopeOptions):
+    """Which targets of links and redirects are taken."""
+
+
+def judge(
+    links: pl.DataFrame, urls: pl.Series, use: str, options: TargetOptions, seeds: Seeds
+) -> pl.DataFrame:
+    """Decides which targets are taken, and says why the others are not.
+
+    Args:
+        links: One row per link, with ``source``, the row key of where it stands.
+        urls: Their targets, absolute; null where a link leads to no http URL.
+        use: Scope of the rules: ``outlink`` or ``fetcher``.
+        options: The rules.
+        seeds: Hosts and domains of the seeds.
+
+    Returns:
+        The rows with ``key`` and ``reason``; one of the two is null.
+    """
+    admitted = UrlRules(options).admit(urls, use).select("key", "reason")
+    inside = pl.repeat(True, len(links), eager=True)
+    if options.scope != "any":
+        names = seeds.of(options.scope)
+        inside = in_scope(links["source"], admitted["key"], options.scope, names)
+    reason = (
+        pl.when(urls.is_null())
+        .then(pl.lit("no_http_url"))
+        .when(pl.col("reason").is_not_null())
+        .then("reason")
+        .when(pl.col("key") == pl.col("source"))
+        .then(pl.lit("own_url"))
+        .when(~inside)
+        .then(pl.lit("out_of_scope"))
+    )
+    judged = links.with_columns(admitted).with_columns(reason=reason)
+    return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))

@@ -16,13 +16,13 @@ class SeedOptions(ScheduleOptions):
     injected_score: float = option(
         1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0, group="inject"
     )
-    overwrite: bool = option(
+    overwrite_known: bool = option(
         False,
         "Replace what is known of a URL that is injected again.",
         nutch="db.injector.overwrite",
         group="inject",
     )
-    update: bool = option(
+    update_known: bool = option(
         False,
         "Take score, interval and metadata of a URL that is injected again.",
         nutch="db.injector.update",
@@ -30,8 +30,10 @@ class SeedOptions(ScheduleOptions):
     )
 
     def __post_init__(self) -> None:
-        if self.overwrite and self.update:
-            raise ValueError("--overwrite and --update contradict each other: give one of them")
+        if self.overwrite_known and self.update_known:
+            raise ValueError(
+                "--overwrite_known True and --update_known True contradict each other: give one"
+            )
 
 
 def inject_seeds(
@@ -53,10 +55,10 @@ def inject_seeds(
     """
     last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
     known = last.join(rows.select("key"), on="key", how="semi")
-    fresh = last if options.overwrite else last.join(rows.select("key"), on="key", how="anti")
+    fresh = last if options.overwrite_known else last.join(rows.select("key"), on="key", how="anti")
     created = _new_rows(fresh, now, options)
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
-    if options.update:
+    if options.update_known:
         kept = _renew(kept, known, options)
     merged = pl.concat([kept, created]).sort("key")
     counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..policy.schema import COMPONENTS
 from .files import ParquetWriter, collect, new_name, scan
@@ -47,8 +48,7 @@ def write_file(
     with ParquetWriter(path, COMPONENTS[kind]) as writer:
         for table in tables:
             writer.write(table)
-            keys = table["key"]
-            low, high = (keys.min(), keys.max()) if isinstance(keys, pl.Series) else _range(keys)
+            low, high = _range(table)
             first = low if first is None or (low is not None and low < first) else first
             last = high if last is None or (high is not None and high > last) else last
         size = writer.close()
@@ -63,10 +63,9 @@ def write_file(
     )
 
 
-def _range(keys: pa.ChunkedArray) -> tuple[str | None, str | None]:
-    import pyarrow.compute as pc
-
-    found = pc.min_max(keys)
+def _range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
+    table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
+    found = pc.min_max(table["key"])
     return found["min"].as_py(), found["max"].as_py()
 
 
@@ -97,8 +96,8 @@ def adopted_pages(root: Path, batch: str, partition: int) -> list[DataFile]:
                 path=str(path.relative_to(root)),
                 rows=len(keys),
                 bytes=path.stat().st_size,
-                first=str(keys.min()),
-                last=str(keys.max()),
+                first=str(keys.min()) if len(keys) else None,
+                last=str(keys.max()) if len(keys) else None,
                 partition=partition,
                 order=page_order(int(started), int(sequence)),
             )
@@ -122,7 +121,9 @@ def claimed_keys(
         root / file.path
         for batch in batches
         for file in batch_files(root, manifest, batch, "fetchlist")
-        if (high is None or (file.first or "") <= high) and (low is None or (file.last or "") >= low)
+        if (high is None or (file.first or "") <= high) and (
+            low is None or file.last is None or file.last >= low
+        )
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)

@@ -29,19 +29,24 @@ def create_exclusive(path: Path, data: bytes) -> bool:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(temporary, path)
+            created = _link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    return created
+
+
+def _link(temporary: Path, path: Path) -> bool:
+    try:
+        os.link(temporary, path)
     except FileExistsError:
         return False
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        if error.errno in (errno.EPERM, errno.EOPNOTSUPP) and not isinstance(
-            error, PermissionError
-        ):
-            reason = "the file system has no hard links"
-        raise UserError(f"cannot write {path}: {reason}") from error
+        if error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise OSError(error.errno, "the file system has no hard links") from error
+        raise
     return True
 
 

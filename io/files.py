@@ -39,6 +39,18 @@ def read_bytes(path: Path) -> bytes:
         raise _unreadable(path, error) from error
 
 
+def file_version(path: Path) -> tuple[int, ...]:
+    """Returns what tells a file from another one of the same name; empty if there is none.
+
+    Files are never changed, but a table may be removed and made anew.
+    """
+    try:
+        known = path.stat()
+    except OSError:
+        return ()
+    return known.st_ino, known.st_mtime_ns, known.st_size
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
     with _appearing(path) as temporary, temporary.open("xb") as file:
@@ -63,7 +75,7 @@ def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
         if not path.exists():
             raise UserError(f"data file is missing: {path}")
     return pl.scan_parquet(
-        paths,
+        list(paths),
         schema=declared,
         missing_columns="insert",
         extra_columns="ignore",
@@ -123,43 +135,48 @@ class ParquetWriter:
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.rows = 0
         self._schema = schema
         self._temporary = path.with_name(f".{path.name}.writing")
-        self._writer = pq.ParquetWriter(
-            self._temporary, schema, compression="zstd", compression_level=1
-        )
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = pq.ParquetWriter(
+                self._temporary, schema, compression="zstd", compression_level=1
+            )
 
     def write(self, rows: pa.Table | pl.DataFrame) -> None:
         """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
         table = conform(rows, self._schema)
         self.rows += len(table)
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        with _writing(self.path):
+            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
     def close(self) -> int:
         """Puts the file in its place and returns its size in bytes."""
-        self._writer.close()
-        with self._temporary.open("rb") as file:
-            _sync(file.fileno())
-        self._temporary.rename(self.path)
-        return self.path.stat().st_size
+        with _writing(self.path):
+            self._writer.close()
+            with self._temporary.open("rb") as file:
+                _sync(file.fileno())
+            self._temporary.rename(self.path)
+            return self.path.stat().st_size
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._writer.close()
-            self._temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._writer.close()
+            with contextlib.suppress(OSError):
+                self._temporary.unlink(missing_ok=True)
         elif not self.path.exists():
             self.close()
 
 
 @contextlib.contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{new_name('')}")
         try:
@@ -167,6 +184,12 @@ def _appearing(path: Path) -> Iterator[Path]:
             temporary.rename(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 

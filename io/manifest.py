@@ -6,6 +6,7 @@ created exclusively, so of two writers one wins and the other sees it.
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import new_name, read_bytes, write_bytes
+from .files import file_version, new_name, read_bytes, write_bytes
 
 FORMAT = 1
 PHASES = ("generated", "fetched", "parsed", "updated")
@@ -151,6 +152,11 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
     if snapshot == 0:
         return Manifest()
     path = manifest_path(root, snapshot)
+    return _parse_manifest(path, file_version(path))
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
@@ -158,7 +164,10 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
                 f"{path} has format {record['format']!r}, this version reads up to {FORMAT}: "
                 "upgrade nutbeam"
             )
-        return _from_record(record)
+        manifest = _from_record(record)
+        if f"{manifest.snapshot:08d}" != path.stem:
+            raise ValueError(f"it is snapshot {manifest.snapshot!r}")
+        return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
 
@@ -179,6 +188,11 @@ def load_files(root: Path, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
+    return list(_parse_files(path, file_version(path)))
+
+
+@functools.lru_cache(maxsize=64)
+def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
@@ -186,7 +200,7 @@ def load_files(root: Path, component: Component | None) -> list[DataFile]:
         files = [DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(f"file list is damaged: {path}: {_short(error)}") from error
-    return sorted(files, key=lambda file: (file.first or "", file.partition, file.order))
+    return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
 def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:

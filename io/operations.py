@@ -12,13 +12,13 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..web.errors import UserError
 from .commit import create_exclusive
 from .files import read_bytes
 from .manifest import (
     Batch,
+    Component,
     DataFile,
     Manifest,
     latest_snapshot,
@@ -166,17 +166,20 @@ def commit(
         batch: What is known of the operation's batch from now on.
 
     Raises:
-        ConflictError: A component of ``reads`` has changed; nothing is changed.
+        ConflictError: A component of ``reads``, or the record of the batch,
+            has changed; nothing is changed.
     """
     written = list(written)
     before = operation.manifest()
-    lists: dict[str, Any] = {}
+    lists: dict[tuple[str, Component | None], Component] = {}
     while True:
         done = committed(operation)
         if done is not None:
             return done
         latest = load_manifest(operation.root, latest_snapshot(operation.root))
         _check_unchanged(operation, before, latest, reads)
+        if batch is not None:
+            _check_batch(operation, before, latest)
         following = _following(operation, latest, written, batch, lists)
         if store_manifest(operation.root, following):
             return following
@@ -187,7 +190,7 @@ def _following(
     latest: Manifest,
     written: list[Written],
     batch: Batch | None,
-    lists: dict[str, Any],
+    lists: dict[tuple[str, Component | None], Component],
 ) -> Manifest:
     components = dict(latest.components)
     for name in sorted({part.component for part in written if part.files or part.replaced}):
@@ -210,7 +213,9 @@ def _following(
     )
 
 
-def _new_list(root: Path, name: str, old: Any, written: list[Written]) -> Any:
+def _new_list(
+    root: Path, name: str, old: Component | None, written: list[Written]
+) -> Component:
     parts = [part for part in written if part.component == name]
     replaced = {path for part in parts for path in part.replaced}
     live = {file.path: file for file in load_files(root, old) if file.path not in replaced}
@@ -231,6 +236,17 @@ def _check_unchanged(
                 f"{operation.job}: {name} was changed by {latest.job} (operation "
                 f"{latest.operation!r}) in the meantime; nothing was written: run it again"
             )
+
+
+def _check_batch(operation: Operation, before: Manifest, latest: Manifest) -> None:
+    name = str(operation.batch)
+    if before.batches.get(name) != latest.batches.get(name):
+        # Two operations did the same work: only the first one's counts.
+        phase = latest.batches[name].phase if name in latest.batches else "gone"
+        raise ConflictError(
+            f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
+            f"(operation {latest.operation!r}); nothing was written"
+        )
 
 
 def _sum_counts(written: list[Written]) -> dict[str, int]:

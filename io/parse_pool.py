@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 
 from ..web.errors import UserError
@@ -64,31 +64,88 @@ class ParsePool:
     def __init__(self, size: int, memory: int) -> None:
         self._memory = memory
         self._children = [_Child(memory) for _ in range(size)]
+        self._waiting: deque[tuple[int, Job]] = deque()
+        self._running: dict[int, Job] = {}
+        self._finished: dict[int, Done] = {}
+        self._submitted = 0
 
-    def parse(
-        self, jobs: Sequence[Job], on_page: Callable[[int], None] = lambda pages: None
-    ) -> Iterator[Done]:
-        """Parses jobs; yields their results in the order of the jobs.
+    def submit(self, job: Job) -> int:
+        """Takes a job; returns the number under which ``result`` has its documents."""
+        self._submitted += 1
+        self._waiting.append((self._submitted, job))
+        self.pump(0.0)
+        return self._submitted
+
+    def result(self, number: int) -> Done:
+        """Waits for a job, and forgets it.
 
         Raises:
-            UserError: A job fails for a reason that is not one of its pages.
+            UserError: The job failed for a reason that is not one of its pages.
         """
-        waiting = deque(enumerate(jobs))
-        running: dict[int, Job] = {}
-        finished: dict[int, Done] = {}
-        following = 0
+        while number not in self._finished:
+            self.pump(None)
+        return self._finished.pop(number)
+
+    def parse(self, jobs: Iterable[Job]) -> Iterator[Done]:
+        """Parses jobs; yields their results in the order of the jobs.
+
+        A few jobs are under way at a time, so that results that wait for an
+        earlier one stay few, too.
+        """
+        ahead: deque[int] = deque()
         try:
-            while following < len(jobs):
-                self._hand_out(waiting, running, ahead=len(finished))
-                for number, done in self._collect(waiting, running, on_page):
-                    finished[number] = done
-                while following in finished:
-                    yield finished.pop(following)
-                    following += 1
+            for job in jobs:
+                ahead.append(self.submit(job))
+                if len(ahead) > 2 * len(self._children):
+                    yield self.result(ahead.popleft())
+            while ahead:
+                yield self.result(ahead.popleft())
         finally:
-            for child in self._children:
-                if child.job is not None:  # abandoned in the middle
-                    self._replace(child)
+            self.abandon(ahead)
+
+    def abandon(self, numbers: Iterable[int]) -> None:
+        """Forgets jobs, whether they are done or not; children at work on them are ended."""
+        forgotten = set(numbers)
+        self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
+        for child in list(self._children):
+            if child.job in forgotten:
+                self._running.pop(child.job)
+                self._replace(child)
+        for number in forgotten:
+            self._finished.pop(number, None)
+
+    def pump(self, patience: float | None) -> None:
+        """Hands out jobs and takes in what is done.
+
+        Args:
+            patience: How long to wait for news, s; None is until there is some,
+                or a page's time is over.
+        """
+        for child in list(self._children):
+            if child.job is None and self._waiting:
+                number, job = self._waiting.popleft()
+                self._running[number] = job
+                try:
+                    child.start(number, job)
+                except OSError:  # it died while idle
+                    self._replace(child).start(number, job)
+        busy = [child for child in self._children if child.job is not None]
+        if not busy:
+            return
+        deadline = max(0.0, min(child.deadline for child in busy) - time.monotonic())
+        timeout = deadline if patience is None else min(patience, deadline)
+        ready = wait([child.connection for child in busy], timeout)
+        for child in busy:
+            try:
+                if child.connection in ready:
+                    self._hear(child)
+                elif time.monotonic() > child.deadline:
+                    raise EOFError
+            except (EOFError, ConnectionError):
+                assert child.job is not None
+                again = _without(self._running.pop(child.job), child)
+                self._waiting.appendleft((child.job, again))
+                self._replace(child)
 
     def close(self) -> None:
         """Ends all children."""
@@ -96,58 +153,22 @@ class ParsePool:
             child.end()
         self._children = []
 
-    def _hand_out(self, waiting: deque[tuple[int, Job]], running: dict[int, Job], ahead: int) -> None:
-        for child in list(self._children):
-            # Results that wait for an earlier one are bounded, too.
-            if child.job is None and waiting and ahead < 4 * len(self._children):
-                number, job = waiting.popleft()
-                running[number] = job
-                try:
-                    child.start(number, job)
-                except OSError:  # it died while idle
-                    self._replace(child).start(number, job)
-
-    def _collect(
-        self,
-        waiting: deque[tuple[int, Job]],
-        running: dict[int, Job],
-        on_page: Callable[[int], None],
-    ) -> Iterator[tuple[int, Done]]:
-        busy = [child for child in self._children if child.job is not None]
-        patience = min(child.deadline for child in busy) - time.monotonic()
-        ready = wait([child.connection for child in busy], timeout=max(0.0, patience))
-        for child in busy:
-            number = child.job
-            assert number is not None
-            try:
-                if child.connection in ready:
-                    yield from self._hear(child, running[number], on_page)
-                elif time.monotonic() > child.deadline:
-                    raise EOFError
-            except (EOFError, ConnectionError):
-                waiting.appendleft((number, _without(running[number], child)))
-                self._replace(child)
-
-    def _hear(
-        self, child: _Child, job: Job, on_page: Callable[[int], None]
-    ) -> Iterator[tuple[int, Done]]:
-        pages = 0
-        while child.job is not None and (pages == 0 or child.connection.poll()):
+    def _hear(self, child: _Child) -> None:
+        """Takes all that a child has sent: rows that it has come to, and its answer."""
+        while child.job is not None and child.connection.poll():
             message = child.connection.recv()
-            if isinstance(message, Failed):
-                child.job = None
-                raise UserError(f"cannot parse {job.page_file}: {message.message}")
-            if isinstance(message, Done):
-                number, child.job = child.job, None
-                yield number, message
-            else:
+            job = self._running[child.job]
+            if isinstance(message, int):
                 child.row = message
-                pages += 1
-                limit = job.options.parser_timeout
-                # The last page's time also covers what is done for all of them.
-                child.deadline = time.monotonic() + limit + (GRACE_S if message < 0 else 0.0)
-        if pages:
-            on_page(pages)
+                # After the rows comes what is done for all of them.
+                limit = job.options.parser_timeout if message >= 0 else GRACE_S
+                child.deadline = time.monotonic() + limit
+                continue
+            self._running.pop(child.job)
+            number, child.job = child.job, None
+            if isinstance(message, Failed):
+                raise UserError(f"cannot parse {job.page_file}: {message.message}")
+            self._finished[number] = message
 
     def _replace(self, child: _Child) -> _Child:
         child.end()

@@ -26,6 +26,8 @@ class Job:
         root: The table's folder.
         page_file: Below it.
         row_group: Which rows of the file.
+        pages: The rows themselves, as an Arrow stream, where the file is yet
+            to be written.
         hosts: Files of the host table, which knows the seeds.
         options: What is taken.
         skip: Rows that a parser stalled at before.
@@ -37,13 +39,21 @@ class Job:
     hosts: tuple[str, ...]
     options: DocumentOptions
     skip: frozenset[int] = frozenset()
+    pages: bytes | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The documents of a job, as an Arrow stream, and what was counted."""
+    """The documents of a job, as an Arrow stream, and what was counted.
+
+    Attributes:
+        documents: DOCUMENTS rows.
+        rows: How many pages the job had.
+        counts: By counter name.
+    """
 
     documents: bytes
+    rows: int
     counts: dict[str, int]
 
 
@@ -56,14 +66,17 @@ class Failed:
 
 def work(job: Job, connection: Connection) -> Done:
     """Parses one job's pages; tells which row is at hand before it is parsed."""
-    with pq.ParquetFile(Path(job.root) / job.page_file) as file:
-        pages = file.read_row_group(job.row_group, columns=list(NEEDED))
+    if job.pages is not None:
+        pages = pa.ipc.open_stream(job.pages).read_all()
+    else:
+        with pq.ParquetFile(Path(job.root) / job.page_file) as file:
+            pages = file.read_row_group(job.row_group, columns=list(NEEDED))
     seeds = read_seeds_hosts(Path(job.root), job.hosts)
     documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, documents.schema) as writer:
         writer.write_table(documents)
-    return Done(sink.getvalue().to_pybytes(), counts)
+    return Done(sink.getvalue().to_pybytes(), len(pages), counts)
 
 
 def main(descriptor: int, memory: int) -> None:

@@ -8,16 +8,34 @@ from pathlib import Path
 import polars as pl
 
 from ..policy.schema import SEEDS, conform, to_frame
-from ..web.errors import UsageError
+from ..web.errors import UsageError, UserError
 from ..web.rules import UrlRules
 
 LINES = 100_000
 SHOWN = 10  # lines that are dropped are counted; so many are also shown
 _LOG = logging.getLogger("nutbeam.inject")
+_LONGEST = 2**31 - 1  # s, what the table holds
+_LARGEST = 3.4e38  # score, the same
+
+
+def _score(text: str) -> float:
+    score = float(text)
+    if not -_LARGEST <= score <= _LARGEST:  # NaN is refused, too
+        raise ValueError(text)
+    return score
+
+
+def _seconds(text: str) -> int:
+    seconds = int(text)
+    if not 0 <= seconds <= _LONGEST:
+        raise ValueError(text)
+    return seconds
+
+
 _FIELDS = {
-    "nutch.score": ("score", float),
-    "nutch.fetchInterval": ("fetch_interval", int),
-    "nutch.fetchInterval.fixed": ("fixed_interval", int),
+    "nutch.score": ("score", _score),
+    "nutch.fetchInterval": ("fetch_interval", _seconds),
+    "nutch.fetchInterval.fixed": ("fixed_interval", _seconds),
 }
 
 
@@ -62,7 +80,8 @@ def _files(path: Path) -> list[Path]:
                 if b"\0" in opened.read(8_192):
                     raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
     except OSError as error:
-        hint = "" if path.exists() else "; a URL begins with http:// or https://"
+        missing = isinstance(error, FileNotFoundError)
+        hint = "; a URL begins with http:// or https://" if missing else ""
         raise UsageError(f"cannot read seeds {str(path)!r}: {error.strerror}{hint}") from error
     return files
 
@@ -71,10 +90,14 @@ def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, 
     """Reads a source, at most 100,000 lines at a time.
 
     Lines that are empty or begin with ``#`` do not count; a line that is no
-    URL, or that a filter refuses, is dropped and counted with its reason.
+    URL, or that a filter refuses, is dropped and counted with its reason. A
+    score or an interval that is none is left out and counted as ``bad_values``.
 
     Yields:
         (SEEDS rows, counts).
+
+    Raises:
+        UserError: The file cannot be read.
     """
     shown = 0
     for number, lines in _batches(source):
@@ -120,16 +143,24 @@ def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         yield source.number, [(1, source.url)]
         return
     lines: list[tuple[int, str]] = []
-    with open(str(source.path), encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-        for number, line in enumerate(file, 1):
-            text = line.strip()
-            if text and not text.startswith("#"):
-                lines.append((number, text))
-            if len(lines) == LINES:
-                yield source.number, lines
-                lines = []
+    for number, line in enumerate(_lines(Path(str(source.path))), 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            lines.append((number, text))
+        if len(lines) == LINES:
+            yield source.number, lines
+            lines = []
     if lines:
         yield source.number, lines
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        # A byte order mark, which Windows writes, is not part of the first URL.
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"cannot read seeds {str(path)!r}: {error.strerror}") from error
 
 
 def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:

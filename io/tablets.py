@@ -5,7 +5,8 @@ search, and a range is rewritten row group by row group.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
+from ..web.urls import host_of
 from .files import ParquetWriter, new_name, row_groups
 from .manifest import DataFile
 
@@ -96,7 +98,7 @@ def plan_ranges(
     weights = np.array([sample.bytes_per_key for sample in samples for _ in sample.keys])
     order = np.argsort(keys, kind="stable")
     keys, weights = keys[order], weights[order]
-    lows: list[str | None] = [None, *(tablet.first for tablet in tablets[1:])]
+    lows = [None, *(_low(*pair) for pair in itertools.pairwise(tablets))]
     ranges: list[Range] = []
     for at, low in enumerate(lows):
         high = lows[at + 1] if at + 1 < len(lows) else None
@@ -112,28 +114,40 @@ def plan_ranges(
 
 
 def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) -> list[str]:
+    last, host = low or "", ""
     cuts: list[str] = []
-    filled = 0.0
+    filled = of_host = 0.0  # what the range holds, and of that what its last host does
     for key, weight in zip(keys, weights, strict=True):
-        if filled and filled + weight > limit:
-            last = cuts[-1] if cuts else low or ""
-            # At the start of its host, unless the range would end where it began.
-            start = host_start(key)
-            cut = start if start > last else key
-            if cut > last:
-                cuts.append(cut)
-                filled = 0.0
+        start = host_start(key)
+        if start != host:
+            host, of_host = start, 0.0
+        if filled + weight > limit and of_host < filled and start > last:
+            last, filled = start, of_host
+            cuts.append(last)
+        # A host that is larger than a range is cut itself.
+        if filled and filled + weight > limit and key > last:
+            last, filled, of_host = key, 0.0, 0.0
+            cuts.append(last)
         filled += weight
+        of_host += weight
     return cuts
+
+
+def _low(before: DataFile, tablet: DataFile) -> str | None:
+    """Returns where the range of a tablet begins: with its first host, if that is its alone."""
+    if before.last is None or tablet.first is None:
+        return tablet.first
+    start = host_start(tablet.first)
+    return start if before.last < start else tablet.first
 
 
 def host_start(key: str) -> str:
     """Returns the smallest key of the host of ``key``.
 
-    >>> host_start("com.foo:http/a")
-    'com.foo:'
+    >>> host_start("com.foo:http/a"), host_start("[::1]:http/"), host_start("com.foo")
+    ('com.foo:', '[::1]:', 'com.foo')
     """
-    return key[: key.index(":", key.find("]") + 1) + 1] if ":" in key else key
+    return key[: len(host_of(key)) + 1]
 
 
 def route(keys: pl.Series, ranges: Sequence[Range]) -> pl.Series:
@@ -225,6 +239,9 @@ def within(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFram
 class TabletWriter:
     """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
 
+    Only a host that is larger than a tablet is cut. A file is larger than a
+    tablet, up to twice as large, where its last host does not end in time.
+
     Attributes:
         place: Component that the files belong to.
     """
@@ -236,17 +253,37 @@ class TabletWriter:
         self._writer: ParquetWriter | None = None
         self._zones: list[dict[str, object]] = []
         self._files: list[DataFile] = []
+        self._host = ""  # of the last row, as ``host_start`` names it
+        self._host_rows = 0  # that it has so far, in all files
 
     def write(self, rows: pl.DataFrame) -> None:
         """Appends rows, all behind those that were written before."""
         while len(rows):
-            room = TABLET_ROWS - (self._writer.rows if self._writer else 0)
-            cut = len(rows) if len(rows) <= room else _between_hosts(rows.get_column("key"), room)
+            cut, complete = self._cut(rows.get_column("key"))
             if cut:
                 self._append(rows.head(cut))
-            if cut < len(rows) or len(rows) > room:
+            if complete:
                 self._finish()
             rows = rows.slice(cut)
+
+    def _cut(self, keys: pl.Series) -> tuple[int, bool]:
+        """Returns how many rows go into the file at hand, and whether it is then complete."""
+        written = self._writer.rows if self._writer else 0
+        room = TABLET_ROWS - written
+        new_host = host_start(keys[0]) != self._host
+        if len(keys) <= room:
+            return len(keys), False
+        if room <= 0 and new_host:
+            return 0, True
+        if room > 0:
+            start = int(keys.search_sorted(host_start(keys[room]), side="left"))
+            if start or (written and new_host):
+                return start, True
+        # One host fills the room. It began earlier, or here.
+        known = 0 if new_host else self._host_rows
+        most = max(room, TABLET_ROWS - known, 0)
+        end = _host_end(keys)
+        return (end, end < len(keys)) if end <= most else (most, True)
 
     def close(self) -> list[DataFile]:
         """Completes the last file and describes all."""
@@ -265,6 +302,11 @@ class TabletWriter:
             self._zones = []
         self._writer.write(rows)
         self._zones.append(zone(rows))
+        keys = rows.get_column("key")
+        host = host_start(keys[-1])
+        of_host = len(keys) - int(keys.search_sorted(host, side="left"))
+        self._host_rows = of_host + (self._host_rows if host == self._host else 0)
+        self._host = host
 
     def _finish(self) -> None:
         if self._writer is None:
@@ -310,14 +352,9 @@ def _union(bits: pl.Series) -> int | None:
     return int(np.bitwise_or.reduce(known)) if known else None
 
 
-def _between_hosts(keys: pl.Series, room: int) -> int:
-    """Returns where to cut, at most ``room``, so that no host is cut if that can be."""
-    if room <= 0:
-        return 0
-    start = host_start(keys[room])
-    cut = int(keys.search_sorted(start, side="left"))
-    # A host that alone fills what is left is cut: it is larger than a tablet,
-    # or as good as.
-    return cut if cut > 0 or room < TABLET_ROWS // 2 else room
-
-
+def _host_end(keys: pl.Series) -> int:
+    """Returns how many of the keys, which are in order, are of the first one's host."""
+    start = host_start(keys[0])
+    if not start.endswith(":"):  # the key is a host itself
+        return int(keys.search_sorted(start, side="right"))
+    return int(keys.search_sorted(f"{start[:-1]};", side="left"))  # ";" is what follows ":"

@@ -21,6 +21,7 @@ from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket
 from ..web.options import option
+from ..web.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
 from .job import JobOptions, check, prepare
@@ -32,7 +33,7 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
 )
-PHASES = (generate, fetch, parse, update, dedup)
+LAST = "dedup"  # what ends a round
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,13 @@ class RoundOptions(
     JobOptions,
 ):
     """Options of one round."""
+
+    parse_while_fetching: bool = option(
+        True,
+        "Parse pages while others are fetched; false makes parse a phase of its own.",
+        nutch="fetcher.parse",
+        group="crawl",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,16 +69,19 @@ def run(invocation: Invocation) -> int:
     check(options)
     words = inject.seed_words(invocation.arguments["seeds"], str(invocation.table))
     shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
+    PROGRESS.reset()  # the summary is of this crawl alone
     with live_view(invocation.progress):
         made = list(crawl(str(invocation.table), words, options, invocation.beam_args))
     print_summary(invocation, made)
-    return 0 if any(manifest.job == "update" for manifest in made) else 1
+    return 0 if any(manifest.job == LAST for manifest in made) else 1
 
 
 def crawl(
     table: str, words: Sequence[str], options: Options, beam_args: Sequence[str] = ()
 ) -> Iterator[Manifest]:
     """Crawls; yields the snapshots that its jobs made, as they are made.
+
+    An operation that was launched before yields what it made then, and goes on.
 
     Args:
         table: Address of the table.
@@ -79,21 +90,23 @@ def crawl(
         beam_args: For Beam.
     """
     launched = options.operation or new_id()
-    begin(table, "crawl", f"{launched}.crawl")  # pins which batches are to be finished
-    seen = latest_snapshot(Path(table))
+    found = sources(words)
+    # Pins which batches are to be finished.
+    seen = begin(table, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(table, launched)
-    if words:
-        found = sources(words)
+    if found:
         run_pipeline(prepare(ticket, lambda t, o: inject.build(t, o, found), options, beam_args))
     # Built once: the graph names the table and the launch, each run finds its round.
     pipeline = prepare(ticket, build_crawl, options, beam_args)
+    made = _made(table, launched, seen)
+    yield from made
     while next_round(table, launched, options.rounds) is not None:
         run_pipeline(pipeline)
+        seen = made[-1].snapshot if made else seen
         made = _made(table, launched, seen)
         yield from made
         if not made:
             break
-        seen = made[-1].snapshot
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: Options) -> Any:
@@ -112,10 +125,15 @@ def _round_ticket(start: Ticket, rounds: int) -> Ticket:
 
 def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     """One round as one pipeline; a ticket with a batch finishes that batch instead."""
-    for phase in PHASES:
-        name = phase.__name__.rpartition(".")[2]
-        tickets = tickets | name.capitalize() >> Phase(phase.build, options)
-    return tickets
+    parsing = options if options.parse_while_fetching else None
+    return (
+        tickets
+        | "Generate" >> Phase(generate.build, (options,))
+        | "Fetch" >> Phase(fetch.build, (options, parsing))
+        | "Parse" >> Phase(parse.build, (options,))
+        | "Update" >> Phase(update.build, (options,))
+        | "Dedup" >> Phase(dedup.build, (options,))
+    )
 
 
 @dataclasses.dataclass
@@ -123,10 +141,10 @@ class Phase(beam.PTransform):
     """A job as a step of a pipeline."""
 
     make: Any
-    options: Any
+    args: tuple[Any, ...]
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
-        return self.make(tickets, self.options)
+        return self.make(tickets, *self.args)
 
 
 def _made(table: str, launched: str, seen: int) -> list[Manifest]:

@@ -21,7 +21,7 @@ from ..io.tablets import Resolved
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from ..policy.schema import OUTCOME, SIGNATURES, STATE
 from ..policy.selection import groups
-from ..transforms.apply_changes import ApplyChanges
+from ..transforms.apply_changes import ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -59,10 +59,11 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     order, descending = order_by(options)
     pages = operations | "Tablets" >> ForEach(_tablets, _probe, (options,), Chunk)
     divided = pages | DedupByHash("group", tuple(order), tuple(descending), PARTITIONS)
-    state = (operations, divided[DUPLICATES]) | "State" >> ApplyChanges(
-        "state", SIGNATURES, mark_resolver
+    losers = divided[DUPLICATES] | "ToState" >> beam.Map(_to_state).with_output_types(
+        tuple[str, Chunk]
     )
-    return (operations, state) | Commit(reads=("state",))
+    written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
+    return (operations, written) | Commit(reads=("state",))
 
 
 def _tablets(operation: Operation) -> Iterator[Tablet]:
@@ -93,6 +94,10 @@ def _probe(tablet: Tablet, options: DedupOptions) -> Iterator[Chunk]:
         pages = pages.with_columns(names.alias("name"))
         group = group + "/" + pl.col("name")
     yield from to_chunks(pages.with_columns(group=group), SIGNATURES)
+
+
+def _to_state(chunk: Chunk) -> tuple[str, Chunk]:
+    return "state", chunk
 
 
 def mark_resolver(operation: Operation) -> Any:

@@ -3,44 +3,42 @@
 ::
 
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
-        ─▶ batch.pages, batch.learnt
+        ─▶ batch.pages, batch.learnt (and batch.documents, if parsed meanwhile)
 
 What is fetched is flushed to files as it comes. A fetch that died is run
 again: it adopts the files that are there and asks for nothing that they hold.
 """
 
 import dataclasses
-import secrets
-import time
 from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches import adopted_pages, batch_files, page_order, place, write_file
+from ..io.batches import adopted_pages, batch_files, place, write_file
 from ..io.files import collect, scan
 from ..io.hosts import read_hosts
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
+from ..io.pages import PageWriter, Parser
+from ..io.parse_pool import shared_pool
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.engine import Engine, FetchOptions
 from ..web.hosts import HostRecord
-from ..web.http import Client, HttpOptions, Response
+from ..web.http import Client, HttpOptions
 from ..web.options import option
 from ..web.progress import PROGRESS
-from ..web.protocol import FETCH_RETRY, FETCH_SUCCESS, classify
 from ..web.rules import host_keys
-from ..web.tasks import Result, Task
+from ..web.tasks import Task
 from ..web.urls import from_host_key, from_key, host_key
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
+from .parse import ParsePagesOptions, document_options
 
 ARGUMENTS = (TABLE,)
 HELP = "Fetch the pages of a batch"
-FLUSH_BYTES = 64 << 20
-GROUP_BYTES = 2 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,13 +85,24 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "fetch")
 
 
-def build(tickets: beam.PCollection[Ticket], options: FetchPagesOptions) -> beam.PCollection[Ticket]:
-    """Fetches a batch; the ticket that comes out is for the next job."""
+def build(
+    tickets: beam.PCollection[Ticket],
+    options: FetchPagesOptions,
+    parsing: ParsePagesOptions | None = None,
+) -> beam.PCollection[Ticket]:
+    """Fetches a batch; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: How to fetch.
+        parsing: How to parse what is fetched meanwhile; None leaves it to parse.
+    """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     written = operations | "Partitions" >> ForEach(
-        _partitions, fetch_partition, (options,), Written
+        _partitions, fetch_partition, (options, parsing), Written
     )
-    return (operations, written) | Commit(reads=("batches/{batch}/fetchlist",), phase="fetched")
+    phase = "fetched" if parsing is None else "parsed"
+    return (operations, written) | Commit(reads=("batches/{batch}/fetchlist",), phase=phase)
 
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
@@ -108,28 +117,46 @@ def _partitions(operation: Operation) -> Iterator[Partition]:
         yield Partition(operation, number, tuple(files), hosts)
 
 
-def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Written]:
-    """Fetches one partition; yields each file of pages as it is written."""
+def fetch_partition(
+    part: Partition, options: FetchPagesOptions, parsing: ParsePagesOptions | None = None
+) -> Iterator[Written]:
+    """Fetches one partition; yields each file of pages as it is written.
+
+    Args:
+        part: The hosts and their URLs.
+        options: How to fetch.
+        parsing: How to parse what is fetched meanwhile; None is not to.
+    """
     root, batch = part.operation.root, str(part.operation.batch)
+    parser = _parser(part, parsing) if parsing is not None else None
+    writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
     adopted = adopted_pages(root, batch, part.number)
     for file in adopted:
-        yield Written(place(batch, "pages"), (file,), (), {"adopted": file.rows})
+        yield from writer.adopt(file)
+        PROGRESS.add(file.rows)
     rows = collect(scan([root / file.path for file in part.files], FETCHLIST))
     if adopted:
         have = scan([root / file.path for file in adopted], PAGES).select("key")
         rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
-        PROGRESS.add(sum(file.rows for file in adopted))
     engine = Engine(options, Client(options), _known(part, rows))
-    pages = _Pages(part, options.flush_seconds)
     for result in engine.run(_tasks(rows)):
-        yield from pages.add(result)
-    yield from pages.flush()
+        yield from writer.add(result)
+    yield from writer.flush()
     learnt = [_host_row(record) for record in engine.hosts()]
     if learnt:
         table = pa.Table.from_pylist(learnt, schema=HOSTS).sort_by("key")
         file = write_file(root, batch, "learnt", [table], partition=part.number)
         yield Written(place(batch, "learnt"), (file,))
     yield Written(counts={f"dropped/{reason}": n for reason, n in engine.dropped.items() if n})
+
+
+def _parser(part: Partition, options: ParsePagesOptions) -> Parser:
+    return Parser(
+        shared_pool(options.parse_processes, options.parser_memory),
+        document_options(options),
+        tuple(file.path for file in part.hosts),
+        lambda done: PROGRESS.add(0, parsed=done.counts.get("parsed", 0)),
+    )
 
 
 def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
@@ -180,105 +207,3 @@ def _host_row(record: HostRecord) -> dict[str, object]:
         "requests": sum(record.counts.values()),
         "last_request_time": record.last_request_end,
     }
-
-
-class _Pages:
-    """Collects results and writes them as files, by size and by time."""
-
-    def __init__(self, part: Partition, flush_seconds: float) -> None:
-        self._part = part
-        self._flush_seconds = flush_seconds
-        # Attempts are told apart by their start: readers keep the first.
-        self._started = int(time.time() * 1000)
-        self._attempt = f"p{part.number:05d}-{self._started:013d}-{secrets.token_hex(4)}"
-        self._files = 0
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows: list[dict[str, object]] = []
-        self._bytes = 0
-        self._since = time.monotonic()
-
-    def add(self, result: Result) -> Iterator[Written]:
-        row = _page_row(result)
-        self._rows.append(row)
-        self._bytes += len(row["body"] or b"") + 1_000  # type: ignore[arg-type]
-        late = time.monotonic() - self._since > self._flush_seconds
-        if self._bytes > FLUSH_BYTES or late:
-            yield from self.flush()
-
-    def flush(self) -> Iterator[Written]:
-        """Writes what there is; from then on it is safe."""
-        if not self._rows:
-            return
-        operation, number = self._part.operation, self._part.number
-        counts: dict[str, int] = {"pages": len(self._rows)}
-        for row in self._rows:
-            name = f"protocol/{row['protocol_status']}"
-            counts[name] = counts.get(name, 0) + 1
-        file = write_file(
-            operation.root, str(operation.batch), "pages", _groups(self._rows),
-            partition=number, order=page_order(self._started, self._files),
-            name=f"{self._attempt}-{self._files:05d}.parquet",
-        )  # fmt: skip
-        self._files += 1
-        self._clear()
-        yield Written(place(str(operation.batch), "pages"), (file,), (), counts)
-
-
-def _page_row(result: Result) -> dict[str, object]:
-    task, response = result.task, result.response
-    row: dict[str, object] = {
-        "key": task.key,
-        "score": task.score,
-        "distance": task.distance,
-        "fetch_status": result.fetch_status,
-        "protocol_status": result.protocol_status,
-        "protocol_message": result.message or None,
-        "fetch_time": result.fetched_at,
-        "redirect": result.redirect,
-        "retry_after": _retry_after(result),
-        "body": None,
-    }
-    if response is None:
-        return row
-    success = result.fetch_status == FETCH_SUCCESS
-    return row | {
-        "http_code": response.status or None,
-        "response_ms": response.elapsed_ms,
-        "content_type": response.header("content-type"),
-        "etag": response.header("etag"),
-        "last_modified": response.header("last-modified"),
-        "ip": response.ip,
-        "request": response.request,
-        "status_line": _status_line(response),
-        "headers": [{"name": name, "value": value} for name, value in response.headers],
-        "truncated": response.truncated,
-        "body": response.body if success or result.redirect else None,
-    }
-
-
-def _retry_after(result: Result) -> int | None:
-    if result.response is None or result.fetch_status != FETCH_RETRY:
-        return None
-    seconds = classify(result.response).retry_after_s
-    return None if seconds is None else int(seconds)
-
-
-def _status_line(response: Response) -> str | None:
-    words = (response.http_version, str(response.status), response.reason)
-    return " ".join(words).rstrip() if response.status else None
-
-
-def _groups(rows: list[dict[str, object]]) -> Iterator[pa.Table]:
-    """Cuts rows into row groups: what one parser process gets at a time."""
-    group: list[dict[str, object]] = []
-    size = 0
-    for row in rows:
-        group.append(row)
-        size += len(row["body"] or b"")  # type: ignore[arg-type]
-        if size > GROUP_BYTES:
-            yield pa.Table.from_pylist(group, schema=PAGES)
-            group, size = [], 0
-    if group:
-        yield pa.Table.from_pylist(group, schema=PAGES)

@@ -22,7 +22,7 @@ from ..io.tablets import Resolved
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
-from ..transforms.apply_changes import ApplyChanges
+from ..transforms.apply_changes import ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
@@ -35,7 +35,6 @@ ARGUMENTS = (
     Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
 )
 HELP = "Put seed URLs into the table"
-HOST_CHUNKS = "hosts"
 COUNTS = "counts"
 
 
@@ -72,15 +71,14 @@ def build(
     """Injects seeds; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
-        _Sources(tuple(seeds)), _read, (options,), Chunk, outputs=(HOST_CHUNKS, COUNTS)
+        _Sources(tuple(seeds)), _read, (options,), tuple[str, Chunk], outputs=(COUNTS,)
     )
-    state = (operations, read["main"]) | "State" >> ApplyChanges(
-        "state", SEEDS, _SeedResolver(options)
-    )
-    hosts = (operations, read[HOST_CHUNKS]) | "Hosts" >> ApplyChanges(
-        "hosts", HOSTS, merge_resolver
-    )
-    return (operations, state, hosts, read[COUNTS]) | Commit(reads=("state", "hosts"))
+    targets = {
+        "state": Target(SEEDS, _SeedResolver(options)),
+        "hosts": Target(HOSTS, merge_resolver),
+    }
+    written = (operations, read["main"]) | ApplyChanges(targets)
+    return (operations, written, read[COUNTS]) | Commit(reads=("state", "hosts"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,10 +94,10 @@ def _read(source: Source, options: InjectOptions) -> Iterator[Any]:
     for rows, counts in read_seeds(source, UrlRules(options)):
         PROGRESS.add(counts["lines"])
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
-        yield from to_chunks(rows, SEEDS)
+        yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):
-            yield beam.pvalue.TaggedOutput(HOST_CHUNKS, chunk)
+            yield "hosts", chunk
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,10 +24,11 @@ class Options(crawl.RoundOptions):
 def run(invocation: Invocation) -> int:
     module, name, batch = next_phase(open_table(str(invocation.table)))
 
-    def build(tickets: Any, options: Any) -> Any:
-        return module.build(tickets, options)
-
-    return run_job(invocation, build, name, batch)
+    # Of the options only those of that job, so that just they are checked.
+    names = {field.name for field in dataclasses.fields(module.Options)}
+    given = {n: v for n, v in vars(invocation.options).items() if n in names}
+    invocation = dataclasses.replace(invocation, options=module.Options(**given))
+    return run_job(invocation, module.build, name, batch)
 
 
 def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:

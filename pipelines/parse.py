@@ -9,14 +9,12 @@ import dataclasses
 from collections.abc import Iterator
 
 import apache_beam as beam
-import pyarrow as pa
 
-from ..io.batches import batch_files, place, write_file
-from ..io.files import row_group_count
+from ..io.batches import batch_files
+from ..io.documents import parse_file
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..io.parse_pool import shared_pool
-from ..io.parse_worker import Done, Job
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.options import option
@@ -74,7 +72,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: ParsePagesOptions) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
-    documents = operations | "Files" >> ForEach(_files, parse_file, (options,), Written)
+    documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written)
     return (operations, documents) | Commit(reads=("batches/{batch}/pages",), phase="parsed")
 
 
@@ -88,31 +86,20 @@ def _files(operation: Operation) -> Iterator[PageFile]:
         yield PageFile(operation, file, hosts)
 
 
-def parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
-    """Writes the documents of one file of pages; both have the same place in the batch."""
-    operation, batch = pages.operation, str(pages.operation.batch)
-    path = operation.root / pages.file.path
-    jobs = [
-        Job(operation.table, pages.file.path, group, pages.hosts, _document_options(options))
-        for group in range(row_group_count(path))
-    ]
-    pool = shared_pool(options.parse_processes, options.parser_memory)
-    counts: dict[str, int] = {}
-    tables = (_documents(done, counts) for done in pool.parse(jobs, PROGRESS.add))
-    file = write_file(
-        operation.root, batch, "documents", tables,
-        partition=pages.file.partition, order=pages.file.order,
-    )  # fmt: skip
-    yield Written(place(batch, "documents"), (file,), (), counts)
+def _parse(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
+    operation = pages.operation
+    yield parse_file(
+        operation.root,
+        str(operation.batch),
+        pages.file,
+        pages.hosts,
+        document_options(options),
+        shared_pool(options.parse_processes, options.parser_memory),
+        lambda done: PROGRESS.add(done.rows),
+    )
 
 
-def _documents(done: Done, counts: dict[str, int]) -> pa.Table:
-    for name, number in done.counts.items():
-        counts[name] = counts.get(name, 0) + number
-    return pa.ipc.open_stream(done.documents).read_all()
-
-
-def _document_options(options: ParsePagesOptions) -> DocumentOptions:
+def document_options(options: ParsePagesOptions) -> DocumentOptions:
     """Returns just what a child needs to know."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     return DocumentOptions(**{name: getattr(options, name) for name in names})

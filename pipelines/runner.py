@@ -10,7 +10,7 @@ import importlib
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
@@ -21,6 +21,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from ..web.errors import JobFailed, UsageError, UserError
 
+View = TypeVar("View", bound=PipelineOptions)
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 # Beam appends the step to the message of an exception, once per step it passed.
 _STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
@@ -51,7 +52,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     Raises:
         UsageError: No such runner, or one that lacks an option.
     """
-    options = PipelineOptions(list(beam_args))
+    options = _Options(list(beam_args))
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
         if runner in _IN_PROCESS:
@@ -59,6 +60,20 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
         return beam.Pipeline(options=options)
     except (ValueError, RuntimeError, ImportError) as error:
         raise UsageError(" ".join(str(error).split())) from error
+
+
+class _Options(PipelineOptions):
+    """Options whose views are made once: Beam asks for one at each step of a pipeline."""
+
+    def __init__(self, flags: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(flags, **kwargs)
+        self.__dict__["_views"] = {}
+
+    def view_as(self, cls: type[View]) -> View:
+        views: dict[type, Any] = self.__dict__["_views"]
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
 
 
 def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:

@@ -36,7 +36,7 @@ def summary_of(table: str, made: Sequence[Manifest], beam_args: Sequence[str]) -
     phases = PROGRESS.snapshot().by_phase()
     known = figures(table, beam_args)
     return {
-        "rounds": sum(manifest.job == "update" for manifest in made),
+        "rounds": sum(manifest.job == "dedup" for manifest in made),
         "urls": known["total_urls"],
         "status": known["status"],
         "fetched": counts["pages"],

@@ -23,8 +23,8 @@ from ..io.tablets import Resolved
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
-from ..transforms.apply_changes import ApplyChanges
-from ..transforms.chunks import Chunk, rechunk, to_chunks
+from ..transforms.apply_changes import ApplyChanges, Target
+from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
@@ -56,6 +56,14 @@ class FilePair:
     hosts: tuple[str, ...]
 
 
+@dataclasses.dataclass(frozen=True)
+class Learnt:
+    """A file of what was learnt about hosts."""
+
+    operation: Operation
+    file: DataFile
+
+
 def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "update")
 
@@ -63,19 +71,23 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: UpdateTableOptions) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
-    changes = operations | "Files" >> ForEach(_pairs, _changes, (options,), Chunk, (COUNTS,))
-    state = (operations, changes["main"]) | "State" >> ApplyChanges(
-        "state", CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}
+    changes = operations | "Files" >> ForEach(
+        _items, _changes, (options,), tuple[str, Chunk], outputs=(COUNTS,)
     )
-    learnt = operations | "Learnt" >> beam.FlatMap(_learnt).with_output_types(Chunk)
-    hosts = (operations, learnt) | "Hosts" >> ApplyChanges("hosts", HOSTS, merge_resolver)
-    return (operations, state, hosts, changes[COUNTS]) | Commit(
+    targets = {
+        "state": Target(
+            CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}
+        ),
+        "hosts": Target(HOSTS, merge_resolver),
+    }
+    written = (operations, changes["main"]) | ApplyChanges(targets)
+    return (operations, written, changes[COUNTS]) | Commit(
         reads=("state", "hosts", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
     )
 
 
-def _pairs(operation: Operation) -> Iterator[FilePair]:
+def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
     manifest = operation.manifest()
     hosts = tuple(file.path for file in operation.files("hosts"))
     batch = str(operation.batch)
@@ -87,10 +99,17 @@ def _pairs(operation: Operation) -> Iterator[FilePair]:
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
+    for file in batch_files(operation.root, manifest, batch, "learnt"):
+        yield Learnt(operation, file)
 
 
-def _changes(pair: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
-    root = pair.operation.root
+def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[Any]:
+    root = item.operation.root
+    if isinstance(item, Learnt):
+        hosts = collect(scan([root / item.file.path], HOSTS))
+        yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+        return
+    pair = item
     pages = collect(scan([root / pair.pages.path], PAGES).select(PAGE_COLUMNS))
     documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
     if pair.documents is not None:
@@ -105,15 +124,7 @@ def _changes(pair: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
-    yield from to_chunks(rows, CHANGES)
-
-
-def _learnt(operation: Operation) -> Iterator[Chunk]:
-    if operation.idle:
-        return
-    files = batch_files(operation.root, operation.manifest(), str(operation.batch), "learnt")
-    for file in files:
-        yield from rechunk(collect(scan([operation.root / file.path], HOSTS)).to_arrow())
+    yield from (("state", chunk) for chunk in to_chunks(rows, CHANGES))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,13 +70,17 @@ def documents_of(
                 url, page["body"] or b"", page["content_type"], options,
                 robots_header=_header(page["headers"], "x-robots-tag"),
             )  # fmt: skip
-            links.add(len(records), page["key"], parsed)
             record |= _content(parsed)
+            links.add(len(records), page["key"], parsed)
             counts["parsed"] += 1
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
-        except ParseFailed as error:
-            record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": error.reason}
-            counts[f"failed/{error.reason}"] += 1
+        except MemoryError:
+            raise  # it is the process that is in trouble, not the page
+        except Exception as error:  # noqa: BLE001 - one page must not cost the others
+            reason = error.reason if isinstance(error, ParseFailed) else "parser_error"
+            message = reason if isinstance(error, ParseFailed) else f"{reason}: {error!r}"[:200]
+            record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": message}
+            counts[f"failed/{reason}"] += 1
         records.append(record)
     at_row(AFTER_ROWS)
     outlinks = links.resolve(len(records), options, seeds, counts)

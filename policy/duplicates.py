@@ -52,11 +52,24 @@ def comparable(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(alive & pl.col("signature").is_not_null()).select(
         "key",
         "signature",
-        "score",
+        # NaN compares above every number in polars: it is nobody's best page.
+        pl.col("score").fill_nan(None),
         "last_fetch_time",
-        pl.col("key").str.len_bytes().cast(pl.Int32).alias("url_length"),
+        _decoded_length(pl.col("key")).alias("url_length"),
         pl.col("key").str.contains(r"^(\[[^\]]*\]|[^:/]*):https[:/]").alias("https"),
     )
+
+
+def _decoded_length(keys: pl.Expr) -> pl.Expr:
+    """Returns how many characters URLs have once their percent escapes are decoded.
+
+    Up to a constant that is the same for all: keys are a few characters shorter
+    than URLs. Normalized URLs have no bad escapes.
+    """
+    escapes = keys.str.count_matches("%[0-9A-Fa-f]{2}")
+    # Bytes of a UTF-8 character behind its first.
+    following = keys.str.count_matches("%[89ABab][0-9A-Fa-f]")
+    return (keys.str.len_bytes().cast(pl.Int32) - 2 * escapes - following).cast(pl.Int32)
 
 
 def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFrame, int]:

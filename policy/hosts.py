@@ -10,13 +10,15 @@ ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl
 def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
     """Returns the host table's rows with what was learnt, in key order.
 
-    Newer knowledge wins column by column, counts add up, a seed stays one.
+    Newer knowledge wins column by column, counts add up, a seed stays one. What
+    is newer follows from the times in the rows, not from their order.
 
     Args:
         rows: HOSTS rows in key order, at most one per host.
-        learnt: HOSTS rows for hosts in the same range, oldest first.
+        learnt: HOSTS rows for hosts in the same range; of several that are of
+            one time, the last is the newest.
     """
-    together = pl.concat([rows, learnt])
+    together = pl.concat([rows, learnt]).sort("last_request_time", maintain_order=True)
     # robots.txt is one thing in several columns: an absent text is not an older one.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(
         "robots_time", maintain_order=True

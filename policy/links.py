@@ -67,21 +67,34 @@ def changes_of(
     Returns:
         (CHANGES rows, counts of dropped targets by reason).
     """
-    parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
     # A key may stand twice in a file of an attempt that was resumed: the first counts.
     once = pages.unique("key", keep="first", maintain_order=True)
+    documents = documents.unique("key", keep="first", maintain_order=True)
+    parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
     events = once.join(parsed, on="key", how="left", maintain_order="left").with_columns(
         page=pl.lit(origin.page),
         document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
         batch_id=pl.lit(origin.batch),
     )
-    redirects, counts = _redirects(pages, documents, seeds, options)
-    links = pl.concat([_shares(documents, options), redirects])
-    sums = links.group_by("key", maintain_order=True).agg(
-        pl.col("inlink_score").sum(), pl.col("inlink_distance").min()
-    )
+    redirects, counts = _redirects(once, documents, seeds, options)
+    sums = sum_links(pl.concat([_shares(documents, options), redirects]))
     parts = [to_frame(conform(part, CHANGES)) for part in (events, sums)]
     return pl.concat(parts).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+
+
+def sum_links(links: pl.DataFrame) -> pl.DataFrame:
+    """Adds up what links bring to each key, in the order of the rows.
+
+    >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
+    >>> sum_links(pl.DataFrame(links)).rows()
+    [('a', 0.75, 2)]
+    """
+    # As lists, not sum(): that adds up in another order for each number of threads.
+    return (
+        links.group_by("key", maintain_order=True)
+        .agg(pl.col("inlink_score"), pl.col("inlink_distance").min())
+        .with_columns(pl.col("inlink_score").list.sum())
+    )
 
 
 def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
@@ -89,7 +102,9 @@ def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
     links = (
         documents.select(
             pl.col("key").alias("source"),
-            (pl.col("score").cast(pl.Float64) / pl.col("outlinks").list.len()).alias("share"),
+            (
+                pl.col("score").fill_null(0.0).cast(pl.Float64) / pl.col("outlinks").list.len()
+            ).alias("share"),
             (pl.col("distance").fill_null(0) + 1).cast(pl.Int32).alias("inlink_distance"),
             pl.col("outlinks").list.eval(pl.element().struct.field("key")).alias("key"),
         )

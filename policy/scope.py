@@ -1,12 +1,13 @@
 """Which targets a crawl follows: those on the hosts or domains of its seeds."""
 
 import dataclasses
+from typing import cast
 
 import polars as pl
 
 from ..web.domains import registered_domain
 from ..web.options import option
-from ..web.rules import UrlOptions, UrlRules, in_scope
+from ..web.rules import Mode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls import from_host_key
 
 
@@ -52,7 +53,7 @@ class TargetOptions(UrlOptions, ScopeOptions):
 
 
 def judge(
-    links: pl.DataFrame, urls: pl.Series, use: str, options: TargetOptions, seeds: Seeds
+    links: pl.DataFrame, urls: pl.Series, use: Scope, options: TargetOptions, seeds: Seeds
 ) -> pl.DataFrame:
     """Decides which targets are taken, and says why the others are not.
 
@@ -70,7 +71,8 @@ def judge(
     inside = pl.repeat(True, len(links), eager=True)
     if options.scope != "any":
         names = seeds.of(options.scope)
-        inside = in_scope(links["source"], admitted["key"], options.scope, names)
+        mode = cast("Mode", options.scope)  # one of the option's choices
+        inside = in_scope(links["source"], admitted["key"], mode, names)
     reason = (
         pl.when(urls.is_null())
         .then(pl.lit("no_http_url"))

@@ -95,7 +95,19 @@ def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.
             .then(interval)
             .otherwise("fetch_interval"),
             fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
-            metadata=pl.coalesce("seed.metadata", "metadata"),
         )
+        .pipe(_overlay_metadata)
         .select(rows.columns)
     )
+
+
+def _overlay_metadata(rows: pl.DataFrame) -> pl.DataFrame:
+    """Puts the seeds' metadata over what the rows have, name by name."""
+    given, known = rows.get_column("seed.metadata"), rows.get_column("metadata")
+    if given.null_count() == len(given):
+        return rows
+    merged = [
+        old if new is None else {**(old or {}), **new}
+        for old, new in zip(known, given, strict=True)
+    ]
+    return rows.with_columns(pl.Series("metadata", merged, dtype=known.dtype))

@@ -70,6 +70,8 @@ def from_json(text: str) -> Statistics:
     record = json.loads(text)
     for name in ("statuses", "retries", "bins"):
         record[name] = Counter({int(key): number for key, number in record[name].items()})
+    for name in ("intervals", "times", "scores"):
+        record[name] = record[name] and tuple(record[name])
     return Statistics(**record)
 
 

@@ -19,6 +19,7 @@ from ..web.protocol import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
+from .links import sum_links
 from .schedule import DAY_MS, ScheduleOptions, gone_interval, retry_time
 from .schema import STATE, STATUS_NAMES, Status
 
@@ -78,10 +79,10 @@ def _join(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
     )
-    links = (
-        ordered.filter(pl.col("inlink_score").is_not_null())
-        .group_by("key", maintain_order=True)
-        .agg(pl.col("inlink_score").sum(), pl.col("inlink_distance").min())
+    links = sum_links(
+        ordered.filter(pl.col("inlink_score").is_not_null()).select(
+            "key", "inlink_score", "inlink_distance"
+        )
     )
     events = events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
     return rows.join(events, on="key", how="full", coalesce=True).join(
@@ -101,11 +102,13 @@ def _arrive(joined: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFr
     """Fills in what a new row has, and adds what links bring (OPIC 1.x)."""
     linked = pl.col("inlink_score").is_not_null()
     gained = pl.col("inlink_score").fill_null(0.0)
+    # Rows that nothing arrives for stay as they are, whatever they fall among.
+    met = pl.col("status").is_null() | _event()
     return joined.with_columns(
         is_new=pl.col("status").is_null(),
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
-        fetch_interval=pl.when(pl.col("fetch_interval").fill_null(0) <= 0)
+        fetch_interval=pl.when(met & (pl.col("fetch_interval").fill_null(0) <= 0))
         .then(options.fetch_interval)
         .otherwise("fetch_interval")
         .cast(pl.Int32),
@@ -193,6 +196,8 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     return scheduled.with_columns(
         status=pl.when(force).then(int(Status.DB_UNFETCHED)).otherwise("status").cast(pl.UInt8),
         signature=pl.when(force).then(None).otherwise("signature"),
+        etag=pl.when(force).then(None).otherwise("etag"),
+        last_modified=pl.when(force).then(None).otherwise("last_modified"),
         modified_time=pl.when(force).then(0).otherwise("modified_time"),
         retries=pl.when(force).then(0).otherwise("retries").cast(pl.Int32),
         fetch_interval=pl.when(force)

@@ -65,7 +65,7 @@ def summarize(ranks: pl.Series, n: int) -> Summary:
     if len(values) > n:
         values = np.partition(values, len(values) - n)[len(values) - n :]
     best = np.sort(values)[::-1]
-    step = max(1, n // STEPS)
+    step = -(-n // STEPS)
     return Summary(step, best[step - 1 :: step].astype(np.uint64).tobytes(), len(ranks))
 
 
@@ -77,11 +77,14 @@ def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
     ranks = np.concatenate([np.frombuffer(part.ranks, np.uint64) for part in parts])
     steps = np.concatenate([np.full(len(part.ranks) // 8, part.step) for part in parts])
     order = np.argsort(ranks)[::-1]
-    ranks, at_least = ranks[order], np.cumsum(steps[order])
+    # Of equal ranks the last, so that each entry counts all that rank like it.
+    last = np.append(ranks[order][1:] != ranks[order][:-1], True) if len(ranks) else order
+    ranks, at_least = ranks[order][last], np.cumsum(steps[order])[last]
     # At rank r of the list, at least `at_least` rows rank r or better, and at
-    # most that and one step less a row of every part.
+    # most that and one step less a row of every part. That holds where it is
+    # under n: a part may have more rows like its n-th, of which it says nothing.
     slack = sum(part.step - 1 for part in parts)
-    surely = np.flatnonzero(at_least + slack <= n)
+    surely = np.flatnonzero(at_least + slack < n)
     enough = np.flatnonzero(at_least >= n)
     sure = int(ranks[surely[-1]]) if len(surely) else None
     return Threshold(n, sure, int(ranks[enough[0]]) if len(enough) else 0)

@@ -24,18 +24,34 @@ from .operations import Together
 
 
 @dataclasses.dataclass(frozen=True)
+class Target:
+    """A component that changes are for, and what they do to it.
+
+    Attributes:
+        schema: What a chunk of changes is.
+        resolver: Makes the resolver from the operation, on the worker.
+        places: Where the resolver's extra frames belong, ``{batch}`` filled in.
+    """
+
+    schema: pa.Schema
+    resolver: Callable[[Operation], Resolver]
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
-    """How the key space of a component is cut for one operation."""
+    """How the key spaces of components are cut for one operation."""
 
     operation: Operation
-    ranges: tuple[Range, ...]
+    ranges: Mapping[str, tuple[Range, ...]]
 
 
 @dataclasses.dataclass
 class ApplyChanges(beam.PTransform):
-    """Rewrites those tablets of a component into which changes fall.
+    """Rewrites those tablets of components into which changes fall.
 
-    Input:  (operations, changes): one operation; chunks of ``schema``.
+    Input:  (operations, changes): one operation; pairs of a component's name
+        and a chunk of changes to it.
     Output: ``Written``, one per component and range.
 
     Cost: the changes cross one shuffle, by range; the table crosses none. A
@@ -43,75 +59,77 @@ class ApplyChanges(beam.PTransform):
     changes of one range and one row group.
 
     Attributes:
-        component: ``state`` or ``hosts``.
-        schema: What a chunk of changes is.
-        resolver: Makes the resolver from the operation, on the worker.
-        places: Where the resolver's extra frames belong, ``{batch}`` filled in.
+        targets: By component, such as ``state`` and ``hosts``.
     """
 
-    component: str
-    schema: pa.Schema
-    resolver: Callable[[Operation], Resolver]
-    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    targets: Mapping[str, Target]
 
-    def expand(self, inputs: tuple[Any, Any]) -> beam.PCollection[Written]:
+    def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, changes = inputs
-        samples = changes | "Sample" >> beam.Map(sample_keys).with_output_types(Sample)
+        samples = changes | "Sample" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
         plans = (
             # One small group: where the keys lie, not the keys.
             (operations, samples)
             | Together()
-            | "Plan" >> beam.Map(_plan, self.component).with_output_types(Plan)
+            | "Plan" >> beam.Map(_plan).with_output_types(Plan)
         )
         plan = beam.pvalue.AsSingleton(plans)
-        parts = tuple[int, Chunk]
+        parts = tuple[tuple[str, int], Chunk]
+        schemas = {name: target.schema for name, target in self.targets.items()}
         return (
             (
                 changes | "Route" >> beam.FlatMap(_route, plan).with_output_types(parts),
-                plans | "Touch" >> beam.FlatMap(_touch, self.schema).with_output_types(parts),
+                plans | "Touch" >> beam.FlatMap(_touch, schemas).with_output_types(parts),
             )
             | "Join" >> beam.Flatten()
             | "ByRange" >> beam.GroupByKey()
-            | "Resolve"
-            >> beam.FlatMap(_resolve, plan, self.component, self.resolver, self.places)
-            .with_output_types(Written)
+            | "Resolve" >> beam.FlatMap(_resolve, plan, self.targets).with_output_types(Written)
         )
 
 
-def _plan(grouped: tuple[int, Iterable[Any]], component: str) -> Plan:
+def _sample(change: tuple[str, Chunk]) -> tuple[str, Sample]:
+    return change[0], sample_keys(change[1])
+
+
+def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
     items = list(grouped[1])
     (operation,) = [item for item in items if isinstance(item, Operation)]
-    samples = [item for item in items if isinstance(item, Sample)]
-    if not samples:
-        return Plan(operation, ())
-    return Plan(operation, tuple(plan_ranges(operation.files(component), samples)))
+    samples: dict[str, list[Sample]] = {}
+    for item in items:
+        if not isinstance(item, Operation):
+            samples.setdefault(item[0], []).append(item[1])
+    return Plan(
+        operation,
+        {name: tuple(plan_ranges(operation.files(name), some)) for name, some in samples.items()},
+    )
 
 
-def _route(chunk: Chunk, plan: Plan) -> Iterator[tuple[int, Chunk]]:
-    yield from split_by_range(chunk, plan.ranges)
+def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:
+    name, chunk = change
+    for number, part in split_by_range(chunk, plan.ranges[name]):
+        yield (name, number), part
 
 
-def _touch(plan: Plan, schema: pa.Schema) -> Iterator[tuple[int, Chunk]]:
+def _touch(
+    plan: Plan, schemas: Mapping[str, pa.Schema]
+) -> Iterator[tuple[tuple[str, int], Chunk]]:
     """Names the parts of tablets that are cut: each is rewritten, changed or not."""
-    for number, part in enumerate(plan.ranges):
-        if not part.whole and part.base is not None:
-            yield number, schema.empty_table()
+    for name, ranges in plan.ranges.items():
+        for number, part in enumerate(ranges):
+            if not part.whole and part.base is not None:
+                yield (name, number), schemas[name].empty_table()
 
 
 def _resolve(
-    grouped: tuple[int, Iterable[Chunk]],
-    plan: Plan,
-    component: str,
-    resolver: Callable[[Operation], Resolver],
-    places: Mapping[str, str],
+    grouped: tuple[tuple[str, int], Iterable[Chunk]], plan: Plan, targets: Mapping[str, Target]
 ) -> Iterator[Written]:
-    number, chunks = grouped
-    operation, part = plan.operation, plan.ranges[number]
+    (name, number), chunks = grouped
+    operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
     changes = pl.concat(to_frame(chunk) for chunk in chunks)
-    named = {name: place.format(batch=operation.batch) for name, place in places.items()}
-    written = resolve_range(
-        operation.root, component, part, changes, resolver(operation), named
-    )
-    for place, files, counts in written:
-        replaced = (part.base.path,) if part.base and place == component else ()
+    places = {extra: place.format(batch=operation.batch) for extra, place in target.places.items()}
+    resolver = target.resolver(operation)
+    for place, files, counts in resolve_range(
+        operation.root, name, part, changes, resolver, places
+    ):
+        replaced = (part.base.path,) if part.base and place == name else ()
         yield Written(place, tuple(files), replaced, counts)

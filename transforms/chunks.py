@@ -1,14 +1,15 @@
 """Chunks: Arrow tables of many rows, the elements of every PCollection."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..policy.schema import conform
+from ..policy.schema import conform, to_frame
 
-Chunk = pa.Table
+Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072
 MAX_BYTES = 16 << 20
 
@@ -49,4 +50,4 @@ def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[
 
 def rechunk(chunk: Chunk) -> Iterator[Chunk]:
     """Cuts a chunk that has grown too large."""
-    yield from to_chunks(pl.from_arrow(chunk))
+    yield from to_chunks(to_frame(chunk), chunk.schema)

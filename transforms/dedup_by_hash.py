@@ -6,9 +6,10 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
-from ..policy.schema import conform, to_frame
-from .chunks import Chunk, to_chunks
+from ..policy.schema import to_frame
+from .chunks import MAX_ROWS, Chunk, to_chunks
 from .partition import split_by_hash
 
 KEPT = "kept"
@@ -24,12 +25,15 @@ class DedupByHash(beam.PTransform):
         ``duplicates``.
 
     Cost: a chunk decides among its own rows first, so at most one row for each
-    hash and chunk crosses the shuffle, however many rows share the hash.
+    hash and chunk crosses the shuffle, however many rows share the hash. A
+    partition holds one row for each of its hashes in memory, up to twice, and a
+    chunk.
 
     Attributes:
-        hash: Binary or string column; equal values are duplicates.
-        order_by: Columns, the row to keep first; together they must tell any
-            two rows apart.
+        hash: Binary or string column; equal values are duplicates, null is
+            none of any row.
+        order_by: Columns, the row to keep first, null last; together they must
+            tell any two rows apart.
         descending: For each of ``order_by``, whether the largest is first.
         partitions: How many workers can share the work; from the bytes to come.
     """
@@ -79,23 +83,42 @@ def dedup_by_hash(
     >>> kept.rows(), lost.rows()
     ([(b'x', 2.0)], [(b'x', 1.0)])
     """
-    ranked = frame.sort(order_by, descending=list(descending))
-    first = ranked.get_column(hash).is_first_distinct()
+    ranked = frame.sort(order_by, descending=list(descending), nulls_last=True)
+    hashes = ranked.get_column(hash)
+    first = hashes.is_first_distinct() | hashes.is_null()
     return ranked.filter(first), ranked.filter(~first)
 
 
 def _divide_chunk(chunk: Chunk, *order: Any) -> Iterator[Any]:
-    yield from _tagged(to_frame(chunk), chunk, *order)
+    yield from _tagged(to_frame(chunk), chunk.schema, *order)
 
 
 def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[Any]:
-    chunks = list(grouped[1])
-    yield from _tagged(pl.concat(to_frame(chunk) for chunk in chunks), chunks[0], *order)
+    best: list[pl.DataFrame] = []
+    some: list[pl.DataFrame] = []
+    schema: pa.Schema | None = None
+    for chunk in grouped[1]:
+        schema = chunk.schema if schema is None else schema
+        some.append(to_frame(chunk))
+        # Not chunk by chunk: what is best so far is sorted each time.
+        if _rows(some) > max(MAX_ROWS, _rows(best)):
+            kept, lost = dedup_by_hash(pl.concat([*best, *some]), *order)
+            yield from _duplicates(lost, schema)
+            best, some = [kept], []
+    if best or some:
+        yield from _tagged(pl.concat([*best, *some]), schema, *order)
 
 
-def _tagged(frame: pl.DataFrame, like: Chunk, *order: Any) -> Iterator[Any]:
+def _rows(frames: list[pl.DataFrame]) -> int:
+    return sum(len(frame) for frame in frames)
+
+
+def _tagged(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
     kept, lost = dedup_by_hash(frame, *order)
-    for chunk in to_chunks(kept):
-        yield conform(chunk, like.schema)
-    for chunk in to_chunks(lost):
-        yield beam.pvalue.TaggedOutput(DUPLICATES, conform(chunk, like.schema))
+    yield from to_chunks(kept, schema)
+    yield from _duplicates(lost, schema)
+
+
+def _duplicates(lost: pl.DataFrame, schema: pa.Schema) -> Iterator[Any]:
+    for chunk in to_chunks(lost, schema):
+        yield beam.pvalue.TaggedOutput(DUPLICATES, chunk)

@@ -69,7 +69,7 @@ def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
     if needs == "" and ticket.batch is not None:  # a batch is open: there is none to make
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="done")
     known = find(ticket.table, name)
-    batch = ticket.batch if known is None else known.batch
+    batch = ticket.batch if known is None or ticket.batch is not None else known.batch
     if known is None and needs == "":
         batch = new_id()
     elif known is None and needs and batch is None:
@@ -131,7 +131,7 @@ class Commit(beam.PTransform):
     phase: str | None = None
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
 
-    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection[Ticket]:
+    def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
         return (
             inputs
             | Together()
@@ -148,7 +148,7 @@ class Together(beam.PTransform):
     Output: one element (0, all elements of all of them); none if there are none.
     """
 
-    def expand(self, inputs: tuple[beam.PCollection, ...]) -> beam.PCollection[tuple[int, Any]]:
+    def expand(self, inputs: Any) -> beam.PCollection[tuple[int, Any]]:
         return (
             inputs
             | beam.Flatten()

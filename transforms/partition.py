@@ -17,14 +17,15 @@ def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int
     """Cuts a chunk into parts, so that equal values of ``key`` get the same number.
 
     Args:
-        chunk: Rows with the string or binary column ``key``.
+        chunk: Rows with the string or binary column ``key``; nulls are equal, too.
         partitions: How many numbers there are; at least 1.
 
     Yields:
         (number in [0, partitions), its rows), only where there are rows.
     """
     if partitions == 1:
-        yield 0, chunk
+        if len(chunk):
+            yield 0, chunk
         return
     frame = to_frame(chunk)
     number = hash_buckets(frame.get_column(key), partitions)
@@ -35,17 +36,27 @@ def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int
 def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
     """Returns a number in [0, buckets) for each value, the same on every worker.
 
+    Args:
+        values: Strings or bytes; null is a value like others.
+        buckets: How many numbers there are, at most 2³².
+        salt: Deals the values otherwise: those that meet under one salt are
+            not likely to meet under another.
+
     >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
-    [3651, 4089, 3651]
+    [4005, 526, 4005]
     """
     keys = values.unique()
-    # crc32, not hash(): every worker must send a key to the same partition.
     start = zlib.crc32(salt.encode())
-    numbers = [
-        zlib.crc32(value.encode() if isinstance(value, str) else value, start) % buckets
-        for value in keys
-    ]
+    numbers = [_mixed(value, start) * buckets >> 32 for value in keys]
     return values.replace_strict(keys, numbers, return_dtype=pl.UInt32)
+
+
+def _mixed(value: str | bytes | None, start: int) -> int:
+    data = value.encode() if isinstance(value, str) else value or b""
+    # crc32, not hash(): every worker must send a key to the same partition. But
+    # it is linear: values of one length that agree in some bits agree in them
+    # whatever they begin with. A multiplication (Knuth's) undoes that.
+    return zlib.crc32(data, start) * 2_654_435_761 & 0xFFFF_FFFF
 
 
 @dataclasses.dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import apache_beam as beam
 import polars as pl
 
-from ..policy.schema import to_frame
+from ..policy.schema import conform, to_frame
 from .chunks import Chunk, rechunk
 from .partition import split_by_hash
 
@@ -24,8 +24,9 @@ class TopNPerKey(beam.PTransform):
     Attributes:
         n: How many rows to keep per key, at least 1.
         key: Column that names the group.
-        order_by: Columns, best last; together they must tell any two rows of
-            a key apart, or a retried bundle may keep another row.
+        order_by: Columns, the largest value ranks highest, null lowest, NaN
+            above all numbers; together they must tell any two rows of a key
+            apart, or a retried bundle may keep another row.
         partitions: How many workers can share the work; from the bytes to come.
     """
 
@@ -57,10 +58,10 @@ class TopNPerKey(beam.PTransform):
 def top_n_per_key(
     frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]
 ) -> pl.DataFrame:
-    """Returns the ``n`` rows of each key that rank highest.
+    """Returns the ``n`` rows of each key that rank highest, in no particular order.
 
     >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})
-    >>> top_n_per_key(frame, 1, "host", ("score",)).rows()
+    >>> sorted(top_n_per_key(frame, 1, "host", ("score",)).rows())
     [('a', 2.0), ('b', 0.5)]
     """
     # Most keys have few rows: only the others need to be sorted.
@@ -68,7 +69,7 @@ def top_n_per_key(
     if len(many) == 0:
         return frame
     best = (
-        many.sort(order_by, descending=True)
+        many.sort(order_by, descending=True, nulls_last=True)
         .group_by(key, maintain_order=True)
         .head(n)
         .select(frame.columns)
@@ -83,13 +84,16 @@ class _Best(beam.CombineFn):
     def create_accumulator(self) -> Chunk | None:
         return None
 
-    def add_input(self, best: Chunk | None, chunk: Chunk) -> Chunk:
+    def add_input(self, best: Chunk | None, chunk: Chunk) -> Chunk | None:
         return self.merge_accumulators([best, chunk])
 
-    def merge_accumulators(self, parts: Iterable[Chunk | None]) -> Chunk:
+    def merge_accumulators(self, parts: Iterable[Chunk | None]) -> Chunk | None:
+        known = [part for part in parts if part is not None]
+        if not known:
+            return None
         # polars, not pa.concat_tables: string and large_string may meet here.
-        frame = pl.concat(to_frame(part) for part in parts if part is not None)
-        return top_n_per_key(frame, *self._args).to_arrow()
+        frame = pl.concat(to_frame(part) for part in known)
+        return conform(top_n_per_key(frame, *self._args), known[0].schema)
 
     def extract_output(self, best: Chunk) -> Chunk:
         return best

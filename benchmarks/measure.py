@@ -1,0 +1,173 @@
+"""What the benchmarks share: a function timed in a fresh process, medians, tables.
+
+``fresh("generate", "ours", 1)`` starts Python, imports benchmarks/generate.py,
+calls ``ours(1)`` there and returns what that took.
+"""
+
+import contextlib
+import dataclasses
+import importlib
+import importlib.util
+import json
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What a fresh process used.
+
+    Attributes:
+        process: From its start to its end, s.
+        work: Spent in ``measured`` blocks, s; all of the call where there is none.
+        cpu: CPU time of those, of the process and its children that have ended, s.
+        peak: Largest resident memory of the process, bytes.
+        result: What the function returned.
+    """
+
+    process: float
+    work: float
+    cpu: float
+    peak: int
+    result: Any
+
+
+class _Measured:
+    wall = cpu = 0.0
+    used = False
+
+
+@contextlib.contextmanager
+def measured() -> Iterator[None]:
+    """Counts only what is within, in a function that ``fresh`` calls."""
+    wall, cpu = time.perf_counter(), _cpu_seconds()
+    yield
+    _Measured.used = True
+    _Measured.wall += time.perf_counter() - wall
+    _Measured.cpu += _cpu_seconds() - cpu
+
+
+def fresh(module: str, function: str, *args: object) -> Figures:
+    """Calls a function of a benchmark in a fresh Python process.
+
+    Args:
+        module: Name of the file in benchmarks/.
+        function: Its name there.
+        args: What JSON can hold.
+
+    Raises:
+        SystemExit: The process failed; its last words are shown.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = [sys.executable, __file__, report.name, module, function, json.dumps(args)]
+        start = time.perf_counter()
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        process = time.perf_counter() - start
+        if done.returncode:
+            raise SystemExit(f"{module}.{function}{args} failed:\n{done.stderr or done.stdout}")
+        return Figures(process=process, **json.loads(report.read()))
+
+
+def nutbeam(*words: object) -> None:
+    """Runs a nutbeam command in this process; 1 (nothing to do) is a failure too."""
+    from nutbeam.pipelines.cli import main
+
+    code = main([str(word) for word in words])
+    if code:
+        raise SystemExit(f"nutbeam {' '.join(map(str, words))} ended with {code}")
+
+
+def interleaved(runs: dict[str, Callable[[], Figures]], repeats: int) -> dict[str, list[Figures]]:
+    """Runs each in turn, ``repeats`` times, so that what else the machine does hits all alike."""
+    found: dict[str, list[Figures]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            found[name].append(run())
+    return found
+
+
+def median(figures: Iterable[Figures], name: str) -> float:
+    """Returns the median of one of the figures."""
+    return statistics.median(getattr(figure, name) for figure in figures)
+
+
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints rows under heads, the first column to the left."""
+    cells = [list(heads), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    print(f"\n{title}")
+    for at, row in enumerate(cells):
+        padded = [
+            cell.ljust(width) if not column else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  " + "  ".join(padded))
+        if at == 0:
+            print("  " + "  ".join("-" * width for width in widths))
+    sys.stdout.flush()
+
+
+def need(*names: str) -> None:
+    """Ends with one line where a library that a baseline needs is not installed."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SystemExit(f"needs {', '.join(missing)}: pip install -e '.[bench]'")
+
+
+def docs_site_helper() -> ModuleType:
+    """Returns tests/docs_site.py, or ends with one line where its site cannot be served."""
+    # By path: a benchmark has the same name.
+    path = HERE.parent / "tests" / "docs_site.py"
+    spec = importlib.util.spec_from_file_location("docs_site_helper", path)
+    assert spec is not None
+    assert spec.loader is not None
+    helper = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(helper)
+    if helper.missing():
+        raise SystemExit(helper.missing())
+    return helper
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}" if value < 100 else f"{value:.1f}"
+
+
+def _cpu_seconds() -> float:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
+def _peak_bytes() -> int:
+    # Not ru_maxrss: it begins with what the parent had when it started us.
+    with contextlib.suppress(OSError):
+        status = pathlib.Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _main(report: str, module: str, function: str, args: str) -> None:
+    shared = importlib.import_module("measure")  # the copy that the benchmark imports
+    call = getattr(importlib.import_module(module), function)
+    wall, cpu = time.perf_counter(), _cpu_seconds()
+    result = call(*json.loads(args))
+    wall, cpu = time.perf_counter() - wall, _cpu_seconds() - cpu
+    if shared._Measured.used:
+        wall, cpu = shared._Measured.wall, shared._Measured.cpu
+    figures = {"work": wall, "cpu": cpu, "peak": _peak_bytes(), "result": result}
+    pathlib.Path(report).write_text(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,101 @@
+"""CPU of parsing with all that parse does, against bare lexbor.
+
+``python benchmarks/parse.py [--small]``. The pages of the documentation site: what parse's child
+processes do with them (``documents_of``: decode, guard, parse, title, text, links resolved,
+normalized, filtered and judged by scope, metadata, signature), against three calls of selectolax:
+parse, ``text()``, ``css('a')``. A second baseline also reads href and text of each link. Each is a
+fresh process on one thread. Budget: at most twice the CPU of the three calls.
+"""
+
+import functools
+import pathlib
+import sys
+
+import measure
+
+GROUP_ROWS = 60
+
+
+def ours(limit: int) -> int:
+    """Parses as parse does, in groups of rows as fetch writes them; returns the links kept."""
+    import pyarrow as pa
+
+    from nutbeam.policy.documents import DocumentOptions, documents_of
+    from nutbeam.policy.schema import PAGES, conform
+    from nutbeam.policy.scope import Seeds
+    from nutbeam.web.protocol import FETCH_SUCCESS
+    from nutbeam.web.urls import to_key
+
+    pages = [
+        {"key": to_key(url), "score": 1.0, "distance": 1, "fetch_status": FETCH_SUCCESS,
+         "fetch_time": 0, "content_type": "text/html; charset=utf-8", "headers": [], "body": body}
+        for url, body in bodies(limit)
+    ]  # fmt: skip
+    groups = [
+        conform(pa.Table.from_pylist(pages[at : at + GROUP_ROWS]), PAGES)
+        for at in range(0, len(pages), GROUP_ROWS)
+    ]
+    options = DocumentOptions(max_outlinks=-1)
+    seeds = Seeds(frozenset({"docs.example.com"}), frozenset({"example.com"}))
+    documents_of(groups[0].slice(0, 1), options, seeds)  # what is done once, is done
+    links = 0
+    with measure.measured():
+        for group in groups:
+            _, counts = documents_of(group, options, seeds)
+            links += counts.get("outlinks", 0)
+    return links
+
+
+def bare(limit: int, links: bool) -> int:
+    """Parses with lexbor; returns the links found."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    pages = [body for _, body in bodies(limit)]
+    found = 0
+    with measure.measured():
+        for body in pages:
+            parser = LexborHTMLParser(body)
+            parser.text()
+            anchors = parser.css("a")
+            found += len(anchors)
+            if links:
+                [(node.attributes.get("href"), node.text()) for node in anchors]
+    return found
+
+
+def bodies(limit: int) -> list[tuple[str, bytes]]:
+    """Returns URL and body of the site's pages, without serving them; 0 is all."""
+    found = []
+    for path, folder, _ in measure.docs_site_helper().PARTS:
+        files = sorted(pathlib.Path(folder).rglob("*.html"))
+        for file in files[: limit or None]:
+            url = f"http://docs.example.com{path}{file.relative_to(folder)}"
+            found.append((url, file.read_bytes()))
+    return found
+
+
+def main() -> None:
+    """Prints the table."""
+    small = "--small" in sys.argv[1:]
+    repeats, limit = (2, 50) if small else (5, 0)
+    runs = {
+        "documents_of": functools.partial(measure.fresh, "parse", "ours", limit),
+        "lexbor: parse, text, css": functools.partial(measure.fresh, "parse", "bare", limit, False),
+        "lexbor: and each link read": functools.partial(
+            measure.fresh, "parse", "bare", limit, True
+        ),
+    }
+    found = measure.interleaved(runs, repeats)
+    pages = len(bodies(limit))
+    ours_cpu = measure.median(found["documents_of"], "cpu")
+    rows = [
+        (name, cpu, 1000 * cpu / pages, ours_cpu / cpu, each[0].result)
+        for name, each in found.items()
+        for cpu in [measure.median(each, "cpu")]
+    ]
+    heads = ("CPU", "s", "ms a page", "documents_of / this", "links")
+    measure.table(f"{pages:,} pages, median of {repeats}; budget: 2", heads, rows)
+
+
+if __name__ == "__main__":
+    main()

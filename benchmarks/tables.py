@@ -1,0 +1,178 @@
+"""Web tables for benchmarks: any number of rows, the same ones every time."""
+
+import os
+import pathlib
+import shutil
+import time
+
+import numpy as np
+import polars as pl
+
+from nutbeam.io import tablets
+from nutbeam.io.batches import place, write_file
+from nutbeam.io.manifest import Batch, latest_snapshot
+from nutbeam.io.operations import Written, begin, commit
+from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
+from nutbeam.web.protocol import FETCH_SUCCESS, SUCCESS
+
+DAY_MS = 86_400_000
+DUE_SHARE = 0.2
+BATCH = "1700000000-00000000"
+_STEP = 250_000
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def host_sizes(rows: int, hosts: int) -> np.ndarray:
+    """Returns how many rows each host has: few have very many, most have a handful.
+
+    >>> sizes = host_sizes(1000, 50)
+    >>> int(sizes.sum()), int(sizes.min()) >= 1
+    (1000, True)
+    """
+    weights = (np.arange(hosts) + 10.0) ** -0.8
+    edges = np.floor(np.cumsum(weights) / weights.sum() * (rows - hosts)).astype(np.int64)
+    edges[-1] = rows - hosts
+    sizes = np.diff(edges, prepend=0) + 1
+    return np.random.default_rng(1).permutation(sizes)
+
+
+def keys(sizes: np.ndarray, start: int, end: int) -> pl.Series:
+    """Returns the row keys of rows [start, end) of a table whose hosts have these sizes."""
+    upto = np.cumsum(sizes)
+    number = np.arange(start, end)
+    host = np.searchsorted(upto, number, side="right")
+    within = number - (upto[host] - sizes[host])
+    frame = pl.DataFrame({"host": host, "page": within, "mixed": _mix(number)})
+    padded = pl.col("host").cast(pl.String).str.zfill(7)
+    page = pl.col("page").cast(pl.String).str.zfill(7)
+    tail = (pl.col("mixed") % 1_000_000).cast(pl.String)
+    return frame.select(
+        key=pl.concat_str(
+            pl.lit("com.example.h"), padded, pl.lit(":http/page/"), page, pl.lit("-"), tail,
+            pl.lit(".html"),
+        )
+    ).to_series()  # fmt: skip
+
+
+def state_rows(sizes: np.ndarray, start: int, end: int, now: int) -> pl.DataFrame:
+    """Returns rows [start, end) of the state, of which ``DUE_SHARE`` are due."""
+    random = np.random.default_rng(start)
+    number = end - start
+    due = random.random(number) < DUE_SHARE
+    wait = random.integers(1 * DAY_MS, 29 * DAY_MS, number)
+    fetched = random.random(number) < 0.6
+    status = np.where(fetched, int(Status.DB_FETCHED), int(Status.DB_UNFETCHED))
+    last = now - random.integers(1 * DAY_MS, 60 * DAY_MS, number)
+    signature = _mix(np.arange(start, end)).view("S8")
+    frame = pl.DataFrame(
+        {
+            "key": keys(sizes, start, end),
+            "status": pl.Series(status, dtype=pl.UInt8),
+            "fetch_time": np.where(due, now - wait, now + wait),
+            "fetch_interval": np.full(number, 30 * 86_400, np.int32),
+            "retries": np.zeros(number, np.int32),
+            "last_fetch_time": np.where(fetched, last, 0),
+            "modified_time": np.where(fetched, last, 0),
+            "score": random.pareto(1.5, number).astype(np.float32),
+            "signature": pl.Series([bytes(s) * 2 for s in signature], dtype=pl.Binary),
+            "distance": random.integers(0, 12, number).astype(np.int32),
+        }
+    )
+    gone = pl.when(pl.col("status") == int(Status.DB_FETCHED))
+    return frame.with_columns(signature=gone.then("signature"))
+
+
+def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | None = None) -> None:
+    """Writes a table of state rows, as an update that was committed would leave it.
+
+    Args:
+        root: Folder, made new.
+        rows: How many.
+        hosts: Of how many hosts, one after the other.
+        tablet_rows: Rows of a tablet, where it is not the default.
+    """
+    if tablet_rows is not None:
+        tablets.TABLET_ROWS = tablet_rows
+    sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
+    operation = begin(str(root), "load", "load", now=now)
+    writer = tablets.TabletWriter(root, "state", "state")
+    for start in range(0, rows, _STEP):
+        frame = state_rows(sizes, start, min(start + _STEP, rows), now)
+        writer.write(pl.from_arrow(conform(frame, STATE)))
+    commit(operation, [Written("state", tuple(writer.close()))])
+
+
+def add_batch(root: pathlib.Path, rows: int, hosts: int, pages: int, links: int) -> None:
+    """Adds a batch that is parsed: pages of the table, each with links to its URLs.
+
+    Args:
+        root: A table by ``make_table`` with as many ``rows`` and ``hosts``.
+        rows: Of the table.
+        hosts: Of the table.
+        pages: How many are in the batch; of all hosts.
+        links: How many a page has; a tenth of them to URLs that are new.
+    """
+    sizes = host_sizes(rows, hosts)
+    operation = begin(str(root), "load", "load-batch", batch=BATCH)
+    chosen = np.unique(np.linspace(0, rows - 1, pages).astype(np.int64))
+    key = pl.concat([keys(sizes, int(at), int(at) + 1) for at in chosen])
+    common = pl.DataFrame({"key": key, "score": np.ones(len(key), np.float32)}).with_columns(
+        fetch_status=pl.lit(FETCH_SUCCESS, pl.UInt8),
+        protocol_status=pl.lit(SUCCESS, pl.UInt8),
+        http_code=pl.lit(200, pl.UInt16),
+        fetch_time=pl.lit(operation.now),
+        content_type=pl.lit("text/html"),
+        parse_status=pl.lit(1, pl.UInt8),
+        signature=pl.col("key").hash(0).cast(pl.String).cast(pl.Binary),
+        distance=pl.lit(1, pl.Int32),
+        slot=pl.lit(0, pl.UInt16),
+        body=pl.lit(b"<html></html>"),
+        title=pl.col("key"),
+        text=pl.col("key"),
+    )
+    documents = common.with_columns(outlinks=_outlinks(sizes, rows, len(key), links))
+    written = []
+    for kind, frame, schema in (
+        ("fetchlist", common, FETCHLIST), ("pages", common, PAGES), ("documents", documents, DOCUMENTS)
+    ):  # fmt: skip
+        parts = (conform(part, schema) for part in frame.iter_slices(2_000))
+        written.append(Written(place(BATCH, kind), (write_file(root, BATCH, kind, parts),)))
+    batch = Batch("parsed", operation.now, 1, len(key), operation.now + 7 * DAY_MS)
+    commit(operation, written, batch=batch)
+
+
+def clone(root: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
+    """Copies a table by hard links: files never change, and the copy can be committed to."""
+    shutil.copytree(root, copy, copy_function=os.link)
+    assert latest_snapshot(copy)
+    return copy
+
+
+def _outlinks(sizes: np.ndarray, rows: int, pages: int, links: int) -> pl.Series:
+    targets = (_mix(np.arange(pages * links)) % np.uint64(rows)).astype(np.int64)
+    order = np.argsort(targets)
+    sorted_targets = targets[order]
+    found = np.empty(len(targets), dtype=object)
+    # Keys are made for runs of rows; the targets are spread over all of them.
+    for start in range(0, rows, _STEP):
+        end = min(start + _STEP, rows)
+        low, high = np.searchsorted(sorted_targets, [start, end])
+        if high > low:
+            made = keys(sizes, start, end).gather(sorted_targets[low:high] - start)
+            found[order[low:high]] = made.to_list()
+    key = pl.Series(found.tolist(), dtype=pl.String)
+    new = pl.Series(np.arange(len(key)) % 10 == 0)
+    frame = pl.DataFrame({"key": key, "new": new}).select(
+        pl.when("new").then(pl.col("key") + "?new").otherwise("key").alias("key"),
+        anchor=pl.lit("a link"),
+        rel=pl.lit(""),
+    )
+    document = pl.Series(np.repeat(np.arange(pages), links))
+    lists = frame.select(pl.struct(pl.all()).alias("link"), document=document)
+    return lists.group_by("document", maintain_order=True).agg("link").get_column("link")
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Returns numbers that look random, the same ones every time."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * _GOLDEN
+    return mixed ^ (mixed >> np.uint64(29))

@@ -1,0 +1,64 @@
+"""Writes the documents of a batch: what its pages say."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..policy.documents import DocumentOptions
+from .batches import place, write_file
+from .files import row_group_count
+from .manifest import DataFile
+from .operations import Written
+from .parse_pool import ParsePool
+from .parse_worker import Done, Job
+
+
+def parse_file(
+    root: Path,
+    batch: str,
+    pages: DataFile,
+    hosts: tuple[str, ...],
+    options: DocumentOptions,
+    pool: ParsePool,
+    on_done: Callable[[Done], None],
+) -> Written:
+    """Writes the documents of one file of pages.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        pages: The file.
+        hosts: Files of the host table, which knows the seeds.
+        options: What is taken.
+        pool: Parses.
+        on_done: Is told of each row group that is parsed.
+    """
+    jobs = (
+        Job(str(root), pages.path, group, hosts, options)
+        for group in range(row_group_count(root / pages.path))
+    )
+    return write_documents(root, batch, pages, pool.parse(jobs), on_done)
+
+
+def write_documents(
+    root: Path,
+    batch: str,
+    pages: DataFile,
+    parsed: Iterable[Done],
+    on_done: Callable[[Done], None],
+) -> Written:
+    """Writes what was parsed of one file of pages; both have the same place in the batch."""
+    counts: dict[str, int] = {}
+
+    def tables() -> Iterable[pa.Table]:
+        for done in parsed:
+            on_done(done)
+            for name, number in done.counts.items():
+                counts[name] = counts.get(name, 0) + number
+            yield pa.ipc.open_stream(done.documents).read_all()
+
+    file = write_file(
+        root, batch, "documents", tables(), partition=pages.partition, order=pages.order
+    )
+    return Written(place(batch, "documents"), (file,), (), counts)

@@ -1,0 +1,209 @@
+"""Writes the pages of a batch as they are fetched, and has them parsed if asked to."""
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..policy.documents import NEEDED, DocumentOptions
+from ..policy.schema import PAGES
+from ..web.http import Response
+from ..web.protocol import FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STATUS_NAMES, classify
+from ..web.tasks import Result
+from .batches import page_order, place, write_file
+from .documents import parse_file, write_documents
+from .manifest import DataFile
+from .operations import Written
+from .parse_pool import ParsePool
+from .parse_worker import Done, Job
+
+FLUSH_BYTES = 64 << 20
+GROUP_BYTES = 4 << 20
+PUMP_SECONDS = 0.02
+ROW_BYTES = 1_000  # of what a row has besides its body
+
+
+@dataclasses.dataclass(frozen=True)
+class Parser:
+    """What parses pages while others are being fetched.
+
+    Attributes:
+        pool: The child processes.
+        options: What is taken from pages.
+        hosts: Files of the host table, which knows the seeds.
+        on_done: Is told of each group of pages that is parsed.
+    """
+
+    pool: ParsePool
+    options: DocumentOptions
+    hosts: tuple[str, ...]
+    on_done: Callable[[Done], None]
+
+
+class PageWriter:
+    """Collects results of one partition, and writes them by size and by time.
+
+    A page is safe from the moment that ``add`` or ``flush`` has returned the
+    file that holds it.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        flush_seconds: Age at which what was collected is written.
+        parser: Parses what is collected, or None.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        batch: str,
+        partition: int,
+        flush_seconds: float,
+        parser: Parser | None = None,
+    ) -> None:
+        self._root, self._batch, self._partition = root, batch, partition
+        self._flush_seconds = flush_seconds
+        self._parser = parser
+        # Attempts are told apart by their start: readers keep the first.
+        self._started = int(time.time() * 1000)
+        self._attempt = f"p{partition:05d}-{self._started:013d}-{secrets.token_hex(4)}"
+        self._files = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._groups: list[pa.Table] = []
+        self._jobs: list[int] = []
+        self._group_bytes = self._bytes = 0
+        self._since = self._pumped = time.monotonic()
+
+    def add(self, result: Result) -> Iterator[Written]:
+        """Takes a result; yields what was written, if it was time to."""
+        row = page_row(result)
+        size = len(row["body"] or b"") + ROW_BYTES
+        self._rows.append(row)
+        self._group_bytes += size
+        self._bytes += size
+        now = time.monotonic()
+        if self._group_bytes > GROUP_BYTES:
+            self._close_group()
+        elif self._jobs and self._parser is not None and now - self._pumped > PUMP_SECONDS:
+            self._parser.pool.pump(0.0)  # a child that is done gets its next job
+            self._pumped = now
+        late = now - self._since > self._flush_seconds
+        if self._bytes > FLUSH_BYTES or late:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Written]:
+        """Writes what was collected, and what was parsed of it."""
+        self._close_group()
+        if not self._groups:
+            return
+        file = write_file(
+            self._root,
+            self._batch,
+            "pages",
+            self._groups,
+            partition=self._partition,
+            order=page_order(self._started, self._files),
+            name=f"{self._attempt}-{self._files:05d}.parquet",
+        )
+        yield Written(place(self._batch, "pages"), (file,), (), _counts(self._groups))
+        if self._parser is not None:
+            parsed = (self._parser.pool.result(number) for number in self._jobs)
+            yield write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
+        self._files += 1
+        self._clear()
+
+    def adopt(self, file: DataFile) -> Iterator[Written]:
+        """Takes over a file that an earlier attempt has written."""
+        yield Written(place(self._batch, "pages"), (file,), (), {"adopted": file.rows})
+        if self._parser is not None:
+            p = self._parser
+            yield parse_file(self._root, self._batch, file, p.hosts, p.options, p.pool, p.on_done)
+
+    def _close_group(self) -> None:
+        """Ends a row group: what one parser process gets at a time."""
+        if not self._rows:
+            return
+        group = pa.Table.from_pylist(self._rows, schema=PAGES)
+        self._groups.append(group)
+        if self._parser is not None:
+            self._jobs.append(self._parser.pool.submit(self._job(group)))
+        self._rows, self._group_bytes = [], 0
+
+    def _job(self, group: pa.Table) -> Job:
+        assert self._parser is not None
+        sink = pa.BufferOutputStream()
+        needed = group.select(NEEDED)
+        with pa.ipc.new_stream(sink, needed.schema) as writer:
+            writer.write_table(needed)
+        name = f"{place(self._batch, 'pages')}/{self._attempt}"
+        return Job(
+            str(self._root),
+            name,
+            len(self._groups) - 1,
+            self._parser.hosts,
+            self._parser.options,
+            pages=sink.getvalue().to_pybytes(),
+        )
+
+
+def _counts(groups: list[pa.Table]) -> dict[str, int]:
+    """Counts pages by protocol status, with Nutch's names."""
+    counts: dict[str, int] = {}
+    for group in groups:
+        for entry in group.column("protocol_status").value_counts().to_pylist():
+            name = f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"
+            counts[name] = counts.get(name, 0) + entry["counts"]
+    return counts | {"pages": sum(len(group) for group in groups)}
+
+
+def page_row(result: Result) -> dict[str, Any]:
+    """Returns a PAGES row: what came over the wire for one URL."""
+    task, response = result.task, result.response
+    row: dict[str, Any] = {
+        "key": task.key,
+        "score": task.score,
+        "distance": task.distance,
+        "fetch_status": result.fetch_status,
+        "protocol_status": result.protocol_status,
+        "protocol_message": result.message or None,
+        "fetch_time": result.fetched_at,
+        "redirect": result.redirect,
+        "retry_after": _retry_after(result),
+        "body": None,
+    }
+    if response is None:
+        return row
+    keep = result.fetch_status == FETCH_SUCCESS or result.redirect is not None
+    return row | {
+        "http_code": response.status or None,
+        "response_ms": response.elapsed_ms,
+        "content_type": response.header("content-type"),
+        "etag": response.header("etag"),
+        "last_modified": response.header("last-modified"),
+        "ip": response.ip,
+        "request": response.request,
+        "status_line": _status_line(response),
+        "headers": [{"name": name, "value": value} for name, value in response.headers],
+        "truncated": response.truncated,
+        "body": response.body if keep else None,
+    }
+
+
+def _retry_after(result: Result) -> int | None:
+    if result.response is None or result.fetch_status != FETCH_RETRY:
+        return None
+    seconds = classify(result.response).retry_after_s
+    return None if seconds is None else int(seconds)
+
+
+def _status_line(response: Response) -> str | None:
+    words = (response.http_version, str(response.status), response.reason)
+    return " ".join(words).rstrip() if response.status else None

@@ -1,0 +1,156 @@
+"""What the tests of the pipelines share: the command in this process, and tables as frames."""
+
+import hashlib
+import json
+from collections import deque
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import polars as pl
+from bs4 import BeautifulSoup
+
+from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.pipelines.cli import main
+from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.web.urls import from_key, parse
+
+# What two crawls of the same web need not have in common.
+VOLATILE = ("fetch_time", "last_fetch_time", "modified_time", "response_ms", "batch_id",
+            "document", "page", "last_inlink_day")  # fmt: skip
+
+
+def nutbeam(*words):
+    """Runs one command in this process, without progress; returns its exit code."""
+    return main([*map(str, words), "--progress", "false"])
+
+
+def reach(web):
+    """Returns the options with which a simulated web is crawled, politely but at once."""
+    doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+    return [*doors, "--server_delay", "0"]
+
+
+def crawl(table, web, *words):
+    """Crawls a simulated web until nothing is due; returns the exit code."""
+    return nutbeam("crawl", table, *words, "--rounds", "-1", *reach(web))
+
+
+def manifest_of(table):
+    """Returns the newest snapshot."""
+    return load_manifest(Path(table), latest_snapshot(Path(table)))
+
+
+def manifests_of(table):
+    """Returns all snapshots, oldest first."""
+    numbers = range(1, latest_snapshot(Path(table)) + 1)
+    return [load_manifest(Path(table), number) for number in numbers]
+
+
+def files_of(table, component):
+    """Returns the paths of a component's live files."""
+    root = Path(table)
+    return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
+
+
+def state_of(table):
+    """Returns the whole state, with ``url`` in front, as plain polars reads it."""
+    rows = pl.concat([pl.read_parquet(path) for path in files_of(table, "state")])
+    assert rows["key"].is_sorted()
+    assert rows["key"].is_unique().all()
+    urls = pl.Series("url", [from_key(key) for key in rows["key"]], dtype=pl.String)
+    return rows.select(urls, pl.all())
+
+
+def steady(table):
+    """Returns the state without what differs between two crawls of the same web."""
+    return state_of(table).drop(VOLATILE)
+
+
+def statuses_of(table):
+    """Returns the name of each URL's status."""
+    rows = state_of(table).select("url", "status").rows()
+    return {url: STATUS_NAMES[status] for url, status in rows}
+
+
+def right_statuses(site):
+    """Returns the statuses that each reachable URL may have after a whole crawl."""
+    copies = {url for urls in site.duplicates() for url in urls}
+    right = {}
+    for url, kind in site.reachable().items():
+        if kind == "redirect":
+            code = answer(site, url).status
+            right[url] = {"db_redir_perm" if code == 301 else "db_redir_temp"}
+        elif kind == "page":
+            right[url] = {"db_fetched", "db_duplicate"} if url in copies else {"db_fetched"}
+        else:
+            right[url] = {"db_gone"}
+    return right
+
+
+def assert_whole(table, site):
+    """Asserts that a table holds just what there is on a site, each copy but once."""
+    found, right = statuses_of(table), right_statuses(site)
+    assert found.keys() == right.keys()
+    assert {u: s for u, s in found.items() if s not in right[u]} == {}
+    for urls in site.duplicates():
+        assert sum(found[url] == "db_fetched" for url in urls) == 1, urls
+
+
+def answer(site, url):
+    """Returns what a site says to GET of a URL."""
+    parts = urlsplit(url)
+    return site.answer(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else ""))
+
+
+def distances(site, seeds):
+    """Returns how many links each URL is away from the seeds; redirects count nothing."""
+    kinds = site.reachable(seeds)
+    found = dict.fromkeys(seeds, 0)
+    waiting = deque(seeds)
+    while waiting:
+        url = waiting.popleft()
+        for target, cost in _targets(site, url, kinds[url]):
+            if target in kinds and found[url] + cost < found.get(target, 1 << 30):
+                found[target] = found[url] + cost
+                waiting.append(target)
+    return found
+
+
+def _targets(site, url, kind):
+    got = answer(site, url)
+    if kind == "redirect":
+        return [(dict(got.headers)["Location"], 0)]
+    if kind != "page":
+        return []
+    soup = BeautifulSoup(got.body, "html.parser")
+    robots = soup.find("meta", attrs={"name": "robots"})
+    if robots is not None and "nofollow" in robots["content"]:
+        return []
+    base = soup.find("base")
+    start = parse(base["href"], url) if base is not None else url
+    return [
+        ((parse(link["href"], start) or "").partition("#")[0], 1)
+        for link in soup.find_all("a", href=True)
+        if "nofollow" not in (link.get("rel") or [])
+    ]
+
+
+def asked(web):
+    """Returns the URLs that the server was asked for, robots.txt aside, in order."""
+    requests = web.requests()
+    return [f"http://{r.host}{r.path}" for r in requests if r.path != "/robots.txt"]
+
+
+def tree(folder, *, ignore=("operations",)):
+    """Returns a digest of each file below a folder, by relative path."""
+    root = Path(folder)
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.relative_to(root).parts[0] not in ignore
+    }
+
+
+def json_lines(text):
+    """Returns the records of JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]

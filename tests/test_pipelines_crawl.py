@@ -1,0 +1,215 @@
+"""A crawl of a simulated web finds just what is there, and doing it again changes nothing."""
+
+import json
+
+import polars as pl
+import pytest
+from crawling import (
+    asked,
+    assert_whole,
+    crawl,
+    distances,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+    state_of,
+    statuses_of,
+    tree,
+)
+from web_servers import reply, serve
+
+from nutbeam.pipelines.cli import main
+from nutbeam.web.simweb.server import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=12, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def table(web, tmp_path_factory):
+    """A table with a whole crawl, made under the operation id ``first``; tests only read it."""
+    folder = tmp_path_factory.mktemp("crawl") / "table"
+    assert crawl(folder, web, *web.seeds, "--operation", "first") == 0
+    return folder
+
+
+def test_a_crawl_finds_just_what_is_there(web, table):
+    assert_whole(table, web.site)
+
+
+def test_each_url_is_asked_for_once_and_what_robots_txt_denies_never(web, table):
+    kinds = web.site.reachable()
+    wanted = [url for url, kind in kinds.items() if kind != "denied"]
+    # Other tests crawl this server too, but whole: each adds the same.
+    times = len(asked(web)) // len(wanted)
+    assert sorted(asked(web)) == sorted(wanted * times)
+
+
+def test_the_distance_is_the_number_of_links_from_the_seed(web, table):
+    found = dict(state_of(table).select("url", "distance").rows())
+    assert found == distances(web.site, web.seeds)
+
+
+def test_what_was_fetched_is_recorded(table):
+    rows = state_of(table)
+    pages = rows.filter(pl.col("status").is_in([2, 7]))
+    for name in ("signature", "document", "page", "batch_id", "last_fetch_time", "response_ms"):
+        assert pages[name].null_count() == 0, name
+    assert set(pages["http_code"]) == {200}
+    assert set(pages["retries"]) == {0}
+    days = (rows["fetch_time"] - rows["last_fetch_time"]) / 86_400_000
+    gone = rows["status"] == 3
+    assert set(days.filter(~gone)) == {30.0}
+    assert set(days.filter(gone)) == {45.0}
+    assert (rows["score"] >= 0).all()
+
+
+def test_the_same_operation_again_changes_nothing(web, table, capsys):
+    requests, files, state = len(web.requests()), tree(table, ignore=()), state_of(table)
+    words = [*web.seeds, "--operation", "first", "--format", "json"]
+    capsys.readouterr()
+    assert crawl(table, web, *words) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert tree(table, ignore=()) == files
+    assert state_of(table).equals(state)
+    assert len(web.requests()) == requests
+    # What it reports is what that operation did, when it did it.
+    assert again["rounds"] == sum(m.job == "update" for m in manifests_of(table))
+    assert again["fetched"] == len(state)
+
+
+def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tmp_path):
+    # One page, so that a crawl is one round.
+    folder = tmp_path / "table"
+    with SimWeb(hosts=1, pages=1, seed=7, crawl_delay=0) as small:
+        assert crawl(folder, small, *small.seeds) == 0
+        state, requests = state_of(folder), len(small.requests())
+        assert crawl(folder, small, *small.seeds) == 1
+        assert crawl(folder, small) == 1
+        assert len(small.requests()) == requests
+    assert state_of(folder).equals(state)
+    assert list(statuses_of(folder).values()).count("db_fetched") == 1
+
+
+def test_rounds_is_how_often_links_are_followed(web, tmp_path):
+    folder = tmp_path / "table"
+    words = [folder, *web.seeds, "--rounds", "2", *reach(web)]
+    assert nutbeam("crawl", *words) == 0
+    assert sum(m.job == "update" for m in manifests_of(folder)) == 2
+    rows = state_of(folder)
+    tried = rows.filter(pl.col("last_fetch_time").is_not_null())
+    waiting = rows.filter(pl.col("last_fetch_time").is_null())
+    right = distances(web.site, web.seeds)
+    assert {right[url] for url in tried["url"]} == {0, 1}
+    assert set(waiting["status"]) == {1}
+    assert {right[url] for url in waiting["url"]} <= {1, 2}  # 1: behind a redirect
+    # The next one goes on where this one ended.
+    assert nutbeam("crawl", *words[:1], "--rounds", "-1", *reach(web)) == 0
+    assert_whole(folder, web.site)
+
+
+def test_no_rounds_only_inject(tmp_path, web):
+    folder = tmp_path / "table"
+    assert nutbeam("crawl", folder, *web.seeds, "--rounds", "0", *reach(web)) == 1
+    assert statuses_of(folder) == dict.fromkeys(web.seeds, "db_unfetched")
+
+
+def page(*links):
+    body = "<title>page</title>" + "".join(f'<a href="{link}">to</a>' for link in links)
+    return reply(body.encode(), "200 OK", "Content-Type: text/html")
+
+
+@pytest.fixture(scope="module")
+def islands():
+    """Three domains; ``www`` and ``other`` are hosts of the first."""
+    pages = {
+        "/": page("/deep", "http://other.example.com/1", "http://example.org/2", "/away"),
+        "/deep": page("//example.org/3"),
+        "/away": reply(b"", "302 Found", "Location: http://example.net/4"),
+        "/1": page("http://www.example.com/5"),
+    }
+    with serve(lambda path, _: pages.get(path, page())) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("scope", "beyond"),
+    [
+        ("host", []),
+        ("domain", ["http://other.example.com/1", "http://www.example.com/5"]),
+        ("any", ["http://other.example.com/1", "http://www.example.com/5", "http://example.org/2",
+                 "http://example.org/3", "http://example.net/4"]),
+    ],
+)  # fmt: skip
+def test_scope(islands, tmp_path, scope, beyond):
+    folder = tmp_path / "table"
+    domains = ("example.com", "example.org", "example.net")
+    names = [name for domain in domains for name in (domain, f"*.{domain}")]
+    doors = [
+        w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")
+    ]
+    words = ["--scope", scope, "--server_delay", "0", "--rounds", "-1"]
+    assert nutbeam("crawl", folder, "http://www.example.com/", *words, *doors) == 0
+    home = ["", "deep", "away"]
+    want = {f"http://www.example.com/{name}" for name in home} | set(beyond)
+    assert set(statuses_of(folder)) == want
+    dropped = sum(
+        number
+        for manifest in manifests_of(folder)
+        for name, number in manifest.counts.items()
+        if name in ("dropped/out_of_scope", "dropped/redirect_out_of_scope")
+    )
+    assert dropped == {"host": 4, "domain": 3, "any": 0}[scope]
+
+
+def test_an_open_batch_is_finished_first_and_counts_as_a_round(web, tmp_path):
+    folder = tmp_path / "table"
+    assert nutbeam("inject", folder, *web.seeds) == 0
+    assert nutbeam("generate", folder) == 0
+    (batch,) = manifest_of(folder).batches
+    assert nutbeam("fetch", folder, *reach(web)) == 0
+    before = len(web.requests())
+    assert nutbeam("crawl", folder, "--rounds", "1", *reach(web)) == 0
+    assert len(web.requests()) == before  # its pages were there
+    manifest = manifest_of(folder)
+    assert {name: b.phase for name, b in manifest.batches.items()} == {batch: "updated"}
+    assert [m.job for m in manifests_of(folder)] == [
+        "inject", "generate", "fetch", "parse", "update", "dedup",
+    ]  # fmt: skip
+    # Then the rounds go on.
+    assert nutbeam("crawl", folder, "--rounds", "-1", *reach(web)) == 0
+    assert_whole(folder, web.site)
+
+
+def test_a_crawl_that_died_before_dedup_is_deduplicated_by_the_next(web, tmp_path):
+    folder = tmp_path / "table"
+    assert nutbeam("inject", folder, *web.seeds) == 0
+    for job in ("generate", "fetch", "parse", "updatedb"):
+        options = reach(web) if job == "fetch" else []
+        assert nutbeam(job, folder, *options) == 0
+    (batch,) = manifest_of(folder).batches
+    assert nutbeam("crawl", folder, "--rounds", "1", *reach(web)) == 0
+    last = manifest_of(folder)
+    assert (last.job, last.batch) == ("dedup", batch)
+
+
+def test_the_summary_for_scripts(web, tmp_path, capsys):
+    folder = tmp_path / "table"
+    capsys.readouterr()
+    words = ["--rounds", "2", *reach(web), "--format", "json"]
+    assert main(["crawl", str(folder), *web.seeds, *words]) == 0
+    captured = capsys.readouterr()
+    record = json.loads(captured.out)  # nothing but the result is on standard output
+    assert record["rounds"] == 2
+    assert record["urls"] == sum(record["status"].values()) == len(state_of(folder))
+    tried = sum(n for name, n in record["status"].items() if name != "db_unfetched")
+    assert record["fetched"] == tried
+    assert record["phases"]["fetch"]["done"] == tried
+    assert len(record["best"]) == 5
+    assert record["best"][0]["url"] == web.seeds[0]
+    assert "fetch: " in captured.err  # progress, plain
+    assert "Traceback" not in captured.err

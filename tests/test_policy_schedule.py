@@ -1,0 +1,44 @@
+import polars as pl
+import pytest
+
+from nutbeam.policy.schedule import ScheduleOptions, due, gone_interval, retry_time
+
+NOW = 1_700_000_000_000
+DAY = 86_400
+LONGEST_MS = 7_776_000 * 1000
+OPTIONS = ScheduleOptions()
+
+
+@pytest.mark.parametrize(
+    ("fetch_time", "expected"),
+    [
+        (0, True),
+        (NOW - 1, True),
+        (NOW, True),
+        (NOW + 1, False),
+        (NOW + LONGEST_MS, False),
+        (NOW + LONGEST_MS + 1, True),  # a mistake of the past
+    ],
+)
+def test_due(fetch_time, expected):
+    frame = pl.DataFrame({"fetch_time": [fetch_time]})
+    assert frame.select(due(NOW, OPTIONS)).item() is expected
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [(0, 0), (1, 1), (30 * DAY, 45 * DAY), (45 * DAY, 67.5 * DAY), (67.5 * DAY, 81 * DAY),
+     (81 * DAY, 81 * DAY), (59 * DAY, 88.5 * DAY), (60 * DAY, 81 * DAY), (2**31 - 1, 81 * DAY)],
+)  # fmt: skip
+def test_gone_interval(interval, expected):
+    frame = pl.DataFrame({"i": [int(interval)]}, schema={"i": pl.Int32})
+    result = frame.select(gone_interval(pl.col("i"), OPTIONS))
+    assert (result.item(), result.dtypes) == (expected, [pl.Int32])
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"), [(None, DAY), (1, 1), (0, 1), (90, 90), (31 * DAY, 30 * DAY)]
+)
+def test_retry_time(retry_after, seconds):
+    frame = pl.DataFrame({"t": [NOW], "r": [retry_after]}, schema={"t": pl.Int64, "r": pl.Int32})
+    assert frame.select(retry_time(pl.col("t"), pl.col("r"))).item() == NOW + seconds * 1000

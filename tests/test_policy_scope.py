@@ -1,0 +1,69 @@
+import polars as pl
+import pytest
+
+from nutbeam.policy.scope import Seeds, TargetOptions, judge, seeds_of
+
+SOURCE = "com.example.www:http/page"
+SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))
+
+
+def verdicts(*urls, seeds=SEEDS, source=SOURCE, **options):
+    links = pl.DataFrame({"source": [source] * len(urls)}, schema={"source": pl.String})
+    chosen = TargetOptions(**options)
+    judged = judge(links, pl.Series(urls, dtype=pl.String), "outlink", chosen, seeds)
+    assert judged["source"].to_list() == [source] * len(urls)
+    assert (judged["key"].is_null() != judged["reason"].is_null()).all()
+    return [key or reason for key, reason in judged.select("key", "reason").iter_rows()]
+
+
+def test_seeds_are_hosts_and_their_registered_domains():
+    assert SEEDS == Seeds(
+        frozenset({"www.seed.com", "foo.co.uk"}), frozenset({"seed.com", "foo.co.uk"})
+    )
+    assert seeds_of(pl.Series([], dtype=pl.String)) == Seeds()
+
+
+@pytest.mark.parametrize(
+    ("url", "domain", "host", "anywhere"),
+    [
+        ("http://www.example.com/a", True, True, True),
+        ("https://www.example.com:8443/a", True, True, True),
+        ("http://other.example.com/a", True, False, True),
+        ("http://www.seed.com/a", True, True, True),
+        ("http://seed.com/a", True, False, True),
+        ("http://foo.co.uk/", True, True, True),
+        ("http://bar.co.uk/", False, False, True),
+        ("http://example.org/", False, False, True),
+        ("http://notexample.com/", False, False, True),
+        ("http://10.0.0.1/", False, False, True),
+    ],
+)
+def test_scope(url, domain, host, anywhere):
+    for scope, expected in (("domain", domain), ("host", host), ("any", anywhere)):
+        (verdict,) = verdicts(url, scope=scope)
+        assert (verdict == "out_of_scope") is not expected, scope
+
+
+@pytest.mark.parametrize("scope", ["domain", "host", "any"])
+def test_every_target_has_its_own_reason(scope):
+    found = verdicts(
+        None,
+        "http://",
+        "ftp://www.example.com/",
+        "http://elsewhere.org/logo.png",  # filtered before anyone asks where it leads
+        "http://www.example.com/page#top",
+        "http://www.example.com/" + "x" * 5000,
+        scope=scope,
+    )
+    assert found == [
+        "no_http_url", "malformed", "scheme_not_allowed", "filtered", "own_url", "url_too_long"
+    ]  # fmt: skip
+
+
+def test_without_seeds_the_source_decides():
+    found = verdicts("http://a.example.com/", "http://www.seed.com/", seeds=Seeds())
+    assert found == ["com.example.a:http/", "out_of_scope"]
+
+
+def test_no_links():
+    assert verdicts() == []

@@ -1,0 +1,137 @@
+import polars as pl
+import pytest
+from frames import frame_of
+
+from nutbeam.policy.schema import SEEDS, STATE, Status
+from nutbeam.policy.seeding import SeedOptions, inject_seeds
+
+NOW = 1_700_000_000_000
+KNOWN = {
+    "key": "com.example:http/b",
+    "status": int(Status.DB_FETCHED),
+    "fetch_time": NOW + 5,
+    "fetch_interval": 100,
+    "retries": 1,
+    "score": 3.0,
+    "signature": b"s",
+    "distance": 4,
+    "metadata": [("kept", "old"), ("changed", "old")],
+}
+
+
+def seed(key="com.example:http/b", order=0, **columns):
+    return {"key": key, "order": order, **columns}
+
+
+def inject(rows, seeds, **options):
+    kept, counts = inject_seeds(
+        frame_of(STATE, *rows), frame_of(SEEDS, *seeds), NOW, SeedOptions(**options)
+    )
+    assert kept.schema == frame_of(STATE).schema
+    return kept.to_dicts(), counts
+
+
+def test_a_new_url_is_due_at_once_with_the_defaults():
+    rows, counts = inject([], [seed()], injected_score=0.5, fetch_interval=60)
+    assert {name: value for name, value in rows[0].items() if value is not None} == {
+        "key": "com.example:http/b",
+        "status": Status.DB_UNFETCHED,
+        "fetch_time": NOW,
+        "fetch_interval": 60,
+        "retries": 0,
+        "score": 0.5,
+        "distance": 0,
+    }
+    assert counts == {"injected": 1, "added": 1}
+
+
+def test_a_new_url_takes_what_its_line_says():
+    line = seed(score=2.5, fetch_interval=7, fixed_interval=7, metadata=[("topic", "x")])
+    rows, _ = inject([], [line])
+    assert (rows[0]["score"], rows[0]["fetch_interval"], rows[0]["fixed_interval"]) == (2.5, 7, 7)
+    assert rows[0]["metadata"] == {"topic": "x"}
+
+
+def test_known_urls_stay_as_they_are():
+    line = seed(score=9.0, fetch_interval=7, metadata=[("changed", "new")])
+    rows, counts = inject([KNOWN], [line])
+    assert rows == frame_of(STATE, KNOWN).to_dicts()
+    assert counts == {"injected": 1, "known": 1}
+
+
+def test_of_several_lines_for_a_url_the_last_counts():
+    lines = [seed(order=2, score=2.0), seed(order=3, score=3.0), seed(order=1, score=1.0)]
+    rows, counts = inject([], lines)
+    assert [row["score"] for row in rows] == [3.0]
+    assert counts == {"injected": 1, "added": 1, "duplicate_lines": 2}
+
+
+def test_rows_come_back_in_key_order():
+    rows, counts = inject([KNOWN], [seed(f"com.example:http/{path}") for path in "dbca"])
+    assert [row["key"][-1] for row in rows] == ["a", "b", "c", "d"]
+    assert counts == {"injected": 4, "known": 1, "added": 3}
+
+
+def test_overwriting_forgets_what_was_known():
+    rows, counts = inject([KNOWN], [seed(score=2.0)], overwrite_known=True)
+    expected, _ = inject([], [seed(score=2.0)])
+    assert rows == expected
+    assert counts == {"injected": 1, "known": 1}
+
+
+def test_updating_puts_the_line_over_what_was_known():
+    line = seed(score=2.0, fetch_interval=7, fixed_interval=7, metadata=[("changed", "new")])
+    rows, _ = inject([KNOWN], [line], update_known=True)
+    expected = frame_of(
+        STATE,
+        KNOWN
+        | {
+            "score": 2.0,
+            "fetch_interval": 7,
+            "fixed_interval": 7,
+            "metadata": [("kept", "old"), ("changed", "new")],
+        },
+    )
+    assert rows == expected.to_dicts()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [seed(), seed(score=0.3, fetch_interval=60)],  # what equals the default was not given
+    ids=["nothing", "defaults"],
+)
+def test_updating_leaves_alone_what_was_not_given(line):
+    rows, _ = inject([KNOWN], [line], update_known=True, injected_score=0.3, fetch_interval=60)
+    assert rows == frame_of(STATE, KNOWN).to_dicts()
+
+
+def test_updating_gives_metadata_to_a_row_that_has_none():
+    bare = KNOWN | {"metadata": None}
+    other = KNOWN | {"key": "com.example:http/z"}
+    rows, _ = inject([bare, other], [seed(metadata=[("a", "b")])], update_known=True)
+    assert rows[0]["metadata"] == {"a": "b"}
+    assert rows[1] == frame_of(STATE, other).to_dicts()[0]
+
+
+def test_updating_adds_new_urls_too():
+    rows, counts = inject([KNOWN], [seed("com.example:http/new")], update_known=True)
+    assert len(rows) == 2
+    assert counts == {"injected": 1, "added": 1}
+
+
+def test_no_seeds_and_no_rows():
+    rows, counts = inject_seeds(frame_of(STATE), frame_of(SEEDS), NOW, SeedOptions())
+    assert (len(rows), counts) == (0, {})
+
+
+def test_overwriting_and_updating_contradict_each_other():
+    with pytest.raises(ValueError, match="contradict each other"):
+        SeedOptions(overwrite_known=True, update_known=True)
+
+
+def test_how_seeds_are_cut_does_not_matter():
+    lines = [seed(f"com.example:http/{n % 7}", order=n, score=float(n)) for n in range(30)]
+    whole, _ = inject_seeds(frame_of(STATE), frame_of(SEEDS, *lines), NOW, SeedOptions())
+    parts = pl.concat([frame_of(SEEDS, *lines[20:]), frame_of(SEEDS, *lines[:20])])
+    again, _ = inject_seeds(frame_of(STATE), parts, NOW, SeedOptions())
+    assert whole.equals(again)

@@ -1,0 +1,437 @@
+import itertools
+import random
+
+import polars as pl
+import pytest
+from frames import frame_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
+from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.web.protocol import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_REDIR_TEMP,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+)
+
+KEY = "com.example:http/"
+NOW = 1_700_000_000_000
+BEFORE = NOW - 30 * DAY_MS
+MONTH = 30 * 86_400
+OPTIONS = UpdateOptions()
+OLD = {
+    "key": KEY,
+    "fetch_time": NOW - 1,
+    "fetch_interval": MONTH,
+    "retries": 0,
+    "last_fetch_time": BEFORE,
+    "modified_time": BEFORE,
+    "score": 1.0,
+    "distance": 2,
+    "etag": '"old"',
+    "last_modified": "old",
+    "batch_id": "b0",
+    "document": "d0",
+    "page": "p0",
+}
+EVENT = {
+    "key": KEY,
+    "order": 1,
+    "fetch_time": NOW,
+    "protocol_status": 1,
+    "http_code": 200,
+    "batch_id": "b1",
+    "page": "p1",
+    "document": "d1",
+    "etag": '"new"',
+    "content_type": "text/html",
+}
+STATUSES = [None, *Status]
+A, B = b"a", b"b"
+
+
+def update(rows, changes, options=OPTIONS, now=NOW):
+    return update_state(frame_of(STATE, *rows), frame_of(CHANGES, *changes), now, options)
+
+
+def one(old, *changes, options=OPTIONS):
+    """The row, the outcome and the counts of one URL."""
+    kept, outcome, counts = update([old] if old else [], changes, options)
+    rows = kept.to_dicts()
+    return (rows[0] if rows else None), outcome.to_dicts(), counts
+
+
+def old_row(status, **columns):
+    return {**OLD, "status": int(status), **columns} if status is not None else None
+
+
+def event(status, **columns):
+    return {**EVENT, "fetch_status": status, **columns}
+
+
+def linked(score, distance=1, order=1, key=KEY):
+    return {"key": key, "order": order, "inlink_score": score, "inlink_distance": distance}
+
+
+def name(status):
+    return "none" if status is None else status.name.lower()
+
+
+# nutch.md 2.5: (event, signatures of row and event, new status, days until due)
+TABLE = {
+    "success_first": (FETCH_SUCCESS, None, A, Status.DB_FETCHED, 30),
+    "success_different": (FETCH_SUCCESS, B, A, Status.DB_FETCHED, 30),
+    "success_equal": (FETCH_SUCCESS, A, A, Status.DB_NOTMODIFIED, 30),
+    # Nutch says db_notmodified here: its defect 30.
+    "success_not_parsed": (FETCH_SUCCESS, A, None, Status.DB_FETCHED, 30),
+    "notmodified": (FETCH_NOTMODIFIED, A, None, Status.DB_NOTMODIFIED, 30),
+    "redir_temp": (FETCH_REDIR_TEMP, A, None, Status.DB_REDIR_TEMP, 30),
+    "redir_perm": (FETCH_REDIR_PERM, A, None, Status.DB_REDIR_PERM, 30),
+    "retry": (FETCH_RETRY, A, None, Status.DB_UNFETCHED, 1),
+    "gone": (FETCH_GONE, A, None, Status.DB_GONE, 45),
+}
+
+
+@pytest.mark.parametrize("old", STATUSES, ids=name)
+@pytest.mark.parametrize("what", TABLE)
+def test_transition(old, what):
+    status, before, after, expected, days = TABLE[what]
+    if old is None and what == "success_equal":
+        expected = Status.DB_FETCHED  # there is nothing to be equal to
+    row, outcome, counts = one(old_row(old, signature=before), event(status, signature=after))
+    assert row["status"] == expected
+    assert row["fetch_time"] == NOW + days * DAY_MS
+    assert row["last_fetch_time"] == NOW
+    assert [made["status"] for made in outcome] == [expected]
+    assert counts[f"status/{expected.name.lower()}"] == 1
+    assert counts.get("added", 0) == (old is None)
+
+
+@pytest.mark.parametrize("old", STATUSES[1:], ids=name)
+@pytest.mark.parametrize(
+    ("retries", "expected", "days"),
+    [(0, Status.DB_UNFETCHED, 1), (1, Status.DB_UNFETCHED, 1), (2, Status.DB_GONE, 45),
+     (3, Status.DB_GONE, 45), (300, Status.DB_GONE, 45)],
+)  # fmt: skip
+def test_retry_counts_up_to_gone(old, retries, expected, days):
+    row, _, _ = one(old_row(old, retries=retries, signature=A), event(FETCH_RETRY))
+    assert (row["status"], row["retries"]) == (expected, retries + 1)
+    assert row["fetch_time"] == NOW + days * DAY_MS
+    assert row["signature"] == A
+    assert row["fetch_interval"] == MONTH * (1.5 if expected == Status.DB_GONE else 1)
+
+
+@pytest.mark.parametrize("old", STATUSES[1:], ids=name)
+def test_link_only_changes_the_score_alone(old):
+    before = old_row(old, signature=A, retries=2)
+    row, outcome, counts = one(before, linked(0.25, distance=5))
+    same = {column: value for column, value in row.items() if column in before}
+    assert same == {**before, "score": 1.25}
+    assert row["last_inlink_day"] == NOW // DAY_MS
+    assert (outcome, counts) == ([], {})
+
+
+def test_link_to_a_new_url_adds_it():
+    row, outcome, counts = one(None, linked(0.25, distance=5))
+    assert {name: value for name, value in row.items() if value is not None} == {
+        "key": KEY,
+        "status": Status.DB_UNFETCHED,
+        "fetch_time": NOW,
+        "fetch_interval": MONTH,
+        "retries": 0,
+        "score": 0.25,
+        "distance": 5,
+        "last_inlink_day": NOW // DAY_MS,
+    }
+    assert (outcome, counts) == ([], {"added": 1})
+
+
+@pytest.mark.parametrize("old", STATUSES[1:], ids=name)
+def test_nothing_changes_nothing(old):
+    # Not even what an event would put right: an interval of 0.
+    rows = frame_of(STATE, old_row(old, fetch_interval=0, signature=A, metadata=[("a", "b")]))
+    other = frame_of(CHANGES, linked(1.0, key="com.other:http/"))
+    kept, _, _ = update_state(rows, other, NOW, OPTIONS)
+    assert kept.filter(pl.col("key") == KEY).equals(rows)
+
+
+def test_success_takes_over_what_the_event_brought():
+    row, outcome, _ = one(
+        old_row(Status.DB_FETCHED, signature=A, retries=2),
+        event(FETCH_SUCCESS, signature=B, last_modified=None),
+    )
+    taken = ("signature", "etag", "last_modified", "content_type", "batch_id", "document", "page")
+    assert [row[column] for column in taken] == [B, '"new"', None, "text/html", "b1", "d1", "p1"]
+    assert (row["retries"], row["modified_time"]) == (0, NOW)
+    assert outcome == [
+        {"key": KEY, "document": "d1", "status": Status.DB_FETCHED, "score": 1.0, "signature": B}
+    ]
+
+
+@pytest.mark.parametrize(
+    "status", [FETCH_NOTMODIFIED, FETCH_REDIR_TEMP, FETCH_REDIR_PERM, FETCH_RETRY, FETCH_GONE]
+)
+def test_without_a_body_the_old_one_stays(status):
+    kept = ("signature", "etag", "last_modified", "batch_id", "document", "page", "modified_time")
+    before = old_row(Status.DB_FETCHED, signature=A)
+    row, _, _ = one(before, event(status, http_code=304, content_type=None))
+    assert [row[column] for column in kept] == [before[column] for column in kept]
+    assert row["http_code"] == 304
+
+
+@pytest.mark.parametrize(
+    ("before", "signatures", "expected"),
+    [
+        (None, (None, A), NOW),
+        (0, (None, A), NOW),
+        (BEFORE, (None, A), BEFORE),  # state unknown: what is given stays
+        (BEFORE, (B, A), NOW),
+        (BEFORE, (A, A), BEFORE),
+        (0, (A, A), NOW),
+    ],
+)
+def test_modified_time(before, signatures, expected):
+    old, new = signatures
+    row, _, _ = one(
+        old_row(Status.DB_FETCHED, modified_time=before, signature=old),
+        event(FETCH_SUCCESS, signature=new),
+    )
+    assert row["modified_time"] == expected
+
+
+@pytest.mark.parametrize("status", [FETCH_GONE, FETCH_RETRY], ids=["gone", "retry"])
+def test_intervals_of_a_gone_page(status):
+    row = old_row(Status.DB_GONE, retries=5)
+    days = []
+    for at in range(4):
+        row, _, _ = one(row, event(status, fetch_time=NOW + at))
+        days.append((row["fetch_interval"] / 86_400, (row["fetch_time"] - NOW - at) / DAY_MS))
+    assert days == [(45, 45), (67.5, 67.5), (81, 81), (81, 81)]
+
+
+@pytest.mark.parametrize(
+    "what", ["success_first", "success_equal", "notmodified", "redir_temp", "redir_perm"]
+)
+def test_too_long_an_interval_is_fetched_for_real(what):
+    status, before, after, _, _ = TABLE[what]
+    old = old_row(Status.DB_FETCHED, signature=before, retries=2, fetch_interval=7_776_001)
+    row, outcome, _ = one(old, event(status, signature=after))
+    assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, 0)
+    assert (row["fetch_interval"], row["modified_time"]) == (6_998_400, 0)
+    assert row["fetch_time"] == NOW + 7_776_001_000  # kept; it is due at once, being too far
+    # With any of these a server might answer that nothing has changed.
+    assert (row["signature"], row["etag"], row["last_modified"]) == (None, None, None)
+    assert outcome[0]["status"] == Status.DB_UNFETCHED
+
+
+@pytest.mark.parametrize("status", [FETCH_RETRY, FETCH_GONE])
+def test_an_interval_is_not_forced_by_failures(status):
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_001)
+    row, _, _ = one(old, event(status))
+    assert row["signature"] == A
+    assert row["status"] in (Status.DB_UNFETCHED, Status.DB_GONE)
+
+
+def test_the_longest_interval_itself_is_not_too_long():
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_000)
+    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
+    assert (row["status"], row["fetch_interval"]) == (Status.DB_NOTMODIFIED, 7_776_000)
+
+
+@pytest.mark.parametrize("interval", [None, 0, -1])
+def test_no_interval_becomes_the_default(interval):
+    old = old_row(Status.DB_UNFETCHED, fetch_interval=interval)
+    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
+    assert row["fetch_interval"] == MONTH
+    assert row["fetch_time"] == NOW + 30 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [(None, 86_400), (0, 1), (-5, 1), (120, 120), (10**9, 30 * 86_400)],
+)
+def test_retry_after_is_obeyed_within_bounds(retry_after, seconds):
+    row, _, _ = one(
+        old_row(Status.DB_UNFETCHED), event(FETCH_RETRY, http_code=429, retry_after=retry_after)
+    )
+    assert row["fetch_time"] == NOW + seconds * 1000
+
+
+def test_retry_after_does_not_delay_a_page_that_is_gone():
+    old = old_row(Status.DB_UNFETCHED, retries=2)
+    row, _, _ = one(old, event(FETCH_RETRY, retry_after=60))
+    assert row["fetch_time"] == NOW + 45 * DAY_MS
+
+
+def test_stale_results_are_ignored():
+    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1, last_inlink_day=1)
+    rows = frame_of(STATE, old)
+    kept, outcome, counts = update_state(
+        rows, frame_of(CHANGES, event(FETCH_GONE)), NOW, OPTIONS
+    )
+    assert kept.equals(rows)
+    assert (len(outcome), counts) == (0, {"stale_results": 1})
+
+
+def test_stale_results_leave_the_links_in():
+    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1)
+    row, outcome, counts = one(old, event(FETCH_GONE), linked(0.5))
+    assert (row["status"], row["score"]) == (Status.DB_FETCHED, 1.5)
+    assert (outcome, counts) == ([], {"stale_results": 1})
+
+
+def test_a_result_as_old_as_the_row_counts():
+    old = old_row(Status.DB_FETCHED, last_fetch_time=NOW)
+    assert one(old, event(FETCH_GONE))[0]["status"] == Status.DB_GONE
+
+
+@pytest.mark.parametrize(
+    "change", [linked(1.0), event(FETCH_SUCCESS, signature=A)], ids=["linked", "fetched"]
+)
+def test_additions_may_be_refused(change):
+    options = UpdateOptions(additions_allowed=False)
+    row, outcome, counts = one(None, change, options=options)
+    assert (row, outcome, counts) == (None, [], {"dropped/additions_not_allowed": 1})
+
+
+def test_without_additions_known_urls_change():
+    options = UpdateOptions(additions_allowed=False)
+    row, _, counts = one(
+        old_row(Status.DB_UNFETCHED), event(FETCH_SUCCESS, signature=A), linked(1.0),
+        options=options,
+    )  # fmt: skip
+    assert (row["status"], row["score"]) == (Status.DB_FETCHED, 2.0)
+    assert counts == {"status/db_fetched": 1}
+
+
+def test_scores_add_up():
+    row, outcome, _ = one(
+        old_row(Status.DB_UNFETCHED),
+        *(linked(score, order=order) for order, score in enumerate([0.25, 0.5, 4.0])),
+        event(FETCH_SUCCESS, signature=A),
+    )
+    assert row["score"] == outcome[0]["score"] == 5.75
+
+
+def test_scores_are_summed_in_double_precision():
+    shares = [linked(2.0**-26, order=order) for order in range(64)]
+    assert one(old_row(Status.DB_UNFETCHED), *shares)[0]["score"] == pytest.approx(1 + 2**-20)
+
+
+def test_scores_have_the_same_bits_in_whatever_order_they_come():
+    numbers = random.Random(7)
+    shares = [linked(numbers.random(), order=order) for order in range(2000)]
+    expected = 0.0
+    for share in shares:
+        expected += share["inlink_score"]
+    rows = []
+    for _ in range(5):
+        numbers.shuffle(shares)
+        rows.append(one(None, *shares)[0]["score"])
+    assert set(rows) == {pl.Series([expected]).cast(pl.Float32)[0]}
+
+
+@pytest.mark.parametrize(
+    ("old", "links", "expected"),
+    [(None, [4, 2, 3], 2), (1, [4], 1), (5, [4], 4), (None, [None], None), (3, [None], 3)],
+)
+def test_distance_is_the_least(old, links, expected):
+    changes = [linked(0.0, distance=d, order=at) for at, d in enumerate(links)]
+    assert one(old_row(Status.DB_FETCHED, distance=old), *changes)[0]["distance"] == expected
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_first_event_of_a_key_wins(order):
+    events = [
+        event(FETCH_SUCCESS, order=1, signature=A, document="first"),
+        event(FETCH_GONE, order=2, signature=None, document="second"),
+        event(FETCH_RETRY, order=3, signature=None, document="third"),
+    ]
+    row, outcome, counts = one(old_row(Status.DB_UNFETCHED), *(events[at] for at in order))
+    assert (row["status"], row["document"]) == (Status.DB_FETCHED, "first")
+    assert (len(outcome), counts) == (1, {"status/db_fetched": 1})
+
+
+def test_rows_come_back_in_key_order_with_the_declared_columns():
+    rows = [old_row(Status.DB_FETCHED, key=f"com.example:http/{at}") for at in range(0, 10, 2)]
+    changes = [linked(1.0, key=f"com.example:http/{at}") for at in (9, 3, 4, 1)]
+    kept, outcome, _ = update(rows, changes)
+    assert kept["key"].to_list() == sorted({row["key"] for row in [*rows, *changes]})
+    assert kept.schema == frame_of(STATE).schema
+    assert outcome.schema == frame_of(OUTCOME).schema
+
+
+def test_no_rows_and_no_changes():
+    kept, outcome, counts = update([], [])
+    assert (len(kept), len(outcome), counts) == (0, 0, {})
+
+
+KEYS = [f"com.example:http/{at}" for at in range(6)]
+SOME_ROWS = st.lists(
+    st.builds(
+        lambda key, status, signature, retries: old_row(
+            status, key=key, signature=signature, retries=retries
+        ),
+        st.sampled_from(KEYS),
+        st.sampled_from(list(Status)),
+        st.sampled_from([None, A, B]),
+        st.integers(0, 4),
+    ),
+    unique_by=lambda row: row["key"],
+)
+FILES = st.lists(  # of each file an event and a sum per key at most, as links.py makes them
+    st.lists(
+        st.one_of(
+            st.builds(
+                lambda key, status, signature: event(status, key=key, signature=signature),
+                st.sampled_from(KEYS),
+                st.sampled_from([FETCH_SUCCESS, FETCH_NOTMODIFIED, FETCH_RETRY, FETCH_GONE]),
+                st.sampled_from([None, A, B]),
+            ),
+            st.builds(
+                lambda key, score: linked(score, key=key),
+                st.sampled_from(KEYS),
+                st.floats(0, 10, width=32),
+            ),
+        ),
+        unique_by=lambda change: (change["key"], "inlink_score" in change),
+        max_size=8,
+    ),
+    max_size=4,
+)
+
+
+@given(SOME_ROWS, FILES, st.randoms(use_true_random=False))
+def test_how_changes_are_cut_and_ordered_does_not_matter(rows, files, shuffler):
+    rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
+    changes = [{**change, "order": at} for at, file in enumerate(files) for change in file]
+    whole = update_state(rows, frame_of(CHANGES, *changes), NOW, OPTIONS)
+    shuffler.shuffle(changes)
+    cut = shuffler.randint(0, len(changes))
+    parts = pl.concat([frame_of(CHANGES, *changes[:cut]), frame_of(CHANGES, *changes[cut:])])
+    again = update_state(rows, parts, NOW, OPTIONS)
+    assert whole[0].equals(again[0])
+    assert whole[1].equals(again[1])
+    assert whole[2] == again[2]
+
+
+@given(SOME_ROWS, FILES, st.integers(0, 6))
+def test_how_rows_are_cut_does_not_matter(rows, files, at):
+    rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
+    changes = frame_of(
+        CHANGES, *({**change, "order": n} for n, file in enumerate(files) for change in file)
+    )
+    whole, outcome, counts = update_state(rows, changes, NOW, OPTIONS)
+    bound = KEYS[at] if at < len(KEYS) else "z"
+    low, high = (
+        update_state(rows.filter(below), changes.filter(below), NOW, OPTIONS)
+        for below in (pl.col("key") < bound, pl.col("key") >= bound)
+    )
+    assert whole.equals(pl.concat([low[0], high[0]]))
+    assert outcome.equals(pl.concat([low[1], high[1]]))
+    assert counts == {n: low[2].get(n, 0) + high[2].get(n, 0) for n in {*low[2], *high[2]}}

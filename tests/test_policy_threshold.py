@@ -1,0 +1,93 @@
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nutbeam.policy import threshold as module
+from nutbeam.policy.threshold import STEPS, rank, summarize, threshold
+
+
+def ranks_of(values):
+    return pl.Series("rank", values, dtype=pl.UInt64)
+
+
+def choose(parts, n):
+    """What generate does: (the chosen, how many met in one place)."""
+    bar = threshold([summarize(ranks_of(part), n) for part in parts], n)
+    everything = list(itertools.chain.from_iterable(parts))
+    sure = [r for r in everything if bar.sure is not None and r >= bar.sure]
+    zone = [r for r in everything if r >= bar.least and (bar.sure is None or r < bar.sure)]
+    assert len(sure) <= n
+    return sure + sorted(zone, reverse=True)[: n - len(sure)], len(zone)
+
+
+PARTS = st.lists(
+    st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**64 - 1)), max_size=40), max_size=6
+)
+
+
+@given(PARTS, st.integers(1, 80), st.integers(1, 8))
+@example([[3] * 10], 5, 8)  # all alike
+@example([[3] * 6, [3] * 6], 6, 8)
+@example([[5, 3, 3, 3]], 2, 8)
+@example([[1], [1]], 1, 1)
+def test_exactly_the_best_n_are_chosen(parts, n, steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "STEPS", steps)
+        chosen, _ = choose(parts, n)
+    assert sorted(chosen, reverse=True) == sorted(itertools.chain(*parts), reverse=True)[:n]
+
+
+@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8191, 8192, 20_000, 50_000])
+def test_summaries_are_small_and_few_rows_meet(n):
+    numbers = np.random.default_rng(1)
+    parts = [numbers.integers(0, 2**64, 30_000, dtype=np.uint64).tolist() for _ in range(3)]
+    for part in parts:
+        assert len(summarize(ranks_of(part), n).ranks) <= STEPS * 8
+    chosen, met = choose(parts, n)
+    assert len(chosen) == n
+    assert met <= 2 * len(parts) * -(-n // STEPS) + 1
+
+
+def test_fewer_rows_than_wanted_are_all_sure():
+    bar = threshold([summarize(ranks_of([5, 0]), 10), summarize(ranks_of([]), 10)], 10)
+    assert (bar.sure, bar.least) == (0, 0)
+
+
+def test_no_parts():
+    assert threshold([], 10).sure == 0
+
+
+@given(
+    st.lists(
+        st.one_of(st.floats(width=32), st.sampled_from([0.0, 1.0, -1.0])), min_size=2, max_size=20
+    )
+)
+def test_ranks_are_in_the_order_of_scores(scores):
+    series = pl.Series(scores, dtype=pl.Float32)
+    ranks = rank(series, pl.Series(["same key"] * len(scores))).to_list()
+    for (one, first), (other, second) in itertools.combinations(zip(scores, ranks, strict=True), 2):
+        if one < other:
+            # The largest number and infinity count as alike.
+            assert first < second or np.isinf([one, other]).any()
+            assert first <= second
+
+
+@pytest.mark.parametrize("score", [float("nan"), None])
+def test_what_is_no_number_ranks_last(score):
+    scores = pl.Series([score, -3.0e38, 0.0], dtype=pl.Float32)
+    ranks = rank(scores, pl.Series(["a", "b", "c"]))
+    assert ranks.arg_min() == 0
+
+
+def test_ties_are_in_an_order_that_is_nobodys_advantage():
+    keys = [f"com.example:http/{n}" for n in range(1000)]
+    scores = pl.Series([1.0] * 1000, dtype=pl.Float32)
+    ranks = rank(scores, pl.Series(keys))
+    assert ranks.n_unique() == 1000
+    best = ranks.arg_sort(descending=True)[:100].to_list()
+    assert 300 < sum(best) / 100 < 700  # not the first ones by key
+    assert rank(scores, pl.Series(keys)).equals(ranks)

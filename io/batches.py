@@ -4,6 +4,7 @@ A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 ``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
 """
 
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -133,3 +134,24 @@ def claimed_keys(
     if high is not None:
         keys = keys.filter(pl.col("key") <= high)
     return collect(keys).get_column("key")
+
+
+def put_aside(root: Path, batch: str, rows: pl.DataFrame) -> str:
+    """Writes rows for a later step of the same job; returns the path below the table.
+
+    Such files are in no manifest. They need not survive the machine.
+    """
+    path = root / place(batch, "aside") / new_name(".arrow")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows.write_ipc(path)
+    return str(path.relative_to(root))
+
+
+def take_up(root: Path, path: str) -> pl.DataFrame:
+    """Reads what ``put_aside`` wrote."""
+    return pl.read_ipc(root / path)
+
+
+def remove_aside(root: Path, batch: str) -> None:
+    """Removes all that was put aside for a batch."""
+    shutil.rmtree(root / place(batch, "aside"), ignore_errors=True)

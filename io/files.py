@@ -191,7 +191,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+        raise UserError(f"cannot write {path}: {os.strerror(error.errno) if error.errno else error}") from error
 
 
 def _sync(descriptor: int) -> None:

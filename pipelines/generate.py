@@ -3,20 +3,23 @@
 ::
 
     state[due, projected], tablet by tablet ─ limit per host ─ summaries ─ threshold
-    state again, above the threshold ─ PartitionByHost ─▶ batches/ID/fetchlist
+                                              └─ candidates, aside ─┐
+    candidates above the threshold ─ PartitionByHost ─▶ batches/ID/fetchlist
 
-No step holds what is due: a tablet at a time is read, summaries of 4,096 ranks
-travel, and of the rows only those that are chosen.
+No step holds what is due: a tablet at a time is read, and its best rows are put
+aside in a file. Summaries of 4,096 ranks travel, and of the rows only those
+that are chosen.
 """
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches import claimed_keys, write_file
+from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.files import collect, scan
 from ..io.manifest import Batch, DataFile
 from ..io.operations import Operation, Written
@@ -24,8 +27,8 @@ from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.operations import Begin, Commit, Items, Ticket, Together, WorkOn
-from ..transforms.partition import SLOTS, PartitionByHost, hash_buckets
+from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
+from ..transforms.partition import SLOTS, PartitionByHost
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.rules import host_keys
 from ..web.progress import PROGRESS
@@ -37,7 +40,9 @@ HELP = "Choose what to fetch next: a new batch"
 # What a partition's rows may weigh in a shuffle, and what one weighs, in bytes.
 PARTITION_BYTES = 32 << 20
 ROW_BYTES = 200
+NEEDED = tuple(name for name in FETCHLIST.names if name != "slot")
 SPANNING = "spanning"
+CANDIDATES = "candidates"
 ZONE = "zone"
 COUNTS = "counts"
 
@@ -58,6 +63,14 @@ class Tablet:
 
 
 @dataclasses.dataclass(frozen=True)
+class Candidates:
+    """A file of the rows of a tablet that may be chosen."""
+
+    operation: Operation
+    path: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Bar:
     """What a row must reach: a rank and, of groups in several tablets, the list."""
 
@@ -72,11 +85,13 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.PCollection[Ticket]:
     """Chooses a batch; the ticket that comes out names it, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
-    tablets = operations | "Tablets" >> Items(_tablets)
-    bars = _raise_bar(operations, tablets, options)
-    chosen = tablets | "Choose" >> WorkOn(
-        _choose, (beam.pvalue.AsSingleton(bars), options), Chunk, outputs=(ZONE, COUNTS)
+    surveyed = operations | "Tablets" >> ForEach(
+        _tablets, _survey, (options,), outputs=(CANDIDATES, SPANNING)
     )
+    bars = _raise_bar(operations, surveyed, options)
+    chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
+        _choose, beam.pvalue.AsSingleton(bars)
+    ).with_output_types(Chunk).with_outputs(ZONE, COUNTS, main="main")
     settled = (
         # A few rows of like rank: here a count decides.
         (chosen[ZONE], chosen[COUNTS])
@@ -87,23 +102,21 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
     fetchlists = (
         (chosen["main"], settled)
         | "Chosen" >> beam.Flatten()
-        | PartitionByHost(partitions, host="place")
+        | PartitionByHost(partitions, host="place", slot="slot")
         | "Write"
         >> beam.Map(
             _write, beam.pvalue.AsSingleton(operations), partitions // options.num_fetchers
         ).with_output_types(Written)
     )
-    return (operations, fetchlists) | Commit(
+    committed = (operations, fetchlists) | Commit(
         reads=("state", "batches"), opens=_Opener(options.num_fetchers, options.generate_mark_ttl)
     )
+    return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
 
 
 def _raise_bar(
-    operations: beam.PCollection[Operation],
-    tablets: beam.PCollection[Tablet],
-    options: GenerateOptions,
+    operations: beam.PCollection[Operation], surveyed: Any, options: GenerateOptions
 ) -> beam.PCollection[Bar]:
-    surveyed = tablets | "Survey" >> WorkOn(_survey, (options,), outputs=(SPANNING,))
     gathered = [operations, surveyed["main"]]
     if options.max_count > 0:
         # Only groups that lie in several tablets meet.
@@ -127,35 +140,35 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
         yield Tablet(operation, file, before, after)
 
 
-def _candidates(
-    tablet: Tablet, options: GenerateOptions, columns: tuple[str, ...]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns the tablet's due rows after the limit per group, and those of spanning groups."""
+def _eligible(tablet: Tablet, options: GenerateOptions) -> pl.DataFrame:
+    """Returns the tablet's rows that are due and that no open batch has chosen, ranked."""
     operation, file = tablet.operation, tablet.file
-    if not _may_be_due(file, operation.now, options):
-        none = ranked(pl.DataFrame(schema=_schema(columns)), options)
-        return none, none
     state = eligible(scan([operation.root / file.path], STATE), operation.now, options)
-    rows = collect(state.select(*columns))
+    rows = collect(state.select(NEEDED))
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.root, manifest, manifest.open_batches(operation.now), file.first, file.last
     )
     if len(claimed):
         rows = rows.join(claimed.to_frame(), on="key", how="anti", maintain_order="left")
-    rows = ranked(rows, options)
+    return ranked(rows, options)
+
+
+def _divide(
+    rows: pl.DataFrame, tablet: Tablet, options: GenerateOptions
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Applies the limit per group: (groups of this tablet alone, groups of others too)."""
     if options.max_count < 0:
         return rows, rows.clear()
     names = rows.get_column("group").unique()
     wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
-    apart = rows.get_column("group").is_in(wide.implode())
-    inside = top_n_per_key(rows.filter(~apart), options.max_count, "group", ("rank", "key"))
-    return inside, rows.filter(apart)
-
-
-def _schema(columns: tuple[str, ...]) -> dict[str, Any]:
-    frame = to_frame(STATE.empty_table())
-    return {name: frame.schema[name] for name in columns}
+    apart = rows.get_column("group").is_in(wide.implode()) if len(wide) else None
+    if apart is None:
+        return top_n_per_key(rows, options.max_count, "group", ("rank", "key")), rows.clear()
+    return tuple(
+        top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
+        for part in (~apart, apart)
+    )
 
 
 def _may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
@@ -168,12 +181,21 @@ def _may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
 
 
 def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
-    inside, apart = _candidates(tablet, options, ("key", "score"))
+    """Reads a tablet once: says how good its rows are, and puts the best aside."""
+    operation = tablet.operation
+    PROGRESS.add()
+    if not _may_be_due(tablet.file, operation.now, options):
+        return
+    inside, apart = _divide(_eligible(tablet, options), tablet, options)
     yield summarize(inside.get_column("rank"), options.top_n)
-    if len(apart):
-        best = top_n_per_key(apart, options.max_count, "group", ("rank", "key"))
-        for chunk in to_chunks(best.select("key", "rank", "group")):
-            yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
+        yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    best = [
+        part.top_k(options.top_n, by="rank").select(*NEEDED, "rank", spans=pl.lit(at == 1))
+        for at, part in enumerate((inside, apart))
+    ]
+    path = put_aside(operation.root, str(operation.batch), pl.concat(best))
+    yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
 
 
 def _bar(grouped: tuple[int, Iterable[Any]], top_n: int) -> Bar:
@@ -188,25 +210,19 @@ def _bar(grouped: tuple[int, Iterable[Any]], top_n: int) -> Bar:
     return Bar(threshold(summaries, top_n), frozenset(winners))
 
 
-def _choose(tablet: Tablet, bar: Bar, options: GenerateOptions) -> Iterator[Any]:
-    needed = tuple(name for name in FETCHLIST.names if name != "slot")
-    inside, apart = _candidates(tablet, options, needed)
-    if bar.winners and len(apart):
-        won = pl.Series("key", list(bar.winners), dtype=pl.String)
-        inside = pl.concat([inside, apart.filter(pl.col("key").is_in(won.implode()))])
-    at = bar.threshold
-    over = inside.filter(pl.col("rank") >= at.least)
-    hosts = host_keys(over.get_column("key"))
+def _choose(candidates: Candidates, bar: Bar) -> Iterator[Any]:
+    operation, at = candidates.operation, bar.threshold
+    rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
+    won = pl.Series("key", list(bar.winners), dtype=pl.String)
+    rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     # The batch is part of the place: the same hosts do not meet every time.
-    over = over.with_columns(place=f"{tablet.operation.batch}/" + hosts)
+    place = f"{operation.batch}/" + host_keys(rows.get_column("key"))
+    rows = rows.select(*NEEDED, "rank", place.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
-    certain = over.filter(sure)
-    kept = [*needed, "rank", "place"]
-    PROGRESS.add()
+    certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
-    for chunk in to_chunks(certain.select(kept)):
-        yield chunk
-    for chunk in to_chunks(over.filter(~sure).select(kept)):
+    yield from to_chunks(certain)
+    for chunk in to_chunks(rows.filter(~sure)):
         yield beam.pvalue.TaggedOutput(ZONE, chunk)
 
 
@@ -230,8 +246,7 @@ def _shuffle_partitions(options: GenerateOptions) -> int:
 def _write(part: tuple[int, Chunk], operation: Operation, per_fetcher: int) -> Written:
     number, chunk = part
     rows = to_frame(chunk)
-    slot = hash_buckets(rows.get_column("place"), SLOTS).alias("slot")
-    table = conform(rows.with_columns(slot).sort("key"), FETCHLIST)
+    table = conform(rows.sort("key"), FETCHLIST)
     assert operation.batch is not None
     file = write_file(
         operation.root,
@@ -259,3 +274,10 @@ class _Opener:
             urls=counts["chosen"],
             blocks_until=operation.now + self.ttl_s * 1000,
         )
+
+
+def _tidy(ticket: Ticket) -> Ticket:
+    """Removes the candidates: what was chosen of them is in the fetch list."""
+    if ticket.batch is not None:
+        remove_aside(Path(ticket.table), ticket.batch)
+    return ticket

@@ -187,39 +187,16 @@ class ForEach(beam.PTransform):
     outputs: tuple[str, ...] = ()
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
-        return operations | Items(self.divide) | WorkOn(
-            self.work, self.args, self.element, self.outputs
-        )
-
-
-@dataclasses.dataclass
-class Items(beam.PTransform):
-    """The first half of ``ForEach``: items, spread over the workers."""
-
-    divide: Callable[[Operation], Iterable[Any]]
-
-    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[tuple[int, Any]]:
         numbered = tuple[int, Any]
+        step = beam.FlatMap(_work, self.work, *self.args).with_output_types(self.element)
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
             # Spreads the items over the workers.
             | "Spread" >> beam.GroupByKey()
+            | "Work"
+            >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
         )
-
-
-@dataclasses.dataclass
-class WorkOn(beam.PTransform):
-    """The second half of ``ForEach``: does the work of each item."""
-
-    work: Callable[..., Iterable[Any]]
-    args: tuple[Any, ...] = ()
-    element: Any = Any
-    outputs: tuple[str, ...] = ()
-
-    def expand(self, items: beam.PCollection[tuple[int, Any]]) -> Any:
-        step = beam.FlatMap(_work, self.work, *self.args).with_output_types(self.element)
-        return items | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
 
 
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:

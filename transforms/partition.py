@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
 from .chunks import Chunk, rechunk
@@ -75,11 +76,13 @@ class PartitionByHost(beam.PTransform):
         partitions: How many partitions there are, at least 1.
         host: Name of the column.
         salt: Deals the hosts otherwise; one batch, one salt.
+        slot: Name of a column to add: each row's slot, a number below ``SLOTS``.
     """
 
     partitions: int
     host: str = "host"
     salt: str = ""
+    slot: str | None = None
 
     def __post_init__(self) -> None:
         if self.partitions < 1:
@@ -91,7 +94,7 @@ class PartitionByHost(beam.PTransform):
             chunks
             | "Deal"
             >> beam.FlatMap(
-                partition_by_host, self.partitions, self.host, self.salt
+                partition_by_host, self.partitions, self.host, self.salt, self.slot
             ).with_output_types(parts)
             # A host must be one worker's: that is what politeness rests on.
             | "ByPartition" >> beam.GroupByKey()
@@ -100,7 +103,7 @@ class PartitionByHost(beam.PTransform):
 
 
 def partition_by_host(
-    chunk: Chunk, partitions: int, host: str = "host", salt: str = ""
+    chunk: Chunk, partitions: int, host: str = "host", salt: str = "", slot: str | None = None
 ) -> Iterator[tuple[int, Chunk]]:
     """Cuts a chunk into the parts of its partitions.
 
@@ -108,10 +111,14 @@ def partition_by_host(
     another number of partitions keeps together what a slot keeps together.
     """
     frame = to_frame(chunk)
-    slot = hash_buckets(frame.get_column(host), SLOTS, salt)
-    number = (slot.cast(pl.UInt64) * partitions // SLOTS).alias("_part")
+    slots = hash_buckets(frame.get_column(host), SLOTS, salt)
+    number = (slots.cast(pl.UInt64) * partitions // SLOTS).alias("_part")
+    schema = chunk.schema
+    if slot is not None:
+        frame = frame.with_columns(slots.alias(slot))
+        schema = schema.append(pa.field(slot, pa.uint32()))
     for (part,), rows in frame.group_by(number, maintain_order=True):
-        yield int(str(part)), conform(rows, chunk.schema)
+        yield int(str(part)), conform(rows, schema)
 
 
 def _bounded(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:

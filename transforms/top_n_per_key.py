@@ -65,16 +65,17 @@ def top_n_per_key(
     [('a', 2.0), ('b', 0.5)]
     """
     # Most keys have few rows: only the others need to be sorted.
-    many = frame.filter(pl.len().over(key) > n)
-    if len(many) == 0:
+    crowded = frame.select(pl.len().over(key) > n).to_series()
+    if not crowded.any():
         return frame
     best = (
-        many.sort(order_by, descending=True, nulls_last=True)
+        frame.filter(crowded)
+        .sort(order_by, descending=True, nulls_last=True)
         .group_by(key, maintain_order=True)
         .head(n)
         .select(frame.columns)
     )
-    return pl.concat([frame.filter(pl.len().over(key) <= n), best])
+    return pl.concat([frame.filter(~crowded), best])
 
 
 class _Best(beam.CombineFn):

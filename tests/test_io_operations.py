@@ -1,0 +1,294 @@
+import dataclasses
+import json
+import threading
+
+import pytest
+from dropping import as_nobody, locked  # noqa: F401 - a fixture
+
+from nutbeam.io import operations as module
+from nutbeam.io.manifest import Batch, DataFile, latest_snapshot, load_manifest
+from nutbeam.io.operations import (
+    ConflictError,
+    Operation,
+    Written,
+    begin,
+    commit,
+    committed,
+    find,
+    new_id,
+)
+from nutbeam.web.errors import UserError
+
+BATCH = Batch("generated", 1, 1, 10, 99)
+
+
+def written(component, *paths, replaced=(), **counts):
+    files = tuple(DataFile(path, rows=1, bytes=10) for path in paths)
+    return Written(component, files, tuple(replaced), counts)
+
+
+def live(operation_or_manifest, component="state", root=None):
+    if isinstance(operation_or_manifest, Operation):
+        root = operation_or_manifest.root
+        operation_or_manifest = load_manifest(root, latest_snapshot(root))
+    found = module.load_files(root, operation_or_manifest.components.get(component))
+    return sorted(file.path for file in found)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with two tablets and an open batch."""
+    first = begin(str(tmp_path), "generate", "first", batch="b1", now=10)
+    commit(first, [written("state", "a", "b")], batch=BATCH)
+    return str(tmp_path)
+
+
+def test_the_first_one_who_begins_pins(table):
+    first = begin(table, "update", "op", batch="b1", now=20)
+    assert (first.snapshot, first.now, first.batch, first.idle) == (1, 20, "b1", "")
+    commit(begin(table, "inject", "other"), [])
+    assert begin(table, "update", "op", batch="b1", now=30) == first
+
+
+def test_the_table_may_have_moved(table, tmp_path):
+    first = begin(table, "update", "op", batch="b1")
+    moved = tmp_path.parent / f"{tmp_path.name}-moved"
+    tmp_path.rename(moved)
+    again = begin(str(moved), "update", "op", batch="b1")
+    assert again == dataclasses.replace(first, table=str(moved))
+
+
+@pytest.mark.parametrize(("job", "batch"), [("dedup", "b1"), ("update", "b2"), ("update", None)])
+def test_an_id_belongs_to_one_job_and_batch(table, job, batch):
+    begin(table, "update", "op", batch="b1")
+    with pytest.raises(UserError, match=r"^operation 'op' is update of batch 'b1', not .*another"):
+        begin(table, job, "op", batch=batch)
+
+
+def test_randomness_follows_from_the_id(table):
+    assert begin(table, "a", "x").seed == begin(table, "a", "x").seed
+    assert begin(table, "a", "x").seed != begin(table, "a", "y").seed
+
+
+def test_many_who_begin_at_once_pin_the_same(table):
+    found = []
+    gate = threading.Barrier(8)
+
+    def race(me):
+        gate.wait()
+        found.append(begin(table, "update", "op", now=me))
+
+    racers = [threading.Thread(target=race, args=(me,)) for me in range(8)]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert len(set(found)) == 1
+
+
+def test_who_is_done_is_idle_and_commits_no_more(table):
+    operation = begin(table, "update", "op")
+    made = commit(operation, [written("state", "c", added=1)])
+    again = begin(table, "update", "op")
+    assert again.idle == "done"
+    assert commit(again, [written("state", "d", added=1)]) == made
+    assert latest_snapshot(operation.root) == 2
+    assert live(operation) == ["a", "b", "c"]
+
+
+def test_who_is_done_is_found_under_later_snapshots(table):
+    operation = begin(table, "update", "op")
+    made = commit(operation, [])
+    for name in ("x", "y"):
+        commit(begin(table, "inject", name), [])
+    assert committed(operation) == made
+    assert begin(table, "update", "op").idle == "done"
+    assert committed(begin(table, "inject", "z")) is None
+
+
+def test_a_commit_says_what_was_done(table):
+    operation = begin(table, "update", "op", batch="b1", now=77)
+    batch = dataclasses.replace(BATCH, phase="updated")
+    parts = [
+        written("state", "c", replaced=["a"], added=1, **{"dropped/out_of_scope": 2}),
+        written("batches/b1/outcome", "o", added=2),
+        Written(counts={"lines": 3}),
+    ]
+    made = commit(operation, parts, batch=batch)
+    assert (made.snapshot, made.operation, made.job, made.batch, made.time) == (
+        2, "op", "update", "b1", 77
+    )  # fmt: skip
+    assert made.counts == {"added": 3, "dropped/out_of_scope": 2, "lines": 3}
+    assert made.batches == {"b1": batch}
+    assert live(made, root=operation.root) == ["b", "c"]
+    assert live(made, "batches/b1/outcome", operation.root) == ["o"]
+    assert (made.components["state"].files, made.components["state"].rows) == (2, 2)
+    assert load_manifest(operation.root, 2) == made
+
+
+def test_a_component_that_nobody_touched_keeps_its_list(table):
+    operation = begin(table, "update", "op")
+    before = operation.manifest().components["state"]
+    assert commit(operation, [written("hosts", "h")]).components["state"] == before
+
+
+def test_all_files_of_a_component_may_go(table):
+    operation = begin(table, "update", "op")
+    commit(operation, [written("state", replaced=["a", "b"])])
+    assert live(operation) == []
+
+
+def test_what_was_committed_meanwhile_is_kept(table):
+    mine = begin(table, "update", "mine", batch="b1")
+    commit(begin(table, "fetch", "theirs"), [written("batches/b2/pages", "p")])
+    made = commit(mine, [written("state", "c", replaced=["a"])], reads=frozenset({"state"}))
+    assert made.snapshot == 3
+    assert live(made, root=mine.root) == ["b", "c"]
+    assert live(made, "batches/b2/pages", mine.root) == ["p"]
+
+
+def test_a_component_that_both_write_and_nobody_reads_has_the_files_of_both(table):
+    mine, theirs = begin(table, "a", "mine"), begin(table, "b", "theirs")
+    commit(theirs, [written("learnt", "t")])
+    assert live(commit(mine, [written("learnt", "m")]), "learnt", mine.root) == ["m", "t"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "theirs"),
+    [
+        ("state", [written("state", "c")]),
+        ("state", [written("state", replaced=["a"])]),
+        ("hosts", [written("hosts", "h")]),
+    ],
+)
+def test_what_was_read_must_not_have_changed(table, reads, theirs):
+    mine = begin(table, "update", "mine")
+    commit(begin(table, "inject", "theirs"), theirs)
+    with pytest.raises(ConflictError, match=rf"^update: {reads} was changed by inject .*'theirs'"):
+        commit(mine, [written("state", "x")], reads=frozenset({reads}))
+    assert latest_snapshot(mine.root) == 2
+    assert "x" not in live(mine)
+
+
+@pytest.mark.parametrize(
+    ("batch", "record", "conflict"),
+    [
+        ("b2", BATCH, True),
+        ("b1", dataclasses.replace(BATCH, phase="updated"), True),
+        ("b1", dataclasses.replace(BATCH, phase="fetched"), False),  # still open
+    ],
+)
+def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
+    mine = begin(table, "generate", "mine", batch="b3", now=10)
+    commit(begin(table, "other", "theirs", batch=batch), [], batch=record)
+    if conflict:
+        with pytest.raises(ConflictError, match="^generate: batches was changed by other"):
+            commit(mine, [], reads=frozenset({"batches"}), batch=BATCH)
+    else:
+        assert set(commit(mine, [], reads=frozenset({"batches"}), batch=BATCH).batches) == {
+            "b1", "b3"
+        }  # fmt: skip
+
+
+def test_of_two_who_do_the_same_work_on_a_batch_one_commits(table):
+    one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
+    parsed = dataclasses.replace(BATCH, phase="parsed")
+    commit(one, [written("batches/b1/documents", "d1")], batch=parsed)
+    with pytest.raises(ConflictError, match="^parse: batch 'b1' is parsed in the meantime, by parse"):
+        commit(two, [written("batches/b1/documents", "d2")], batch=parsed)
+    assert live(one, "batches/b1/documents") == ["d1"]
+
+
+def test_many_commits_at_once_all_count(table):
+    operations = [begin(table, f"job{n}", f"op{n}") for n in range(8)]
+    gate = threading.Barrier(8)
+
+    def race(operation):
+        gate.wait()
+        commit(operation, [written(f"batches/{operation.id}/pages", operation.id, pages=1)])
+
+    racers = [threading.Thread(target=race, args=(operation,)) for operation in operations]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert latest_snapshot(operations[0].root) == 9
+    latest = load_manifest(operations[0].root, 9)
+    assert len(latest.components) == 9
+    assert {load_manifest(operations[0].root, n).operation for n in range(2, 10)} == {
+        operation.id for operation in operations
+    }
+
+
+def test_one_operation_committed_by_many_at_once_counts_once(table):
+    operation = begin(table, "update", "op")
+    gate = threading.Barrier(6)
+    made = []
+
+    def race(me):
+        gate.wait()
+        made.append(commit(operation, [written("state", f"c{me}")], reads=frozenset({"state"})))
+
+    racers = [threading.Thread(target=race, args=(me,)) for me in range(6)]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert len(made) == 6
+    assert all(one == made[0] for one in made)
+    assert latest_snapshot(operation.root) == 2
+    assert len(live(operation)) == 3
+
+
+def test_a_lost_race_against_a_reader_of_the_same_conflicts(table, monkeypatch):
+    """Somebody commits between the check and the store."""
+    mine, theirs = begin(table, "update", "mine"), begin(table, "inject", "theirs")
+    real = module.store_manifest
+
+    def late(root, manifest):
+        monkeypatch.setattr(module, "store_manifest", real)
+        commit(theirs, [written("state", "t")])
+        return real(root, manifest)
+
+    monkeypatch.setattr(module, "store_manifest", late)
+    with pytest.raises(ConflictError):
+        commit(mine, [written("state", "m")], reads=frozenset({"state"}))
+    assert live(mine) == ["a", "b", "t"]
+
+
+def test_find(table):
+    operation = begin(table, "update", "op")
+    assert find(table, "op") == operation
+    assert find(table, "unknown") is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 1}', '{"id": "op", "new": 1}'])
+def test_a_damaged_operation(table, tmp_path, text):
+    begin(table, "update", "op")
+    (tmp_path / "operations" / "op.json").write_text(text)
+    with pytest.raises(UserError, match=r"^operation file is damaged: .*op.json: [^\n]*$"):
+        begin(table, "update", "op")
+
+
+def test_nothing_is_pinned_in_a_damaged_table(table, tmp_path):
+    (tmp_path / "manifest" / "00000001.json").write_text("{")
+    with pytest.raises(UserError, match="manifest is damaged"):
+        begin(table, "update", "op")
+    assert not (tmp_path / "operations" / "op.json").exists()
+
+
+def test_a_table_that_may_not_be_written(locked):  # noqa: F811
+    error = as_nobody(begin, str(locked / "table"), "inject", "op")
+    assert isinstance(error, UserError)
+    assert str(error) == f"cannot write {locked}/table/operations/op.json: Permission denied"
+
+
+def test_what_is_pinned_knows_no_address(table, tmp_path):
+    begin(table, "update", "op")
+    record = json.loads((tmp_path / "operations" / "op.json").read_text())
+    assert str(tmp_path) not in str(record)
+
+
+def test_ids_are_new_and_in_the_order_of_time():
+    assert len({new_id() for _ in range(100)}) == 100
+    assert new_id(now=12.9).startswith("12-")

@@ -1,0 +1,220 @@
+import pytest
+from frames import frame_of, table_of
+
+from nutbeam.policy import documents as module
+from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
+from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseStatus, empty
+from nutbeam.policy.scope import Seeds
+from nutbeam.web.protocol import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
+from nutbeam.web.signature import md5
+from nutbeam.web.urls import from_key, to_key
+
+URL = "http://www.example.com/dir/page"
+KEY = to_key(URL)
+
+
+def page(body="", url=URL, status=FETCH_SUCCESS, content_type="text/html", **columns):
+    return {
+        "key": to_key(url),
+        "score": 0.5,
+        "distance": 3,
+        "fetch_status": status,
+        "fetch_time": 7,
+        "content_type": content_type,
+        "body": body if isinstance(body, bytes) else body.encode(),
+        **columns,
+    }
+
+
+def documents(*pages, skip=frozenset(), at_row=lambda row: None, seeds=Seeds(), **options):  # noqa: B008
+    table, counts = documents_of(
+        table_of(PAGES, *pages), DocumentOptions(**options), seeds, frozenset(skip), at_row
+    )
+    assert table.schema == DOCUMENTS
+    return table.to_pylist(), counts
+
+
+def links(body, **options):
+    """The targets of a page, as URLs, and what was counted."""
+    (document,), counts = documents(page(body), **options)
+    return [from_key(link["key"]) for link in document["outlinks"] or []], counts
+
+
+def test_what_a_page_says():
+    (document,), counts = documents(
+        page(
+            """<html lang=de><title> A  title </title><meta name=description content="in short">
+            <link rel=canonical href=/canon><meta http-equiv=refresh content="3; url=../next">
+            <body>Some <b>text</b> <a href="a?b#c" rel=Author>An  anchor</a>"""
+        )
+    )
+    assert document == {
+        "key": KEY,
+        "score": 0.5,
+        "distance": 3,
+        "fetch_time": 7,
+        "parse_status": ParseStatus.SUCCESS,
+        "parse_message": None,
+        "title": "A title",
+        "text": "Some text An anchor",
+        "outlinks": [
+            {"key": to_key("http://www.example.com/canon"), "anchor": "", "rel": "canonical"},
+            {"key": to_key("http://www.example.com/dir/a?b"), "anchor": "An anchor",
+             "rel": "author"},
+        ],
+        "refresh": "http://www.example.com/next",
+        "directives": [],
+        "language": "de",
+        "charset": document["charset"],
+        "content_type": "text/html",
+        "signature": document["signature"],
+        "metadata": [("description", "in short"), ("canonical", "http://www.example.com/canon")],
+    }  # fmt: skip
+    assert (counts["parsed"], counts["outlinks"]) == (1, 2)
+
+
+def test_signatures_are_of_bodies_or_of_urls():
+    bodies = ["<p>same", "<p>same", "", ""]
+    found, _ = documents(*(page(b, f"http://a.com/{n}") for n, b in enumerate(bodies)))
+    signatures = [document["signature"] for document in found]
+    assert signatures[0] == signatures[1] == md5(b"<p>same", "")
+    assert signatures[2] != signatures[3]
+
+
+@pytest.mark.parametrize("status", [FETCH_GONE, FETCH_NOTMODIFIED])
+def test_only_pages_that_were_fetched_are_parsed(status):
+    found, counts = documents(page(status=status), page("<p>x"))
+    assert [document["text"] for document in found] == ["x"]
+    assert counts["parsed"] == 1
+
+
+def test_truncated_pages_are_skipped_unless_wanted():
+    cut = page("<p>x", truncated="content_limit")
+    assert documents(cut)[0] == []
+    assert documents(cut)[1]["skipped/truncated"] == 1
+    found, counts = documents(cut, skip_truncated=False)
+    assert ([document["text"] for document in found], counts["parsed"]) == (["x"], 1)
+
+
+def test_links_that_are_not_taken_are_counted_with_a_reason():
+    targets, counts = links(
+        """<a href=ok>1</a> <a href=mailto:a@b.c>2</a> <a href=http://elsewhere.org/>3</a>
+        <a href=page#top>4</a> <a href=logo.png>5</a> <a href=no rel=nofollow>6</a>
+        <a href=https://cdn.example.com/>7</a> <a href='http://'>8</a>"""
+    )
+    assert targets == ["http://www.example.com/dir/ok", "https://cdn.example.com/"]
+    assert {name: n for name, n in counts.items() if name.startswith("dropped/")} == {
+        "dropped/no_http_url": 2,
+        "dropped/out_of_scope": 1,
+        "dropped/own_url": 1,
+        "dropped/filtered": 1,
+        "dropped/nofollow": 1,
+    }
+
+
+def test_links_keep_their_order_and_repeat():
+    targets, _ = links("".join(f"<a href={name}></a>" for name in "zaza"))
+    assert [target[-1] for target in targets] == list("zaza")
+
+
+@pytest.mark.parametrize(
+    ("most", "taken"), [(-1, "abcd"), (0, ""), (2, "ab"), (4, "abcd"), (100, "abcd")]
+)
+def test_max_outlinks_counts_valid_links_only(most, taken):
+    # Between any two good links one that does not count.
+    body = "".join(f"<a href=logo.png>x</a><a href={name}>x</a>" for name in "abcd")
+    targets, counts = links(body, max_outlinks=most)
+    assert [target[-1] for target in targets] == list(taken)
+    assert counts.get("dropped/max_outlinks", 0) == 4 - len(taken)
+    assert counts["dropped/filtered"] == 4
+
+
+def test_max_outlinks_is_per_page():
+    body = "<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>"
+    found, _ = documents(page(body), page("", f"{URL}2"), page(body, f"{URL}3"), max_outlinks=2)
+    assert [[link["anchor"] for link in d["outlinks"] or []] for d in found] == [
+        ["a", "b"], [], ["a", "b"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [("host", "sx"), ("domain", "sox"), ("any", "sonx")],
+)
+def test_scope(scope, expected):
+    body = """<a href=http://www.example.com/s></a><a href=http://other.example.com/o></a>
+        <a href=http://elsewhere.org/n></a><a href=http://seed.org/x></a>"""
+    seeds = Seeds(frozenset({"seed.org"}), frozenset({"seed.org"}))
+    targets, counts = links(body, scope=scope, seeds=seeds)
+    assert [target[-1] for target in targets] == list(expected)
+    assert counts.get("dropped/out_of_scope", 0) == 4 - len(expected)
+
+
+def test_pages_that_stopped_a_parser_are_records_with_a_reason():
+    pages = [page(f"<p>{n}<a href=/{n}></a>", f"http://a.com/dir{n}/") for n in range(3)]
+    found, counts = documents(*pages, skip={1})
+    assert [document["parse_message"] for document in found] == [None, "stalled", None]
+    assert [document["text"] for document in found] == ["0", None, "2"]
+    assert [len(document["outlinks"] or []) for document in found] == [1, 0, 1]
+    assert found[1]["parse_status"] == ParseStatus.FAILED
+    assert found[1]["signature"] is not None
+    assert (counts["parsed"], counts["failed/stalled"]) == (2, 1)
+
+
+def test_no_parser_for_a_type():
+    found, counts = documents(page(b"\x89PNG\r\n\x1a\n", content_type="image/png"))
+    assert found[0]["parse_status"] == ParseStatus.FAILED
+    assert counts["failed/no_parser"] == 1
+
+
+def test_a_page_that_trips_a_parser_up_costs_one_record(monkeypatch):
+    def trip(url, *args, **kwargs):
+        if url.endswith("1"):
+            raise RecursionError("too deep")
+        return real(url, *args, **kwargs)
+
+    real = module.parse
+    monkeypatch.setattr(module, "parse", trip)
+    found, counts = documents(*(page("<a href=/x>x</a>", f"http://a.com/{n}") for n in range(3)))
+    assert found[1]["parse_message"] == "parser_error: RecursionError('too deep')"
+    assert [len(document["outlinks"] or []) for document in found] == [1, 0, 1]
+    assert (counts["parsed"], counts["failed/parser_error"]) == (2, 1)
+
+
+def test_out_of_memory_is_not_the_pages_fault(monkeypatch):
+    def fail(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "parse", fail)
+    with pytest.raises(MemoryError):
+        documents(page("x"))
+
+
+def test_each_row_is_told_before_it_is_parsed_and_then_the_end():
+    told = []
+    documents(page(status=FETCH_GONE), page("a"), page("b"), skip={2}, at_row=told.append)
+    assert told == [1, 2, AFTER_ROWS]
+
+
+def test_the_header_forbids_what_the_page_does_not():
+    headers = [{"name": "X-Robots-Tag", "value": "noindex"},
+               {"name": "x-robots-tag", "value": "nofollow"}]  # fmt: skip
+    (document,), counts = documents(page("<p>x<a href=/y>z</a>", headers=headers))
+    assert document["directives"] == ["nofollow", "noindex"]
+    assert (document["text"], document["outlinks"]) == ("", None)
+    assert counts["dropped/page_nofollow"] == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\xff\xfe\x00\xd8", b"<title>&#xD800;\x00</title>", "<a href='\ud800'>".encode("utf-8", "surrogatepass"),
+     b"<a href='//[::1'>x</a>", b"<base href='::'><a href=x>y</a>", b"<meta name=a content='\xed\xa0\x80'>"],
+)  # fmt: skip
+def test_nonsense_is_a_page_too(body):
+    found, _ = documents(page(body))
+    assert len(found) == 1
+
+
+def test_no_pages():
+    assert documents() == ([], {"outlinks": 0})
+    assert frame_of(DOCUMENTS).equals(empty(DOCUMENTS))

@@ -191,7 +191,8 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write {path}: {os.strerror(error.errno) if error.errno else error}") from error
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UserError(f"cannot write {path}: {reason}") from error
 
 
 def _sync(descriptor: int) -> None:

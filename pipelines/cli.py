@@ -107,6 +107,10 @@ def _run(command: str, words: list[str]) -> int:
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
     quiet(getattr(logging, common.log_level.upper()))
+    if invocation.table is not None:
+        from ..io.address import check_address
+
+        check_address(invocation.table)
     if invocation.beam_args:
         # For the types of values; what is unknown here belongs to a job server.
         _beam_parser().parse_known_args(invocation.beam_args)

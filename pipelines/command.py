@@ -34,7 +34,7 @@ class Argument:
     nargs: Literal["*", "+", "?"] | None = None
 
 
-TABLE = Argument("table", "Address of the web table: a folder or gs://, hdfs://, s3:// path.")
+TABLE = Argument("table", "Folder of the web table.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,9 +11,10 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..io.manifest import DataFile, Manifest, latest_snapshot, load_files, load_manifest
+from ..io.address import open_table
+from ..io.manifest import DataFile, Manifest, load_files, load_manifest
 from ..io.operations import new_id
-from ..web.errors import UsageError, UserError
+from ..web.errors import UserError
 from .runner import make_pipeline, run_pipeline
 
 
@@ -44,20 +45,6 @@ class Reading:
     def part(self, number: int, suffix: str) -> Path:
         """Returns the path of a part; parts are put together in the order of their numbers."""
         return Path(self.folder) / f"part-{number:08d}{suffix}"
-
-
-def open_table(table: str) -> Manifest:
-    """Returns the newest snapshot of a table.
-
-    Raises:
-        UsageError: There is no table at the address.
-    """
-    root = Path(table)
-    manifest = load_manifest(root, latest_snapshot(root))
-    if manifest.snapshot == 0:
-        hint = "it does not exist" if not root.exists() else "it has no manifest"
-        raise UsageError(f"no web table at {table!r}: {hint}")
-    return manifest
 
 
 @contextlib.contextmanager

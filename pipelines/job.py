@@ -8,6 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ..io.address import open_table
 from ..io.manifest import Manifest
 from ..io.operations import committed, find, new_id
 from ..transforms.operations import Ticket
@@ -71,6 +72,8 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
     check(options)
+    if job != "inject":
+        open_table(str(invocation.table))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     with live_view(invocation.progress):
         run_pipeline(prepare(ticket, build, options, invocation.beam_args))

@@ -6,10 +6,10 @@ It keeps no state of its own, so cron or an orchestrator may call it.
 import dataclasses
 from typing import Any
 
+from ..io.address import open_table
 from ..io.manifest import Manifest
 from . import crawl, dedup, fetch, generate, parse, update
 from .command import TABLE, Invocation
-from .export import open_table
 from .job import run_job
 
 ARGUMENTS = (TABLE,)

@@ -18,6 +18,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.address import open_table
 from ..io.files import collect, row_groups, scan
 from ..io.manifest import Manifest, load_files
 from ..policy.schema import STATE, STATUS_NAMES, to_frame
@@ -27,7 +28,7 @@ from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
 from ..web.urls import from_key
 from .command import TABLE, Invocation
-from .export import Reading, exported, join_bytes, open_table
+from .export import Reading, exported, join_bytes
 from .pages import Tablet, tablets
 
 ARGUMENTS = (TABLE,)

@@ -1,0 +1,127 @@
+import pytest
+from frames import frame_of, table_of
+
+from nutbeam.io.batches import (
+    adopted_pages,
+    batch_files,
+    claimed_keys,
+    page_order,
+    place,
+    write_file,
+)
+from nutbeam.io.files import collect, scan
+from nutbeam.io.manifest import Batch, Manifest, load_manifest
+from nutbeam.io.operations import Written, begin, commit
+from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
+
+KEYS = [f"com.example:http/{n}" for n in range(9)]
+
+
+def rows(*keys):
+    return frame_of(OUTCOME, *({"key": key} for key in keys))
+
+
+def test_a_file_is_described_by_what_it_holds(tmp_path):
+    tables = [rows("c", "b"), rows("d").to_arrow(), rows(), table_of(OUTCOME, {"key": None})]
+    file = write_file(tmp_path, "1-x", "outcome", iter(tables), partition=3, order=4)
+    assert file.path.startswith("batches/1-x/outcome/")
+    path = tmp_path / file.path
+    assert (file.rows, file.bytes, file.first, file.last) == (4, path.stat().st_size, "b", "d")
+    assert (file.partition, file.order) == (3, 4)
+    assert collect(scan([path], OUTCOME))["key"].to_list() == ["c", "b", "d", None]
+
+
+@pytest.mark.parametrize("tables", [[], [rows()]])
+def test_a_file_of_no_rows(tmp_path, tables):
+    file = write_file(tmp_path, "1-x", "outcome", tables)
+    assert (file.rows, file.first, file.last) == (0, None, None)
+
+
+def test_names_are_new_unless_given(tmp_path):
+    one, two = (write_file(tmp_path, "1-x", "outcome", []).path for _ in range(2))
+    assert one != two
+    named = write_file(tmp_path, "1-x", "outcome", [], name="n.parquet")
+    assert named.path == f"{place('1-x', 'outcome')}/n.parquet"
+
+
+def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
+    def tables():
+        yield rows("a")
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        write_file(tmp_path, "1-x", "outcome", tables())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_files_of_a_batch(tmp_path):
+    operation = begin(str(tmp_path), "fetch", "op", batch="1-x")
+    files = [write_file(tmp_path, "1-x", "pages", [], order=n) for n in (2, 1)]
+    commit(operation, [Written(place("1-x", "pages"), tuple(files))])
+    manifest = load_manifest(tmp_path, 1)
+    assert batch_files(tmp_path, manifest, "1-x", "pages") == files[::-1]
+    assert batch_files(tmp_path, manifest, "1-x", "documents") == []
+    assert batch_files(tmp_path, manifest, "1-y", "pages") == []
+
+
+def test_earlier_attempts_come_first():
+    orders = [page_order(*attempt) for attempt in [(1, 0), (1, 1), (1, 99_999), (2, 0)]]
+    assert orders == sorted(set(orders))
+
+
+def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
+    def flush(partition, started, sequence, *keys):
+        return write_file(
+            tmp_path, "1-x", "pages", [table_of(PAGES, *({"key": key} for key in keys))],
+            partition=partition, order=page_order(started, sequence),
+            name=f"p{partition:05d}-{started:013d}-abcd-{sequence:05d}.parquet",
+        )  # fmt: skip
+
+    mine = [flush(1, 5, 1, "c"), flush(1, 5, 0, "b", "a"), flush(1, 9, 0)]
+    flush(2, 5, 0, "z")
+    (tmp_path / place("1-x", "pages") / ".p00001-5-abcd-00002.parquet.writing").touch()
+    found = adopted_pages(tmp_path, "1-x", 1)
+    assert found == [mine[1], mine[0], mine[2]]
+    assert adopted_pages(tmp_path, "1-x", 3) == adopted_pages(tmp_path, "1-y", 1) == []
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with two open batches: the even keys, and 1, 3, 5."""
+    for name, chosen in (("1-x", KEYS[::2]), ("2-y", KEYS[1:6:2])):
+        operation = begin(str(tmp_path), "generate", name, batch=name, now=0)
+        halves = [chosen[:2], chosen[2:]]
+        files = [
+            write_file(
+                tmp_path, name, "fetchlist", [table_of(FETCHLIST, *({"key": k} for k in half))]
+            )
+            for half in halves
+        ]
+        commit(
+            operation,
+            [Written(place(name, "fetchlist"), tuple(files))],
+            batch=Batch("generated", 0, 1, len(chosen), 99),
+        )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("batches", "low", "high", "expected"),
+    [
+        (["1-x"], None, None, "02468"),
+        (["1-x", "2-y"], None, None, "01234568"),
+        (["1-x", "2-y"], KEYS[2], KEYS[5], "2345"),
+        (["1-x"], KEYS[3], KEYS[3], ""),
+        (["2-y"], KEYS[6], None, ""),
+        (["2-y"], None, KEYS[3], "13"),
+        ([], None, None, ""),
+        (["3-z"], None, None, ""),
+    ],
+)
+def test_claimed_keys(table, batches, low, high, expected):
+    found = claimed_keys(table, load_manifest(table, 2), batches, low, high)
+    assert sorted(key[-1] for key in found) == list(expected)
+
+
+def test_nothing_is_claimed_in_a_new_table(tmp_path):
+    assert claimed_keys(tmp_path, Manifest(), [], None, None).to_list() == []

@@ -1,0 +1,218 @@
+import logging
+
+import pytest
+from dropping import as_nobody, locked  # noqa: F401 - a fixture
+
+from nutbeam.io import seeds as module
+from nutbeam.io.seeds import Source, read_seeds, sources
+from nutbeam.policy.schema import SEEDS, empty
+from nutbeam.web.errors import UsageError, UserError
+from nutbeam.web.rules import UrlRules
+from nutbeam.web.urls import from_key
+
+RULES = UrlRules()
+
+
+def read(source):
+    """All rows of a source, and all counts."""
+    rows, total = [], {}
+    for frame, counts in read_seeds(source, RULES):
+        assert frame.schema == empty(SEEDS).schema
+        rows += frame.to_dicts()
+        for name, number in counts.items():
+            total[name] = total.get(name, 0) + number
+    return rows, total
+
+
+@pytest.fixture
+def seed_file(tmp_path):
+    def make(text):
+        path = tmp_path / "seeds.txt"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return Source(0, path=str(path))
+
+    return make
+
+
+def urls(rows):
+    return [from_key(row["key"]) for row in rows]
+
+
+def test_words_are_urls_files_and_folders(tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    for name in ("b.txt", "a.txt"):
+        (folder / name).write_text("http://a.com/")
+    (folder / "below" / "c.txt").write_text("http://ignored.com/")
+    single = tmp_path / "single"
+    single.touch()
+    found = sources(["http://a.com/", str(folder), str(single)])
+    assert found == [
+        Source(0, url="http://a.com/"),
+        Source(1, path=str(folder / "a.txt")),
+        Source(2, path=str(folder / "b.txt")),
+        Source(3, path=str(single)),
+    ]
+
+
+def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
+    (tmp_path / "seeds").touch()
+    monkeypatch.chdir(tmp_path)
+    assert sources(["seeds"]) == [Source(0, path=str(tmp_path / "seeds"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing", None, r"cannot read seeds '.*missing': No such file or directory; a URL begins"),
+        ("file/below", None, r"cannot read seeds '.*below': Not a directory$"),
+        ("binary", b"\x7fELF\x00\x00", r"seed file '.*binary' is binary, expected lines of text$"),
+        ("utf16", "http://a.com/".encode("utf-16"), r"is binary"),
+        ("x" * 300, None, r"File name too long$"),
+    ],
+)
+def test_words_that_name_no_seeds(tmp_path, name, content, message):
+    (tmp_path / "file").touch()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        sources([str(tmp_path / name)])
+
+
+def test_a_folder_without_files(tmp_path):
+    (tmp_path / "below").mkdir()
+    with pytest.raises(UsageError, match="^no seed files in folder '.*'$"):
+        sources([str(tmp_path)])
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o600])
+def test_a_file_that_may_not_be_read(locked, mode):  # noqa: F811
+    locked.chmod(0o755)
+    path = locked / "folder" / "seeds"
+    path.parent.mkdir(mode=0o755)
+    path.touch()
+    (path.parent if mode == 0o600 else path).chmod(0o000)
+    error = as_nobody(sources, [str(path)])
+    assert isinstance(error, UsageError)
+    assert str(error) == f"cannot read seeds {str(path)!r}: Permission denied"
+    path.parent.chmod(0o755)
+
+
+def test_lines(seed_file):
+    rows, counts = read(
+        seed_file(
+            "# a comment\n\n  http://a.com/1  \r\n\t\n  # another\nHTTP://A.com:80/2#frag\n"
+            "http://a.com/3"  # without an end
+        )
+    )
+    assert urls(rows) == ["http://a.com/1", "http://a.com/2", "http://a.com/3"]
+    assert [row["order"] for row in rows] == [3, 6, 7]
+    assert counts == {"lines": 3}
+    assert {name for row in rows for name, value in row.items() if value is not None} == {
+        "key", "order"
+    }  # fmt: skip
+
+
+def test_what_stands_behind_tabs(seed_file):
+    rows, counts = read(
+        seed_file(
+            "http://a.com/\tnutch.score=2.5\t nutch.fetchInterval = 60 \t topic = a=b \tnothing\n"
+            "http://b.com/\tnutch.fetchInterval.fixed=30\n"
+            "http://c.com/\tnutch.score=0.5\tnutch.score=0.25\t=x\n"
+        )
+    )
+    wanted = ("score", "fetch_interval", "fixed_interval", "metadata")
+    assert [tuple(row[name] for name in wanted) for row in rows] == [
+        (2.5, 60, None, {"topic": "a=b"}),
+        (None, 30, 30, None),
+        (0.25, None, None, {"": "x"}),
+    ]
+    assert counts == {"lines": 3}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["nutch.score=high", "nutch.score=nan", "nutch.score=inf", "nutch.score=1e39", "nutch.score=",
+     "nutch.fetchInterval=1.5", "nutch.fetchInterval=-1", "nutch.fetchInterval=2147483648",
+     "nutch.fetchInterval=9999999999999999999999", "nutch.fetchInterval.fixed=-1"],
+)  # fmt: skip
+def test_values_that_are_none_are_counted_and_left_out(seed_file, piece):
+    rows, counts = read(seed_file(f"http://a.com/\t{piece}\tk=v\n"))
+    assert urls(rows) == ["http://a.com/"]
+    values = [rows[0][name] for name in ("score", "fetch_interval", "fixed_interval")]
+    assert values == [None, None, None]
+    assert rows[0]["metadata"] == {"k": "v"}
+    assert counts == {"lines": 1, "bad_values": 1}
+
+
+def test_the_largest_values(seed_file):
+    rows, _ = read(seed_file("http://a.com/\tnutch.score=3.4e38\tnutch.fetchInterval=2147483647"))
+    assert rows[0]["fetch_interval"] == 2**31 - 1
+
+
+def test_bad_lines_are_counted_and_shown_with_their_numbers(seed_file, caplog):
+    bad = ["no url at all", "ftp://a.com/", "http://a.com/logo.png", "http://\x01/", "\ufffd"]
+    source = seed_file("# head\nhttp://a.com/\n" + "\n".join(bad) + "\nhttp://b.com/\n")
+    with caplog.at_level(logging.WARNING, "nutbeam.inject"):
+        rows, counts = read(source)
+    assert urls(rows) == ["http://a.com/", "http://b.com/"]
+    assert counts == {
+        "lines": 7,
+        "dropped/malformed": 3,
+        "dropped/scheme_not_allowed": 1,
+        "dropped/filtered": 1,
+    }
+    shown = [record.getMessage() for record in caplog.records]
+    assert shown[1] == f"{source.path}:4: scheme_not_allowed: 'ftp://a.com/'"
+    assert [line.split(":")[1] for line in shown] == ["3", "4", "5", "6", "7"]
+
+
+def test_few_of_many_bad_lines_are_shown(seed_file, caplog):
+    with caplog.at_level(logging.WARNING, "nutbeam.inject"):
+        _, counts = read(seed_file("bad\n" * 1000))
+    assert counts == {"lines": 1000, "dropped/malformed": 1000}
+    assert len(caplog.records) == module.SHOWN
+
+
+def test_a_url_as_a_word():
+    rows, counts = read(Source(3, url="http://a.com/\tnutch.score=2"))
+    assert (urls(rows), rows[0]["score"], counts) == (["http://a.com/"], 2.0, {"lines": 1})
+    rows, counts = read(Source(3, url="ftp://a.com/"))
+    assert (rows, counts) == ([], {"lines": 1, "dropped/scheme_not_allowed": 1})
+
+
+def test_later_sources_are_later_than_all_lines_before(seed_file):
+    source = seed_file("http://a.com/\n" * 3)
+    early, _ = read(source)
+    late, _ = read(Source(1, url="http://a.com/"))
+    assert max(row["order"] for row in early) < late[0]["order"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only\n#comments\n"])
+def test_files_without_seeds(seed_file, text):
+    assert read(seed_file(text)) == ([], {})
+
+
+def test_a_byte_order_mark_is_not_part_of_the_url(seed_file):
+    rows, _ = read(seed_file(b"\xef\xbb\xbfhttp://a.com/\r\nhttp://b.com/\r\n"))
+    assert urls(rows) == ["http://a.com/", "http://b.com/"]
+
+
+def test_what_is_no_utf8_is_a_bad_line(seed_file):
+    rows, counts = read(seed_file(b"http://a.com/\n\xff\xfe\xfa\n\x00\x01\n"))
+    assert urls(rows) == ["http://a.com/"]
+    assert counts == {"lines": 3, "dropped/malformed": 2}
+
+
+def test_many_lines(seed_file, monkeypatch):
+    monkeypatch.setattr(module, "LINES", 20_000)
+    source = seed_file("".join(f"http://h{n % 97}.com/{n}\n" for n in range(50_000)))
+    parts = list(read_seeds(source, RULES))
+    assert [len(frame) for frame, _ in parts] == [20_000, 20_000, 10_000]
+    assert parts[2][0]["order"].to_list() == list(range(40_001, 50_001))
+    assert from_key(parts[2][0]["key"][-1]) == f"http://h{49_999 % 97}.com/49999"
+
+
+def test_a_file_that_goes_before_it_is_read(tmp_path):
+    with pytest.raises(UserError, match="^cannot read seeds '.*gone': No such file or directory$"):
+        read(Source(0, path=str(tmp_path / "gone")))

@@ -174,9 +174,11 @@ def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
 
 def store_manifest(root: Path, manifest: Manifest) -> bool:
     """Commits a snapshot; False if its number was taken by somebody else."""
-    record = {"format": FORMAT, **dataclasses.asdict(manifest)}
-    data = json.dumps(record, indent=1).encode()
-    return create_exclusive(manifest_path(root, manifest.snapshot), data)
+    record = {"format": FORMAT} | vars(manifest)
+    for name in ("components", "batches"):
+        # vars(), not asdict(): their number grows with the batches, and a round is short.
+        record[name] = {key: vars(value) for key, value in record[name].items()}
+    return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
 
 
 def load_files(root: Path, component: Component | None) -> list[DataFile]:

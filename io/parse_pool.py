@@ -27,7 +27,7 @@ GRACE_S = 60.0
 class _Child:
     def __init__(self, memory: int) -> None:
         ours, theirs = Pipe()
-        self.connection: Connection = ours  # type: ignore[assignment]
+        self.connection: Connection = ours
         # One thread each: the pool is what uses the cores.
         environment = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
         # Imported by name, not run as __main__: what it sends pickles by that name.

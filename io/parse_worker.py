@@ -85,7 +85,7 @@ def main(descriptor: int, memory: int) -> None:
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    with Connection(descriptor) as connection, contextlib.suppress(EOFError, BrokenPipeError):
+    with Connection(descriptor) as connection, contextlib.suppress(EOFError, OSError):
         while True:
             job = pickle.loads(connection.recv_bytes())
             try:

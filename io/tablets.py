@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.urls import host_of
-from .files import ParquetWriter, new_name, row_groups
+from .files import ROW_GROUP_ROWS, ParquetWriter, new_name, row_groups
 from .manifest import DataFile
 
 TABLET_ROWS = 1_000_000
@@ -251,6 +251,8 @@ class TabletWriter:
         self._root = root
         self._schema = COMPONENTS[kind]
         self._writer: ParquetWriter | None = None
+        self._rows = 0  # of the file at hand,
+        self._pending: list[pl.DataFrame] = []  # and those that are not yet written
         self._zones: list[dict[str, object]] = []
         self._files: list[DataFile] = []
         self._host = ""  # of the last row, as ``host_start`` names it
@@ -268,8 +270,7 @@ class TabletWriter:
 
     def _cut(self, keys: pl.Series) -> tuple[int, bool]:
         """Returns how many rows go into the file at hand, and whether it is then complete."""
-        written = self._writer.rows if self._writer else 0
-        room = TABLET_ROWS - written
+        room = TABLET_ROWS - self._rows
         new_host = host_start(keys[0]) != self._host
         if len(keys) <= room:
             return len(keys), False
@@ -277,7 +278,7 @@ class TabletWriter:
             return 0, True
         if room > 0:
             start = int(keys.search_sorted(host_start(keys[room]), side="left"))
-            if start or (written and new_host):
+            if start or (self._rows and new_host):
                 return start, True
         # One host fills the room. It began earlier, or here.
         known = 0 if new_host else self._host_rows
@@ -294,14 +295,22 @@ class TabletWriter:
         """Leaves no half-written file behind."""
         if self._writer is not None:
             self._writer.__exit__(RuntimeError)
-            self._writer = None
+            self._writer, self._rows, self._pending = None, 0, []
 
     def _append(self, rows: pl.DataFrame) -> None:
         if self._writer is None:
             self._writer = ParquetWriter(self._root / self.place / new_name(), self._schema)
             self._zones = []
-        self._writer.write(rows)
+        self._rows += len(rows)
+        self._pending.append(rows)
         self._zones.append(zone(rows))
+        # Whole row groups: else each rewrite would leave more and smaller ones.
+        waiting = sum(len(part) for part in self._pending)
+        if waiting >= ROW_GROUP_ROWS:
+            together = pl.concat(self._pending)
+            cut = waiting - waiting % ROW_GROUP_ROWS
+            self._writer.write(together.head(cut))
+            self._pending = [together.slice(cut)]
         keys = rows.get_column("key")
         host = host_start(keys[-1])
         of_host = len(keys) - int(keys.search_sorted(host, side="left"))
@@ -312,6 +321,10 @@ class TabletWriter:
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
+        rest = pl.concat(self._pending)
+        if len(rest):
+            writer.write(rest)
+        self._rows, self._pending = 0, []
         size = writer.close()
         zones = pl.DataFrame(self._zones, schema=ZONE)
         self._files.append(

@@ -5,7 +5,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import apache_beam as beam
 import pyarrow as pa
@@ -66,12 +66,16 @@ def exported(table: str, build: Callable[[Any, Reading], Any], beam_args: Any) -
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def join_bytes(parts: list[Path], out: Any, head: bytes = b"") -> None:
-    """Writes all parts, one behind the other, to an open binary file."""
+def join_bytes(parts: list[Path], out: BinaryIO, head: bytes = b"") -> int:
+    """Writes all parts, one behind the other, to an open file; returns how many lines."""
     out.write(head)
+    lines = 0
     for part in parts:
         with part.open("rb") as file:
-            shutil.copyfileobj(file, out)
+            while block := file.read(1 << 20):
+                lines += block.count(b"\n")
+                out.write(block)
+    return lines
 
 
 def join_parquet(parts: list[Path], out: Path, schema: pa.Schema) -> int:

@@ -139,8 +139,12 @@ def fetch_partition(
         have = scan([root / file.path for file in adopted], PAGES).select("key")
         rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
     engine = Engine(options, Client(options), _known(part, rows))
-    for result in engine.run(_tasks(rows)):
-        yield from writer.add(result)
+    try:
+        for result in engine.run(_tasks(rows)):
+            yield from writer.add(result)
+    except KeyboardInterrupt:
+        list(writer.flush())  # what is done is kept; the batch can be taken up again
+        raise
     yield from writer.flush()
     learnt = [_host_row(record) for record in engine.hosts()]
     if learnt:

@@ -18,6 +18,7 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.files import collect, scan
@@ -158,17 +159,18 @@ def _divide(
     rows: pl.DataFrame, tablet: Tablet, options: GenerateOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Applies the limit per group: (groups of this tablet alone, groups of others too)."""
-    if options.max_count < 0:
+    if options.max_count <= 0:
         return rows, rows.clear()
     names = rows.get_column("group").unique()
     wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
     apart = rows.get_column("group").is_in(wide.implode()) if len(wide) else None
     if apart is None:
         return top_n_per_key(rows, options.max_count, "group", ("rank", "key")), rows.clear()
-    return tuple(
+    inside, outside = (
         top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
         for part in (~apart, apart)
     )
+    return inside, outside
 
 
 def _may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
@@ -203,7 +205,7 @@ def _bar(grouped: tuple[int, Iterable[Any]], top_n: int) -> Bar:
     summaries = [item for item in items if isinstance(item, Summary)]
     winners: set[str] = set()
     for item in items:
-        if isinstance(item, Chunk):
+        if isinstance(item, pa.Table):
             frame = to_frame(item)
             summaries.append(summarize(frame.get_column("rank"), top_n))
             winners.update(frame.get_column("key"))
@@ -229,7 +231,7 @@ def _choose(candidates: Candidates, bar: Bar) -> Iterator[Any]:
 def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
     items = list(grouped[1])
     left = top_n - sum(item for item in items if isinstance(item, int))
-    chunks = [to_frame(item) for item in items if isinstance(item, Chunk)]
+    chunks = [to_frame(item) for item in items if isinstance(item, pa.Table)]
     if chunks and left > 0:
         best = pl.concat(chunks).sort("rank", "key", descending=True).head(left)
         yield from to_chunks(best)

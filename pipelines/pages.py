@@ -96,9 +96,7 @@ def run(invocation: Invocation) -> int:
             number = join_parquet(parts, output, PAGE)
         else:
             with output.open("wb") as file:
-                join_bytes(parts, file)
-            with output.open("rb") as file:
-                number = sum(1 for _ in file)
+                number = join_bytes(parts, file)
     if output.suffix:
         print(f"{number:,} pages in {output}")
     return 0

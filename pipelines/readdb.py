@@ -149,7 +149,7 @@ def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
     manifest = open_table(table)
-    admitted = UrlRules(UrlOptions()).admit(pl.Series([url]), "default", filters=False)
+    admitted = UrlRules(UrlOptions()).admit(pl.Series([url]), "inject", filters=False)
     key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
     if key is None:
         raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")

@@ -89,6 +89,8 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
         if not pipeline._options.view_as(StandardOptions).no_wait_until_finish:
             result.wait_until_finish()
     except Exception as error:
+        if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
+            raise KeyboardInterrupt from error  # Beam makes an error of it
         raise user_error(error) from error
     if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
         raise JobFailed(f"the job ended as {result.state.lower()}")

@@ -106,7 +106,7 @@ def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.Lazy
 def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
     """Adds ``rank`` and, where there is a limit, ``group``: the reversed host or domain."""
     rows = rows.with_columns(rank(rows.get_column("score"), rows.get_column("key")))
-    if options.max_count < 0:
+    if options.max_count <= 0:
         return rows
     return rows.with_columns(groups(rows.get_column("key"), options.count_mode).alias("group"))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 _FOUND: dict[str, list[Any]] = {}
 
@@ -22,7 +23,8 @@ def run(build: Callable[[beam.Pipeline], Any]) -> Any:
         A list of elements, or a dict of lists.
     """
     _FOUND.clear()
-    with beam.Pipeline("FnApiRunner") as pipeline:
+    # No options: Beam would take those that pytest was started with.
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions([])) as pipeline:
         built = build(pipeline)
         named = built if isinstance(built, dict) else {"": built}
         for name, collection in named.items():

@@ -182,11 +182,8 @@ def test_max_count_and_top_n_together_are_exact(table, state, steps):
     same(rows, best(limited(due(state), "domain", 50), 600))
 
 
-def test_max_count_0_takes_nothing(table):
-    files = len(manifest_of(table).components)
-    assert nutbeam("generate", table, "--max_count", 0) == 1
-    assert manifest_of(table).batches == {}
-    assert len(manifest_of(table).components) == files
+def test_max_count_0_is_no_limit(table, state):
+    same(choose(table, "--max_count", 0), due(state))  # as in Nutch: maxCount > 0 is a limit
 
 
 @pytest.mark.parametrize(

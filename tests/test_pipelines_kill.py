@@ -116,7 +116,7 @@ def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills
         seen, asked_at = flushed(table), len(now)
         found = read_pages(table, capsys)
         assert set(found) <= web.site.urls("page")
-    crawl(table, web, *web.seeds)  # 1 if the last one was already through
+    assert crawl(table, web, *web.seeds) in (0, 1)  # 1 if the last one was already through
     assert seen.isdisjoint(asked(web)[asked_at:])
     assert_whole(table, web.site)
     assert sorted(read_pages(table, capsys)) == sorted(web.site.urls("page"))
@@ -150,7 +150,7 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     chosen = sum(c.get("chosen", 0) for c in counts)
     pages = sum(c.get("pages", 0) for c in counts) + sum(adopted)
     assert pages == chosen
-    crawl(table, web)
+    assert crawl(table, web) in (0, 1)
     assert_whole(table, web.site)
 
 

@@ -41,11 +41,12 @@ def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[
         schema: What the chunks are declared to be (policy/schema.py); they are
             cast to it. None keeps the frame's own columns.
     """
-    row_bytes = frame.estimated_size() / max(1, len(frame))
-    rows = min(MAX_ROWS, int(MAX_BYTES // max(1, row_bytes)) + 1)
-    for part in frame.iter_slices(rows):
-        if len(part):
-            yield part.to_arrow() if schema is None else conform(part, schema)
+    for part in frame.iter_slices(MAX_ROWS):
+        table = part.to_arrow() if schema is None else conform(part, schema)
+        # Not the frame's own estimate: there, equal strings may count only once.
+        rows = max(1, len(table) * MAX_BYTES // max(1, table.nbytes))
+        for start in range(0, len(table), rows):
+            yield table.slice(start, rows)
 
 
 def rechunk(chunk: Chunk) -> Iterator[Chunk]:

@@ -101,7 +101,7 @@ def _check_phase(operation: Operation, needs: str) -> bool:
     if operation.batch not in batches:
         known = ", ".join(sorted(batches)[-3:]) or "none"
         raise UserError(f"no batch {operation.batch!r} in this table; newest batches: {known}")
-    phase = batches[operation.batch].phase
+    phase = batches[str(operation.batch)].phase
     if PHASES.index(phase) < PHASES.index(needs):
         raise UserError(
             f"batch {operation.batch!r} is {phase}, {operation.job} needs one that is {needs}"

@@ -1,0 +1,137 @@
+import apache_beam as beam
+import polars as pl
+import pytest
+from frames import frame_of, table_of
+from running import run
+
+from nutbeam.io import tablets as tablets_module
+from nutbeam.io.files import collect, scan
+from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.tablets import Resolved, TabletWriter
+from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
+from nutbeam.transforms import apply_changes as module
+from nutbeam.transforms.apply_changes import ApplyChanges, Target
+
+# Half of all keys are on one host.
+KEYS = sorted(
+    f"com.big:http/{n:04d}" if n % 2 else f"com.h{n % 29:02d}:http/{n:04d}" for n in range(600)
+)
+
+
+def add_scores(operation):
+    """A resolver that adds what changes bring, and tells of every changed key."""
+
+    def resolve(rows, changes):
+        assert rows["key"].is_sorted()
+        sums = changes.group_by("key").agg(pl.col("inlink_score").sum())
+        joined = rows.select("key", "score").join(sums, on="key", how="full", coalesce=True)
+        kept = joined.sort("key").select(
+            "key", score=pl.col("score").fill_null(0) + pl.col("inlink_score").fill_null(0)
+        )
+        outcome = frame_of(OUTCOME, *sums.sort("key").select("key").to_dicts())
+        extra = {"outcome": outcome} if len(outcome) else {}
+        return Resolved(frame_of(STATE, *kept.to_dicts()), extra, {"seen": len(changes)})
+
+    return resolve
+
+
+def take_hosts(operation):
+    def resolve(rows, changes):
+        return Resolved(pl.concat([rows, changes]).unique("key").sort("key"), counts={"hosts": 1})
+
+    return resolve
+
+
+TARGETS = {
+    "state": Target(CHANGES, add_scores, {"outcome": "batches/{batch}/outcome"}),
+    "hosts": Target(HOSTS, take_hosts),
+}
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table of the even keys in several tablets."""
+    monkeypatch.setattr(tablets_module, "TABLET_ROWS", 60)
+    writer = TabletWriter(tmp_path, "state", "state")
+    writer.write(frame_of(STATE, *({"key": key, "score": 1.0} for key in KEYS[::2])))
+    operation = begin(str(tmp_path), "make", "make")
+    commit(operation, [Written("state", tuple(writer.close()))])
+    return str(tmp_path)
+
+
+def apply(table, changes, range_bytes=None, **options):
+    """Applies changes and commits them; returns what was written."""
+    operation = begin(table, "test", "op", batch="b1")
+
+    def build(pipeline):
+        operations = pipeline | "Operations" >> beam.Create([operation])
+        chunks = pipeline | "Changes" >> beam.Create(changes)
+        return (operations, chunks) | ApplyChanges(TARGETS)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if range_bytes is not None:
+            real = module.plan_ranges
+            patch.setattr(module, "plan_ranges", lambda files, some: real(files, some, range_bytes))
+        written = run(build)
+    commit(operation, written)
+    return written
+
+
+def rows_of(table, component, schema, *columns):
+    operation = begin(table, "look", "look")
+    manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    files = load_files(operation.root, manifest.components.get(component))
+    return [
+        row
+        for file in files
+        for row in collect(scan([operation.root / file.path], schema)).select(columns).rows()
+    ]
+
+
+def changes_to(keys, rows):
+    table = table_of(CHANGES, *({"key": key, "inlink_score": 1.0} for key in keys))
+    return [("state", table.slice(at, rows)) for at in range(0, len(table), rows)]
+
+
+@pytest.mark.parametrize("range_bytes", [None, 3000, 200])
+@pytest.mark.parametrize("chunk_rows", [50, 2000])
+def test_agrees_with_the_whole_table_in_memory(table, range_bytes, chunk_rows):
+    changed = [*KEYS[::3], *KEYS[::5], *["com.big:http/0001"] * 20]  # some more than once
+    written = apply(table, changes_to(changed[::-1], chunk_rows), range_bytes)
+    expected = {key: 1.0 for key in KEYS[::2]}
+    for key in changed:
+        expected[key] = expected.get(key, 0.0) + 1.0
+    assert rows_of(table, "state", STATE, "key", "score") == sorted(expected.items())
+    told = rows_of(table, "batches/b1/outcome", OUTCOME, "key")
+    assert sorted(told) == [(key,) for key in sorted(set(changed))]
+    assert sum(part.counts.get("seen", 0) for part in written) == len(changed)
+
+
+def test_tablets_without_changes_stay_as_they_are(table):
+    before = {file.path for file in begin(table, "x", "x").files("state")}
+    apply(table, changes_to(KEYS[:3], 50))
+    after = {file.path for file in begin(table, "y", "y").files("state")}
+    assert len(before - after) == 1
+    assert len(before & after) == len(before) - 1
+
+
+def test_several_components_at_once(table):
+    hosts = table_of(HOSTS, {"key": "com.b"}, {"key": "com.a", "seed": True})
+    written = apply(table, [*changes_to(KEYS[:3], 50), ("hosts", hosts)])
+    assert rows_of(table, "hosts", HOSTS, "key", "seed") == [("com.a", True), ("com.b", None)]
+    assert len(rows_of(table, "batches/b1/outcome", OUTCOME, "key")) == 3
+    assert {part.component for part in written} == {"state", "hosts", "batches/b1/outcome"}
+    assert [part.replaced for part in written if part.component != "state"] == [(), ()]
+
+
+def test_a_new_table(tmp_path):
+    apply(str(tmp_path), changes_to(KEYS, 100), range_bytes=2000)
+    assert rows_of(str(tmp_path), "state", STATE, "key") == [(key,) for key in KEYS]
+
+
+@pytest.mark.parametrize("changes", [[], [("state", CHANGES.empty_table())]])
+def test_no_changes_write_nothing(table, changes):
+    before = rows_of(table, "state", STATE, "key", "score")
+    assert apply(table, changes) == []
+    assert rows_of(table, "state", STATE, "key", "score") == before

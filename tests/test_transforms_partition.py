@@ -1,0 +1,161 @@
+import collections
+import itertools
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import apply
+
+from nutbeam.transforms import chunks as chunks_module
+from nutbeam.transforms.partition import (
+    SLOTS,
+    PartitionByHost,
+    hash_buckets,
+    partition_by_host,
+    split_by_hash,
+)
+
+# Half of all rows are on one host.
+FRAME = pl.DataFrame(
+    {
+        "host": ["com.big" if n % 2 else f"com.h{n % 97}" for n in range(1000)],
+        "url": list(range(1000)),
+    }
+)
+
+
+def chunks_of(frame, rows):
+    return [part.to_arrow() for part in frame.iter_slices(rows)]
+
+
+def rows_of(chunks):
+    return sorted(row for chunk in chunks for row in pl.from_arrow(chunk).rows())
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=30), st.integers(1, 50)
+)
+def test_a_number_for_each_value(values, buckets):
+    numbers = hash_buckets(pl.Series(values, dtype=pl.String), buckets)
+    assert len(numbers) == len(values)
+    by_value = dict(zip(values, numbers, strict=True))
+    assert [by_value[value] for value in values] == numbers.to_list()
+    assert all(0 <= number < buckets for number in numbers)
+
+
+def test_text_and_bytes_are_alike():
+    text = pl.Series(["a", "é", None, ""])
+    data = pl.Series([b"a", "é".encode(), None, b""])
+    assert hash_buckets(text, 4096).to_list() == hash_buckets(data, 4096).to_list()
+
+
+def test_numbers_are_the_same_in_another_process():
+    program = """
+import polars
+from nutbeam.transforms.partition import hash_buckets
+print(hash_buckets(polars.Series([f"h{n}" for n in range(50)]), 4096, "salt").to_list())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    expected = hash_buckets(pl.Series([f"h{n}" for n in range(50)]), 4096, "salt").to_list()
+    assert done.stdout.splitlines()[-1] == str(expected)
+
+
+def meetings(hosts, buckets, salt="", prefix=""):
+    numbers = hash_buckets(pl.Series([prefix + host for host in hosts]), buckets, salt)
+    places = collections.defaultdict(list)
+    for host, number in zip(hosts, numbers, strict=True):
+        places[number].append(host)
+    return {pair for met in places.values() for pair in itertools.combinations(met, 2)}
+
+
+@pytest.mark.parametrize("kind", ["salt", "prefix"])
+def test_who_meets_once_does_not_meet_every_time(kind):
+    # Of one length: that is where a plain crc would bring together the same ones for ever.
+    hosts = [f"com.example.h{n:04d}" for n in range(2000)]
+    one, other = (meetings(hosts, SLOTS, **{kind: batch}) for batch in ("1-a/", "2-b/"))
+    expected = 2000 * 1999 / 2 / SLOTS
+    assert 0.5 * expected < len(one) < 1.5 * expected
+    assert len(one & other) < 10
+
+
+def test_numbers_are_spread_evenly():
+    numbers = hash_buckets(pl.Series([f"com.example.h{n}" for n in range(16_000)]), 16)
+    counts = numbers.value_counts()["count"]
+    assert 900 < counts.min()
+    assert counts.max() < 1100
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 50])
+@pytest.mark.parametrize("key", ["host", "url"])
+def test_splitting_keeps_equal_values_together(partitions, key):
+    frame = FRAME.with_columns(url=pl.col("url").cast(pl.String).cast(pl.Binary))
+    places = collections.defaultdict(set)
+    found = []
+    for chunk in chunks_of(frame, 130):
+        numbers = []
+        for number, part in split_by_hash(chunk, key, partitions):
+            assert 0 <= number < partitions
+            assert len(part)
+            assert part.schema == chunk.schema
+            numbers.append(number)
+            found.append(part)
+            for value in pl.from_arrow(part)[key]:
+                places[value].add(number)
+        assert len(numbers) == len(set(numbers))
+    assert all(len(numbers) == 1 for numbers in places.values())
+    assert rows_of(found) == sorted(frame.rows())
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_no_rows_have_no_part(partitions):
+    assert list(split_by_hash(FRAME.clear().to_arrow(), "host", partitions)) == []
+    assert list(partition_by_host(FRAME.clear().to_arrow(), partitions)) == []
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_a_finer_partition_never_parts_what_a_slot_keeps_together(partitions):
+    (chunk,) = chunks_of(FRAME, 1000)
+    slots = {
+        host: slot
+        for slot, part in partition_by_host(chunk, SLOTS)
+        for host in pl.from_arrow(part)["host"]
+    }
+    for number, part in partition_by_host(chunk, partitions):
+        for host in pl.from_arrow(part)["host"]:
+            assert slots[host] * partitions // SLOTS == number
+
+
+@pytest.mark.parametrize("chunk_rows", [10, 1000])
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_all_rows_of_a_host_come_to_one_partition(chunk_rows, partitions, monkeypatch):
+    monkeypatch.setattr(chunks_module, "MAX_ROWS", 50)
+    found = apply(chunks_of(FRAME, chunk_rows), PartitionByHost(partitions, salt="b"))
+    assert rows_of(chunk for _, chunk in found) == sorted(FRAME.rows())
+    places = collections.defaultdict(set)
+    for number, chunk in found:
+        assert 0 < len(chunk) <= 50
+        for host in pl.from_arrow(chunk)["host"]:
+            places[host].add(number)
+    assert all(len(numbers) == 1 for numbers in places.values())
+    expected = {
+        number: rows_of([part])
+        for number, part in partition_by_host(FRAME.to_arrow(), partitions, salt="b")
+    }
+    assert {
+        number: rows_of(chunk for place, chunk in found if place == number) for number, _ in found
+    } == expected
+
+
+def test_the_column_has_a_name():
+    frame = FRAME.rename({"host": "place"})
+    found = apply(chunks_of(frame, 100), PartitionByHost(3, host="place"))
+    assert rows_of(chunk for _, chunk in found) == sorted(frame.rows())
+
+
+@pytest.mark.parametrize("partitions", [0, -1])
+def test_bad_arguments(partitions):
+    with pytest.raises(ValueError, match=f"^partitions must be at least 1, got {partitions}$"):
+        PartitionByHost(partitions)

@@ -1,0 +1,122 @@
+import polars as pl
+import pyarrow as pa
+import pytest
+from frames import table_of
+from hypothesis import given
+from hypothesis import strategies as st
+from running import apply
+
+from nutbeam.policy.schema import STATE
+from nutbeam.transforms import chunks as chunks_module
+from nutbeam.transforms.top_n_per_key import TopNPerKey, top_n_per_key
+
+# Half of all rows are of one key; keys span chunks.
+FRAME = pl.DataFrame(
+    {
+        "host": ["big" if n % 2 else f"h{n % 13}" for n in range(500)],
+        "score": [n * 7919 % 101 for n in range(500)],
+        "url": [str(n) for n in range(500)],
+    }
+)
+
+
+def chunks_of(frame, rows):
+    return [part.to_arrow() for part in frame.iter_slices(rows)]
+
+
+def rows_of(chunks):
+    return sorted(row for chunk in chunks for row in pl.from_arrow(chunk).rows())
+
+
+def plain(rows, n):
+    """The same in Python: rows are (key, *order)."""
+    by_key = {}
+    for row in rows:
+        by_key.setdefault(row[0], []).append(row)
+    return sorted(
+        row for some in by_key.values() for row in sorted(some, key=lambda r: r[1:])[-n:]
+    )
+
+
+def test_keeps_the_best_of_each_key_across_chunks():
+    first = pl.DataFrame({"host": ["a", "a"], "score": [1, 3]}).to_arrow()
+    second = pl.DataFrame({"host": ["a", "b"], "score": [2, 9]}).to_arrow()
+    kept = apply([first, second], TopNPerKey(2, key="host", order_by=("score",), partitions=2))
+    assert rows_of(kept) == [("a", 2), ("a", 3), ("b", 9)]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(0, 99)), unique=True),
+    st.integers(1, 5),
+)
+def test_the_twin_agrees_with_plain_python(rows, n):
+    frame = pl.DataFrame(rows, schema=["k", "x", "y"], orient="row") if rows else None
+    frame = pl.DataFrame(schema={"k": pl.String, "x": pl.Int64, "y": pl.Int64}) if frame is None else frame  # noqa: E501
+    kept = top_n_per_key(frame, n, "k", ("x", "y"))
+    assert kept.columns == frame.columns
+    assert sorted(kept.rows()) == plain(rows, n)
+
+
+@pytest.mark.parametrize("chunk_rows", [7, 1000])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_agrees_with_the_whole_table_in_memory(chunk_rows, partitions):
+    kept = apply(
+        chunks_of(FRAME, chunk_rows),
+        TopNPerKey(5, key="host", order_by=("score", "url"), partitions=partitions),
+    )
+    assert rows_of(kept) == sorted(top_n_per_key(FRAME, 5, "host", ("score", "url")).rows())
+    assert rows_of(kept) == plain(FRAME.rows(), 5)
+
+
+def test_output_is_cut_to_chunks_of_bounded_size(monkeypatch):
+    monkeypatch.setattr(chunks_module, "MAX_ROWS", 10)
+    transform = TopNPerKey(1000, key="host", order_by=("url",), partitions=2)
+    kept = apply(chunks_of(FRAME, 100), transform)
+    assert max(len(chunk) for chunk in kept) == 10
+    assert rows_of(kept) == sorted(FRAME.rows())
+
+
+def test_null_ranks_lowest_and_nan_above_all_numbers():
+    scores = [None, float("nan"), 1.0, float("inf")]
+    frame = pl.DataFrame({"k": ["a"] * 4, "score": scores, "n": [0, 1, 2, 3]})
+    assert set(top_n_per_key(frame, 3, "k", ("score",))["n"]) == {1, 2, 3}
+    assert set(top_n_per_key(frame, 1, "k", ("score",))["n"]) == {1}
+
+
+def test_rows_without_a_key_are_of_one_key():
+    frame = pl.DataFrame({"k": [None, None, "a"], "x": [1, 2, 3]})
+    kept = apply(chunks_of(frame, 1), TopNPerKey(1, key="k", order_by=("x",), partitions=3))
+    assert sorted(pl.from_arrow(pa.concat_tables(kept))["x"]) == [2, 3]
+
+
+def test_the_declared_schema_survives():
+    rows = [{"key": "a", "score": float(n), "metadata": [("x", str(n))]} for n in range(3)]
+    chunks = [table_of(STATE, row) for row in rows]
+    (kept,) = apply(chunks, TopNPerKey(2, key="key", order_by=("score",), partitions=1))
+    assert kept.schema == STATE
+    assert sorted(kept["score"].to_pylist()) == [1.0, 2.0]
+
+
+def test_kinds_of_text_may_meet():
+    texts = [pa.table({"k": pa.array(["a"], kind), "x": [n]})
+             for n, kind in enumerate((pa.string(), pa.large_string()))]  # fmt: skip
+    (kept,) = apply(texts, TopNPerKey(1, key="k", order_by=("x",), partitions=1))
+    assert kept.to_pylist() == [{"k": "a", "x": 1}]
+
+
+def test_no_chunks():
+    assert apply([], TopNPerKey(1, key="k", order_by=("x",), partitions=2)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": -3}, "n must be at least 1, got -3"),
+        ({"partitions": 0}, "partitions must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    good = {"n": 1, "key": "k", "order_by": ("x",), "partitions": 1}
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        TopNPerKey(**good | arguments)

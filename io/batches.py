@@ -122,9 +122,8 @@ def claimed_keys(
         root / file.path
         for batch in batches
         for file in batch_files(root, manifest, batch, "fetchlist")
-        if (high is None or (file.first or "") <= high) and (
-            low is None or file.last is None or file.last >= low
-        )
+        if (high is None or (file.first or "") <= high)
+        and (low is None or file.last is None or file.last >= low)
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)

@@ -72,8 +72,7 @@ def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
     """
     declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
     for path in paths:
-        if not path.exists():
-            raise UserError(f"data file is missing: {path}")
+        _check_end(path)
     return pl.scan_parquet(
         list(paths),
         schema=declared,
@@ -82,6 +81,18 @@ def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
         glob=False,
         hive_partitioning=False,
     )
+
+
+def _check_end(path: Path) -> None:
+    """Sees whether a file is there and whole: of many, polars does not say which one is not."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
+            end = file.read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if end != b"PAR1":
+        raise UserError(f"data file cannot be read: {path}: it does not end as Parquet does")
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -199,7 +199,9 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
     try:
         rows = pl.read_parquet(data)
         known = [field.name for field in dataclasses.fields(DataFile)]
-        files = [DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()]
+        files = [
+            DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
+        ]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(f"file list is damaged: {path}: {_short(error)}") from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
@@ -212,9 +214,7 @@ def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
     rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     sink = _to_parquet(rows)
     write_bytes(root / path, sink)
-    return Component(
-        str(path), len(files), sum(f.rows for f in files), sum(f.bytes for f in files)
-    )
+    return Component(str(path), len(files), sum(f.rows for f in files), sum(f.bytes for f in files))
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:

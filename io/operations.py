@@ -213,9 +213,7 @@ def _following(
     )
 
 
-def _new_list(
-    root: Path, name: str, old: Component | None, written: list[Written]
-) -> Component:
+def _new_list(root: Path, name: str, old: Component | None, written: list[Written]) -> Component:
     parts = [part for part in written if part.component == name]
     replaced = {path for part in parts for path in part.replaced}
     live = {file.path: file for file in load_files(root, old) if file.path not in replaced}
@@ -259,7 +257,9 @@ def _sum_counts(written: list[Written]) -> dict[str, int]:
 
 def _to_json(operation: Operation) -> bytes:
     record = dataclasses.asdict(operation)
-    return json.dumps({name: record[name] for name in record if name not in ("table", "idle")}).encode()
+    return json.dumps(
+        {name: record[name] for name in record if name not in ("table", "idle")}
+    ).encode()
 
 
 def _from_json(path: Path) -> Operation:

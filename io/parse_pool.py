@@ -11,11 +11,13 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 
+from ..policy.documents import AFTER_ROWS
 from ..web.errors import UserError
 from .parse_worker import Done, Failed, Job
 
@@ -54,7 +56,7 @@ class _Child:
 
 
 class ParsePool:
-    """Parses jobs on several children at once.
+    """Parses jobs on several children at once. Threads may share it.
 
     Args:
         size: How many children.
@@ -66,15 +68,18 @@ class ParsePool:
         self._children = [_Child(memory) for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
-        self._finished: dict[int, Done] = {}
+        self._finished: dict[int, Done | UserError] = {}
         self._submitted = 0
+        self._lock = threading.RLock()
 
     def submit(self, job: Job) -> int:
         """Takes a job; returns the number under which ``result`` has its documents."""
-        self._submitted += 1
-        self._waiting.append((self._submitted, job))
-        self.pump(0.0)
-        return self._submitted
+        with self._lock:
+            self._submitted += 1
+            number = self._submitted
+            self._waiting.append((number, job))
+            self.pump(0.0)
+        return number
 
     def result(self, number: int) -> Done:
         """Waits for a job, and forgets it.
@@ -84,7 +89,10 @@ class ParsePool:
         """
         while number not in self._finished:
             self.pump(None)
-        return self._finished.pop(number)
+        done = self._finished.pop(number)
+        if isinstance(done, UserError):
+            raise done
+        return done
 
     def parse(self, jobs: Iterable[Job]) -> Iterator[Done]:
         """Parses jobs; yields their results in the order of the jobs.
@@ -106,13 +114,14 @@ class ParsePool:
     def abandon(self, numbers: Iterable[int]) -> None:
         """Forgets jobs, whether they are done or not; children at work on them are ended."""
         forgotten = set(numbers)
-        self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
-        for child in list(self._children):
-            if child.job in forgotten:
-                self._running.pop(child.job)
-                self._replace(child)
-        for number in forgotten:
-            self._finished.pop(number, None)
+        with self._lock:
+            self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
+            for child in list(self._children):
+                if child.job in forgotten:
+                    self._running.pop(child.job)
+                    self._replace(child)
+            for number in forgotten:
+                self._finished.pop(number, None)
 
     def pump(self, patience: float | None) -> None:
         """Hands out jobs and takes in what is done.
@@ -121,6 +130,24 @@ class ParsePool:
             patience: How long to wait for news, s; None is until there is some,
                 or a page's time is over.
         """
+        with self._lock:
+            self._hand_out()
+            busy = [child for child in self._children if child.job is not None]
+            if not busy:
+                return
+            deadline = max(0.0, min(child.deadline for child in busy) - time.monotonic())
+            timeout = deadline if patience is None else min(patience, deadline)
+            ready = wait([child.connection for child in busy], timeout)
+            for child in busy:
+                try:
+                    if child.connection in ready:
+                        self._hear(child)
+                    elif time.monotonic() > child.deadline:
+                        self._give_up(child)
+                except (EOFError, OSError):  # it died, perhaps in the middle of an answer
+                    self._give_up(child)
+
+    def _hand_out(self) -> None:
         for child in list(self._children):
             if child.job is None and self._waiting:
                 number, job = self._waiting.popleft()
@@ -129,23 +156,20 @@ class ParsePool:
                     child.start(number, job)
                 except OSError:  # it died while idle
                     self._replace(child).start(number, job)
-        busy = [child for child in self._children if child.job is not None]
-        if not busy:
-            return
-        deadline = max(0.0, min(child.deadline for child in busy) - time.monotonic())
-        timeout = deadline if patience is None else min(patience, deadline)
-        ready = wait([child.connection for child in busy], timeout)
-        for child in busy:
-            try:
-                if child.connection in ready:
-                    self._hear(child)
-                elif time.monotonic() > child.deadline:
-                    raise EOFError
-            except (EOFError, ConnectionError):
-                assert child.job is not None
-                again = _without(self._running.pop(child.job), child)
-                self._waiting.appendleft((child.job, again))
-                self._replace(child)
+
+    def _give_up(self, child: _Child) -> None:
+        """Ends a child that died or took too long; another does its job without the page."""
+        number = child.job
+        assert number is not None
+        job = self._running.pop(number)
+        self._replace(child)
+        # A child that dies outside of pages gets one more chance, too.
+        row = AFTER_ROWS if child.row is None else child.row
+        if row in job.skip:
+            where = f"{job.page_file}, row group {job.row_group}"
+            self._finished[number] = UserError(f"parser process failed twice at {where}")
+        else:
+            self._waiting.appendleft((number, dataclasses.replace(job, skip=job.skip | {row})))
 
     def close(self) -> None:
         """Ends all children."""
@@ -167,7 +191,7 @@ class ParsePool:
             self._running.pop(child.job)
             number, child.job = child.job, None
             if isinstance(message, Failed):
-                raise UserError(f"cannot parse {job.page_file}: {message.message}")
+                message = UserError(f"cannot parse {job.page_file}: {message.message}")
             self._finished[number] = message
 
     def _replace(self, child: _Child) -> _Child:
@@ -175,12 +199,6 @@ class ParsePool:
         fresh = _Child(self._memory)
         self._children[self._children.index(child)] = fresh
         return fresh
-
-
-def _without(job: Job, child: _Child) -> Job:
-    if child.row is None or child.row in job.skip:
-        raise UserError(f"parser process failed at {job.page_file}, row group {job.row_group}")
-    return dataclasses.replace(job, skip=job.skip | {child.row})
 
 
 @functools.cache

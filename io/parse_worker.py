@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
 from .hosts import read_seeds_hosts
 
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """Some of the pages of one file.
@@ -92,6 +93,7 @@ def main(descriptor: int, memory: int) -> None:
                 answer: Done | Failed = work(job, connection)
             except MemoryError:
                 return  # as if killed: the parent goes on without the page
-            except Exception as error:
-                answer = Failed(f"{type(error).__name__}: {error}")
+            except Exception as error:  # noqa: BLE001 - the parent says it, in one line
+                first = (str(error).splitlines() or [""])[0]
+                answer = Failed(f"{type(error).__name__}: {first}")
             connection.send(answer)

@@ -115,11 +115,15 @@ def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, 
             },
         )  # fmt: skip
         bad = admitted.get_column("reason").is_not_null()
-        for row, reason in zip(bad.arg_true(), admitted.get_column("reason").filter(bad), strict=True):
+        for row, reason in zip(
+            bad.arg_true(), admitted.get_column("reason").filter(bad), strict=True
+        ):
             counts[f"dropped/{reason}"] = counts.get(f"dropped/{reason}", 0) + 1
             if shown < SHOWN:
                 shown += 1
-                _LOG.warning("%s: %s: %r", _where(source, lines[row][0]), reason, lines[row][1][:200])
+                _LOG.warning(
+                    "%s: %s: %r", _where(source, lines[row][0]), reason, lines[row][1][:200]
+                )
         yield _rows(frame, admitted).filter(~bad), counts
 
 

@@ -174,8 +174,10 @@ def _reader_left() -> bool:
 def _say(command: str, message: str, code: int) -> int:
     """Prints one line on standard error, and returns the code."""
     name = f"nutbeam {command}".rstrip()
+    # What a damaged file or a page put into a message is not for the terminal to obey.
+    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(message.split()))
     with contextlib.suppress(OSError):
-        print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
+        print(f"{name}: {line}", file=sys.stderr)
     return code
 
 

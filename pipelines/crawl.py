@@ -12,6 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ..io.address import open_table
 from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
@@ -67,6 +68,8 @@ class Options(inject.InjectOptions, RoundOptions):
 def run(invocation: Invocation) -> int:
     options = invocation.options
     check(options)
+    if not invocation.arguments["seeds"]:
+        open_table(str(invocation.table))  # without seeds nothing could come of it
     words = inject.seed_words(invocation.arguments["seeds"], str(invocation.table))
     shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
     PROGRESS.reset()  # the summary is of this crawl alone

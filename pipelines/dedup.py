@@ -24,7 +24,7 @@ from ..policy.selection import groups
 from ..transforms.apply_changes import ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
@@ -70,6 +70,7 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
+        check_phase(operation, "updated")
         files = batch_files(operation.root, manifest, operation.batch, "outcome")
         outcome = tuple(file.path for file in files)
     files = operation.files("state")

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +16,7 @@ import pyarrow.parquet as pq
 from ..io.address import open_table
 from ..io.manifest import DataFile, Manifest, load_files, load_manifest
 from ..io.operations import new_id
-from ..web.errors import UserError
+from ..web.errors import UsageError
 from .runner import make_pipeline, run_pipeline
 
 
@@ -48,14 +50,16 @@ class Reading:
 
 
 @contextlib.contextmanager
-def exported(table: str, build: Callable[[Any, Reading], Any], beam_args: Any) -> Iterator[list[Path]]:
+def exported(
+    table: str, build: Callable[[Any, Reading], Any], beam_args: Any
+) -> Iterator[list[Path]]:
     """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
     manifest = open_table(table)
     folder = Path(table) / "exports" / new_id()
     try:
         folder.mkdir(parents=True)
-    except OSError as error:
-        raise UserError(f"cannot write {folder}: {error.strerror}") from error
+    except OSError:  # who may only read a table may export it all the same
+        folder = Path(tempfile.mkdtemp(prefix="nutbeam-"))
     reading = Reading(table, str(folder), manifest.snapshot)
     try:
         pipeline = make_pipeline(beam_args)
@@ -64,6 +68,21 @@ def exported(table: str, build: Callable[[Any, Reading], Any], beam_args: Any) -
         yield sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_output(path: Path, flag: str) -> None:
+    """Refuses a place where no file can be written, before any work is done.
+
+    Raises:
+        UsageError: There is no such folder, or it or the file may not be written.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"no folder {str(folder)!r} for {flag} {str(path)!r}")
+    if path.is_dir():
+        raise UsageError(f"{flag} must be a file, got the folder {str(path)!r}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"cannot write {flag} {str(path)!r}: permission denied")
 
 
 def join_bytes(parts: list[Path], out: BinaryIO, head: bytes = b"") -> int:

@@ -31,8 +31,8 @@ from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
 from ..transforms.partition import SLOTS, PartitionByHost
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
-from ..web.rules import host_keys
 from ..web.progress import PROGRESS
+from ..web.rules import host_keys
 from .command import TABLE, Invocation
 from .job import JobOptions, run_job
 

@@ -17,6 +17,7 @@ from ..web.http import HttpOptions, guard_of
 from ..web.options import option
 from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules
+from ..web.wire import tls_context
 from .command import Invocation, configuration
 from .live import live_view
 from .runner import make_pipeline, run_pipeline
@@ -57,6 +58,18 @@ def check(options: Any) -> None:
         if isinstance(options, HttpOptions):
             guard_of(options)
             require_agent(options)
+            _check_ca_file(options.ca_file)
+
+
+def _check_ca_file(path: str) -> None:
+    try:
+        if path:
+            tls_context(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"ca_file must be a file of certificates, got {path!r}: {reason}"
+        ) from error
 
 
 def prepare(ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]) -> beam.Pipeline:

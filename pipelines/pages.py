@@ -19,11 +19,10 @@ from ..io.files import collect, scan
 from ..io.manifest import DataFile
 from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
-from ..web.errors import UsageError
 from ..web.options import option
 from ..web.urls import from_key
 from .command import TABLE, Invocation
-from .export import Reading, exported, join_bytes, join_parquet
+from .export import Reading, check_output, exported, join_bytes, join_parquet
 
 ARGUMENTS = (TABLE,)
 HELP = "Write the pages found, as JSON lines or Parquet"
@@ -74,8 +73,8 @@ class Tablet:
 def run(invocation: Invocation) -> int:
     output = Path(invocation.options.output)
     suffix = output.suffix or ".jsonl"
-    if output.suffix and not output.absolute().parent.is_dir():
-        raise UsageError(f"no folder {str(output.absolute().parent)!r} for --output {str(output)!r}")
+    if output.suffix:
+        check_output(output, "--output")
 
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         (
@@ -144,7 +143,10 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
     urls = [from_key(key) for key in targets]
     link = pl.struct(
-        pl.element().struct.field("key").replace_strict(targets, urls, return_dtype=pl.String).alias("url"),
+        pl.element()
+        .struct.field("key")
+        .replace_strict(targets, urls, return_dtype=pl.String)
+        .alias("url"),
         pl.element().struct.field("anchor"),
     )
     names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}

@@ -69,7 +69,9 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "parse")
 
 
-def build(tickets: beam.PCollection[Ticket], options: ParsePagesOptions) -> beam.PCollection[Ticket]:
+def build(
+    tickets: beam.PCollection[Ticket], options: ParsePagesOptions
+) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
     documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written)

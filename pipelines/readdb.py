@@ -28,7 +28,7 @@ from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
 from ..web.urls import from_key
 from .command import TABLE, Invocation
-from .export import Reading, exported, join_bytes
+from .export import Reading, check_output, exported, join_bytes
 from .pages import Tablet, tablets
 
 ARGUMENTS = (TABLE,)
@@ -44,7 +44,9 @@ DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetc
 class Options:
     """Options of readdb: one of stats, url, top and dump, and what limits a dump."""
 
-    stats: bool = option(False, "Show figures about the table (the default).", nutch="readdb -stats")
+    stats: bool = option(
+        False, "Show figures about the table (the default).", nutch="readdb -stats"
+    )
     url: str = option("", "Show the record of one URL.", nutch="readdb -url")
     dump: str = option(
         "", "Write all records to a file that ends in .jsonl or .csv, or to - as JSON lines.",
@@ -72,7 +74,9 @@ class Options:
         try:
             re.compile(self.regex)
         except re.error as error:
-            raise ValueError(f"--regex is no regular expression: {error}: {self.regex!r}") from error
+            raise ValueError(
+                f"--regex is no regular expression: {error}: {self.regex!r}"
+            ) from error
 
 
 def run(invocation: Invocation) -> int:
@@ -84,7 +88,11 @@ def run(invocation: Invocation) -> int:
     if options.top:
         best = top(table, options.top, options.min_score, invocation.beam_args)
         for row in best:
-            print(json.dumps(row) if invocation.format == "json" else f"{row['score']:g}\t{row['url']}")
+            print(
+                json.dumps(row)
+                if invocation.format == "json"
+                else f"{row['score']:g}\t{row['url']}"
+            )
         return 0
     record = figures(table, invocation.beam_args)
     print(json.dumps(record) if invocation.format == "json" else "\n".join(_lines(record)))
@@ -162,12 +170,16 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     if invocation.format == "json":
         print(json.dumps(record))
     else:
-        print("\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None))
+        print(
+            "\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None)
+        )
     return 0
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
     suffix = Path(options.dump).suffix if options.dump != "-" else ".jsonl"
+    if options.dump != "-":
+        check_output(Path(options.dump), "--dump")
 
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
@@ -235,7 +247,9 @@ def _lines(record: dict[str, Any]) -> list[str]:
     interval, times, score = (record.get(n) for n in ("fetch_interval_s", "fetch_time_ms", "score"))
     if interval:
         for word, name in (("shortest", "min"), ("avg", "avg"), ("longest", "max")):
-            lines.append(f"{word} fetch interval: {datetime.timedelta(seconds=int(interval[name]))}")
+            lines.append(
+                f"{word} fetch interval: {datetime.timedelta(seconds=int(interval[name]))}"
+            )
     if times:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip

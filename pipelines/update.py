@@ -68,16 +68,16 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "update")
 
 
-def build(tickets: beam.PCollection[Ticket], options: UpdateTableOptions) -> beam.PCollection[Ticket]:
+def build(
+    tickets: beam.PCollection[Ticket], options: UpdateTableOptions
+) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk], outputs=(COUNTS,)
     )
     targets = {
-        "state": Target(
-            CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}
-        ),
+        "state": Target(CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)

@@ -76,6 +76,10 @@ def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFr
     """Returns the rows with the losers marked db_duplicate, and how many were marked."""
     lost = pl.col("key").is_in(losers.get_column("key").implode())
     marked = rows.with_columns(
-        pl.when(lost).then(int(Status.DB_DUPLICATE)).otherwise("status").cast(pl.UInt8).alias("status")
+        pl.when(lost)
+        .then(int(Status.DB_DUPLICATE))
+        .otherwise("status")
+        .cast(pl.UInt8)
+        .alias("status")
     )
     return marked, int(marked.select(lost.sum()).item())

@@ -102,9 +102,9 @@ def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
     links = (
         documents.select(
             pl.col("key").alias("source"),
-            (
-                pl.col("score").fill_null(0.0).cast(pl.Float64) / pl.col("outlinks").list.len()
-            ).alias("share"),
+            (pl.col("score").fill_null(0.0).cast(pl.Float64) / pl.col("outlinks").list.len()).alias(
+                "share"
+            ),
             (pl.col("distance").fill_null(0) + 1).cast(pl.Int32).alias("inlink_distance"),
             pl.col("outlinks").list.eval(pl.element().struct.field("key")).alias("key"),
         )

@@ -237,7 +237,8 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     if isinstance(table, pl.DataFrame):
         table = table.to_arrow()
     columns = [
-        _column(table, field) if field.name in table.column_names
+        _column(table, field)
+        if field.name in table.column_names
         else pa.nulls(len(table), field.type)
         for field in schema
     ]

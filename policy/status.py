@@ -56,7 +56,10 @@ def update_state(
     stale = _event() & (pl.col("event.fetch_time") < pl.col("last_fetch_time"))
     count = int(joined.select(stale.fill_null(False).sum()).item())
     joined = joined.with_columns(
-        pl.when(stale).then(None).otherwise(pl.col("event.fetch_status")).alias("event.fetch_status")
+        pl.when(stale)
+        .then(None)
+        .otherwise(pl.col("event.fetch_status"))
+        .alias("event.fetch_status")
     )
     refused = pl.col("status").is_null() & ~pl.lit(options.additions_allowed)
     nobody = pl.col("status").is_null() & ~_event() & pl.col("inlink_score").is_null()
@@ -212,5 +215,3 @@ def _counts(resolved: pl.DataFrame) -> Counts:
     counts = {f"status/{STATUS_NAMES[status]}": n for status, n in tried.iter_rows()}
     counts["added"] = int(resolved.get_column("is_new").sum())
     return counts
-
-

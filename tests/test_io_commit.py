@@ -1,12 +1,17 @@
 import errno
+import itertools
 import os
 import threading
 
 import pytest
-from dropping import as_nobody, locked  # noqa: F401 - a fixture
+from dropping import as_nobody
 
 from nutbeam.io.commit import create_exclusive
 from nutbeam.web.errors import UserError
+
+
+def names(folder):
+    return [path.name for path in folder.iterdir()]
 
 
 def test_creates_a_file_once(tmp_path):
@@ -14,7 +19,7 @@ def test_creates_a_file_once(tmp_path):
     assert create_exclusive(path, b"one") is True
     assert create_exclusive(path, b"two") is False
     assert path.read_bytes() == b"one"
-    assert os.listdir(path.parent) == ["name"]  # nothing temporary is left
+    assert names(path.parent) == ["name"]  # nothing temporary is left
 
 
 @pytest.mark.parametrize("threads", [2, 8])
@@ -33,28 +38,28 @@ def test_each_name_is_won_once(tmp_path, threads):
         racer.start()
     for racer in racers:
         racer.join()
-    assert sorted(sum(won, [])) == list(range(20))
+    assert sorted(itertools.chain(*won)) == list(range(20))
     for me, rounds in enumerate(won):
         for round_ in rounds:
             assert (tmp_path / f"{round_:03d}").read_bytes() == f"{me}".encode()
-    assert len(os.listdir(tmp_path)) == 20
+    assert len(names(tmp_path)) == 20
 
 
-def test_a_folder_that_may_not_be_written(locked):  # noqa: F811
+def test_a_folder_that_may_not_be_written(locked):
     error = as_nobody(create_exclusive, locked / "table" / "manifest" / "1", b"")
     assert isinstance(error, UserError)
     assert str(error) == f"cannot write {locked}/table/manifest/1: Permission denied"
     error = as_nobody(create_exclusive, locked / "name", b"")
     assert str(error) == f"cannot write {locked}/name: Permission denied"
-    assert os.listdir(locked) == []
+    assert names(locked) == []
 
 
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     # Not False: a caller would take that for a race that it lost, and try again for ever.
-    with pytest.raises(UserError, match="cannot write .*file/1: File exists"):
+    with pytest.raises(UserError, match=r"cannot write .*file/1: File exists"):
         create_exclusive(tmp_path / "file" / "1", b"")
-    with pytest.raises(UserError, match="cannot write .*: Not a directory"):
+    with pytest.raises(UserError, match=r"cannot write .*: Not a directory"):
         create_exclusive(tmp_path / "file" / "deeper" / "1", b"")
 
 
@@ -64,9 +69,9 @@ def test_a_file_system_without_hard_links(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "link", fail)
-    with pytest.raises(UserError, match="1: the file system has no hard links$"):
+    with pytest.raises(UserError, match=r"1: the file system has no hard links$"):
         create_exclusive(tmp_path / "1", b"")
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
@@ -74,6 +79,6 @@ def test_a_full_disk(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(UserError, match="1: No space left on device$"):
+    with pytest.raises(UserError, match=r"1: No space left on device$"):
         create_exclusive(tmp_path / "1", b"")
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []

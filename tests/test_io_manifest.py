@@ -2,7 +2,7 @@ import dataclasses
 import json
 
 import pytest
-from dropping import as_nobody, locked  # noqa: F401 - a fixture
+from dropping import as_nobody
 
 from nutbeam.io.manifest import (
     FORMAT,
@@ -116,7 +116,7 @@ def test_a_manifest_is_read_again_where_a_table_is_made_anew(tmp_path, stored):
 def test_a_manifest_that_is_missing(tmp_path, stored):
     load_manifest(tmp_path, 3)
     stored.unlink()
-    with pytest.raises(UserError, match="is missing: .*00000003.json"):
+    with pytest.raises(UserError, match=r"is missing: .*00000003.json"):
         load_manifest(tmp_path, 3)
 
 
@@ -126,7 +126,7 @@ def test_a_table_that_is_a_file(tmp_path):
         latest_snapshot(tmp_path / "file")
 
 
-def test_a_table_that_may_not_be_written(locked):  # noqa: F811
+def test_a_table_that_may_not_be_written(locked):
     error = as_nobody(store_manifest, locked / "table", MANIFEST)
     assert isinstance(error, UserError)
     assert str(error).endswith("Permission denied")
@@ -157,7 +157,7 @@ def test_no_component_has_no_files(tmp_path):
 def test_a_file_list_that_is_missing(tmp_path):
     component = store_files(tmp_path, "state", [FILE])
     (tmp_path / component.list).unlink()
-    with pytest.raises(UserError, match="is missing: .*state-"):
+    with pytest.raises(UserError, match=r"is missing: .*state-"):
         load_files(tmp_path, component)
 
 

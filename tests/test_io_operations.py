@@ -3,7 +3,7 @@ import json
 import threading
 
 import pytest
-from dropping import as_nobody, locked  # noqa: F401 - a fixture
+from dropping import as_nobody
 
 from nutbeam.io import operations as module
 from nutbeam.io.manifest import Batch, DataFile, latest_snapshot, load_manifest
@@ -182,7 +182,7 @@ def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
     mine = begin(table, "generate", "mine", batch="b3", now=10)
     commit(begin(table, "other", "theirs", batch=batch), [], batch=record)
     if conflict:
-        with pytest.raises(ConflictError, match="^generate: batches was changed by other"):
+        with pytest.raises(ConflictError, match=r"^generate: batches was changed by other"):
             commit(mine, [], reads=frozenset({"batches"}), batch=BATCH)
     else:
         assert set(commit(mine, [], reads=frozenset({"batches"}), batch=BATCH).batches) == {
@@ -194,7 +194,9 @@ def test_of_two_who_do_the_same_work_on_a_batch_one_commits(table):
     one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
     parsed = dataclasses.replace(BATCH, phase="parsed")
     commit(one, [written("batches/b1/documents", "d1")], batch=parsed)
-    with pytest.raises(ConflictError, match="^parse: batch 'b1' is parsed in the meantime, by parse"):
+    with pytest.raises(
+        ConflictError, match=r"^parse: batch 'b1' is parsed in the meantime, by parse"
+    ):
         commit(two, [written("batches/b1/documents", "d2")], batch=parsed)
     assert live(one, "batches/b1/documents") == ["d1"]
 
@@ -272,12 +274,12 @@ def test_a_damaged_operation(table, tmp_path, text):
 
 def test_nothing_is_pinned_in_a_damaged_table(table, tmp_path):
     (tmp_path / "manifest" / "00000001.json").write_text("{")
-    with pytest.raises(UserError, match="manifest is damaged"):
+    with pytest.raises(UserError, match=r"manifest is damaged"):
         begin(table, "update", "op")
     assert not (tmp_path / "operations" / "op.json").exists()
 
 
-def test_a_table_that_may_not_be_written(locked):  # noqa: F811
+def test_a_table_that_may_not_be_written(locked):
     error = as_nobody(begin, str(locked / "table"), "inject", "op")
     assert isinstance(error, UserError)
     assert str(error) == f"cannot write {locked}/table/operations/op.json: Permission denied"

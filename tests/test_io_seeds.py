@@ -1,7 +1,7 @@
 import logging
 
 import pytest
-from dropping import as_nobody, locked  # noqa: F401 - a fixture
+from dropping import as_nobody
 
 from nutbeam.io import seeds as module
 from nutbeam.io.seeds import Source, read_seeds, sources
@@ -64,7 +64,11 @@ def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing", None, r"cannot read seeds '.*missing': No such file or directory; a URL begins"),
+        (
+            "missing",
+            None,
+            r"cannot read seeds '.*missing': No such file or directory; a URL begins",
+        ),
         ("file/below", None, r"cannot read seeds '.*below': Not a directory$"),
         ("binary", b"\x7fELF\x00\x00", r"seed file '.*binary' is binary, expected lines of text$"),
         ("utf16", "http://a.com/".encode("utf-16"), r"is binary"),
@@ -81,12 +85,12 @@ def test_words_that_name_no_seeds(tmp_path, name, content, message):
 
 def test_a_folder_without_files(tmp_path):
     (tmp_path / "below").mkdir()
-    with pytest.raises(UsageError, match="^no seed files in folder '.*'$"):
+    with pytest.raises(UsageError, match=r"^no seed files in folder '.*'$"):
         sources([str(tmp_path)])
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600])
-def test_a_file_that_may_not_be_read(locked, mode):  # noqa: F811
+def test_a_file_that_may_not_be_read(locked, mode):
     locked.chmod(0o755)
     path = locked / "folder" / "seeds"
     path.parent.mkdir(mode=0o755)
@@ -214,5 +218,5 @@ def test_many_lines(seed_file, monkeypatch):
 
 
 def test_a_file_that_goes_before_it_is_read(tmp_path):
-    with pytest.raises(UserError, match="^cannot read seeds '.*gone': No such file or directory$"):
+    with pytest.raises(UserError, match=r"^cannot read seeds '.*gone': No such file or directory$"):
         read(Source(0, path=str(tmp_path / "gone")))

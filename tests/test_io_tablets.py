@@ -149,9 +149,7 @@ def test_no_tablets_and_no_changes():
 # --- split_by_range
 
 
-@given(
-    SORTED_KEYS, st.sets(st.integers(1, 40)), st.lists(KEYS, max_size=30), st.floats(0.5, 20)
-)
+@given(SORTED_KEYS, st.sets(st.integers(1, 40)), st.lists(KEYS, max_size=30), st.floats(0.5, 20))
 def test_splitting_is_looking_for_each_keys_range(keys, cuts, changed, limit):
     ranges = plan_ranges(tablets_of(keys, cuts), [Sample(tuple(changed), 1.0)], limit)
     chunk = table_of(CHANGES, *({"key": key, "order": at} for at, key in enumerate(changed)))
@@ -211,9 +209,7 @@ def keys_of(root, files):
 
 
 @FILES
-@given(
-    SORTED_KEYS, st.lists(st.integers(0, 12), max_size=8), st.integers(1, 12)
-)
+@given(SORTED_KEYS, st.lists(st.integers(0, 12), max_size=8), st.integers(1, 12))
 @example([f"com.a:http/{n}" for n in range(9)], [4, 4], 3)
 def test_tablets_are_cut_between_hosts(tmp_path, keys, sizes, most):
     files = write(tmp_path, state(keys), sizes, most)
@@ -233,7 +229,7 @@ def test_a_host_larger_than_a_tablet_takes_several(tmp_path, sizes):
     keys += [f"com.b:http/{n:02d}" for n in range(25)]
     keys += [f"com.c:http/{n}" for n in range(4)]
     found = keys_of(tmp_path, write(tmp_path, state(keys), sizes, 10))
-    assert sum(found, []) == keys
+    assert list(itertools.chain(*found)) == keys
     assert max(len(part) for part in found) <= 13
     assert len(found) <= 5
     # What follows a big host begins where it ends, or is in one file with its rest.
@@ -358,7 +354,7 @@ def test_a_resolver_that_fails_leaves_no_half_file(tmp_path):
 
     (base,) = write(tmp_path, state(["com.a:http/"]), [], 1000)
     frame = frame_of(CHANGES, {"key": "com.a:http/"}, {"key": "com.b:http/"})
-    with pytest.raises(RuntimeError, match="stop"):
+    with pytest.raises(RuntimeError, match=r"stop"):
         list(resolve_range(tmp_path, "state", Range(None, None, base), frame, fail, {}))
     assert [str(path.relative_to(tmp_path)) for path in (tmp_path / "state").iterdir()] == [
         base.path

@@ -149,9 +149,7 @@ def test_scope(islands, tmp_path, scope, beyond):
     folder = tmp_path / "table"
     domains = ("example.com", "example.org", "example.net")
     names = [name for domain in domains for name in (domain, f"*.{domain}")]
-    doors = [
-        w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")
-    ]
+    doors = [w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")]
     words = ["--scope", scope, "--server_delay", "0", "--rounds", "-1"]
     assert nutbeam("crawl", folder, "http://www.example.com/", *words, *doors) == 0
     home = ["", "deep", "away"]

@@ -49,7 +49,8 @@ def make_state():
                 "distance": [dice.randrange(5) for _ in numbers],
                 # Two thirds are due, some in the days to come, some in too many years.
                 "fetch_time": [
-                    NOW - DAY if pick() < 0.6 else NOW + int(30 * pick()) * DAY + DAY // 2 for _ in numbers
+                    NOW - DAY if pick() < 0.6 else NOW + int(30 * pick()) * DAY + DAY // 2
+                    for _ in numbers
                 ],
                 "fetch_interval": [2_592_000] * ROWS,
                 "retries": [0] * ROWS,
@@ -144,7 +145,8 @@ def same(chosen, expected):
 
 def test_the_state_lies_in_several_tablets_and_hosts_span_them(original, state):
     hosts = [
-        set(pl.read_parquet(path)["key"].str.extract(r"^([^:]+):")) for path in files_of(original, "state")
+        set(pl.read_parquet(path)["key"].str.extract(r"^([^:]+):"))
+        for path in files_of(original, "state")
     ]
     assert len(hosts) >= 10
     spread = [name for name in set().union(*hosts) if sum(name in some for some in hosts) > 1]

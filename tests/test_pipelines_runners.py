@@ -45,7 +45,7 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.over.wait(0.05):
-            for pid, (parent, line) in processes().items():
+            for parent, line in processes().values():
                 if "parse_worker" in line and parent != os.getpid():
                     self.parents.add(parent)
 

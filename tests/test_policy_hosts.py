@@ -18,7 +18,9 @@ def merge(rows, learnt):
 
 
 def full(**columns):
-    return dict.fromkeys(HOSTS.names) | {"key": "com.example", "seed": False, "requests": 0} | columns
+    return (
+        dict.fromkeys(HOSTS.names) | {"key": "com.example", "seed": False, "requests": 0} | columns
+    )
 
 
 def test_a_new_host_is_added():

@@ -34,7 +34,8 @@ def test_frames_and_tables_give_the_same():
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
 )
 def test_all_kinds_of_text_become_one(kind):
     table = pa.table({"key": pa.array(["a", None]).cast(kind)})

@@ -17,8 +17,9 @@ def verdicts(*urls, seeds=SEEDS, source=SOURCE, **options):
 
 
 def test_seeds_are_hosts_and_their_registered_domains():
-    assert SEEDS == Seeds(
-        frozenset({"www.seed.com", "foo.co.uk"}), frozenset({"seed.com", "foo.co.uk"})
+    assert (
+        Seeds(frozenset({"www.seed.com", "foo.co.uk"}), frozenset({"seed.com", "foo.co.uk"}))
+        == SEEDS
     )
     assert seeds_of(pl.Series([], dtype=pl.String)) == Seeds()
 

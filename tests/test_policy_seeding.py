@@ -125,7 +125,7 @@ def test_no_seeds_and_no_rows():
 
 
 def test_overwriting_and_updating_contradict_each_other():
-    with pytest.raises(ValueError, match="contradict each other"):
+    with pytest.raises(ValueError, match=r"contradict each other"):
         SeedOptions(overwrite_known=True, update_known=True)
 
 

@@ -51,7 +51,9 @@ def test_of_each_hash_the_first_stays():
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([b"", b"a", b"b"]), st.integers(0, 2), st.text("xyz", max_size=3)),
+        st.tuples(
+            st.sampled_from([b"", b"a", b"b"]), st.integers(0, 2), st.text("xyz", max_size=3)
+        ),
         unique_by=lambda row: row[2],
     )
 )
@@ -108,7 +110,10 @@ def test_no_chunks():
     ("arguments", "message"),
     [
         ({"partitions": 0}, "partitions must be at least 1, got 0"),
-        ({"descending": (True,)}, r"descending must have one value for each of order_by .*\(True,\)"),
+        (
+            {"descending": (True,)},
+            r"descending must have one value for each of order_by .*\(True,\)",
+        ),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -33,9 +33,7 @@ def plain(rows, n):
     by_key = {}
     for row in rows:
         by_key.setdefault(row[0], []).append(row)
-    return sorted(
-        row for some in by_key.values() for row in sorted(some, key=lambda r: r[1:])[-n:]
-    )
+    return sorted(row for some in by_key.values() for row in sorted(some, key=lambda r: r[1:])[-n:])
 
 
 def test_keeps_the_best_of_each_key_across_chunks():
@@ -50,8 +48,8 @@ def test_keeps_the_best_of_each_key_across_chunks():
     st.integers(1, 5),
 )
 def test_the_twin_agrees_with_plain_python(rows, n):
-    frame = pl.DataFrame(rows, schema=["k", "x", "y"], orient="row") if rows else None
-    frame = pl.DataFrame(schema={"k": pl.String, "x": pl.Int64, "y": pl.Int64}) if frame is None else frame  # noqa: E501
+    schema = {"k": pl.String, "x": pl.Int64, "y": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     kept = top_n_per_key(frame, n, "k", ("x", "y"))
     assert kept.columns == frame.columns
     assert sorted(kept.rows()) == plain(rows, n)
@@ -118,5 +116,5 @@ def test_no_chunks():
 )
 def test_bad_arguments(arguments, message):
     good = {"n": 1, "key": "k", "order_by": ("x",), "partitions": 1}
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with pytest.raises(ValueError, match=rf"^{message}$"):
         TopNPerKey(**good | arguments)

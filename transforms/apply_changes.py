@@ -69,9 +69,7 @@ class ApplyChanges(beam.PTransform):
         samples = changes | "Sample" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
         plans = (
             # One small group: where the keys lie, not the keys.
-            (operations, samples)
-            | Together()
-            | "Plan" >> beam.Map(_plan).with_output_types(Plan)
+            (operations, samples) | Together() | "Plan" >> beam.Map(_plan).with_output_types(Plan)
         )
         plan = beam.pvalue.AsSingleton(plans)
         parts = tuple[tuple[str, int], Chunk]
@@ -110,9 +108,7 @@ def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, i
         yield (name, number), part
 
 
-def _touch(
-    plan: Plan, schemas: Mapping[str, pa.Schema]
-) -> Iterator[tuple[tuple[str, int], Chunk]]:
+def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple[str, int], Chunk]]:
     """Names the parts of tablets that are cut: each is rewritten, changed or not."""
     for name, ranges in plan.ranges.items():
         for number, part in enumerate(ranges):

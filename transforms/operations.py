@@ -76,7 +76,7 @@ def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
         batch = next_batch(ticket.table, job, needs)
     operation = begin(ticket.table, job, name, batch, ticket.now)
     if needs and not operation.idle:
-        ahead = _check_phase(operation, needs)
+        ahead = check_phase(operation, needs)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
     return operation
 
@@ -95,8 +95,12 @@ def next_batch(table: str, job: str, needs: str) -> str:
     return min(waiting)[1]
 
 
-def _check_phase(operation: Operation, needs: str) -> bool:
-    """Returns whether the batch is already past the job."""
+def check_phase(operation: Operation, needs: str) -> bool:
+    """Returns whether the batch is already past the phase that a job needs.
+
+    Raises:
+        UserError: The batch does not exist or has not come that far.
+    """
     batches = operation.manifest().batches
     if operation.batch not in batches:
         known = ", ".join(sorted(batches)[-3:]) or "none"

@@ -55,9 +55,7 @@ class TopNPerKey(beam.PTransform):
         )
 
 
-def top_n_per_key(
-    frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]
-) -> pl.DataFrame:
+def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]) -> pl.DataFrame:
     """Returns the ``n`` rows of each key that rank highest, in no particular order.
 
     >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})

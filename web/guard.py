@@ -180,9 +180,10 @@ def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
     ranges = []
     for entry in entries:
         first, _, last = entry.partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
+        last = last or first
+        if not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
             raise ValueError(f"allowed_ports must be ports or FIRST-LAST, got {entry!r}")
-        ranges.append(range(int(first), int(last or first) + 1))
+        ranges.append(range(int(first), int(last) + 1))
     return tuple(ranges)
 
 

@@ -1,0 +1,169 @@
+"""What the documentation says is what the commands do: every block is run, every name is known."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from nutbeam.pipelines.arguments import command_options, read, split
+from nutbeam.pipelines.cli import COMMANDS, load, option_names
+from nutbeam.pipelines.config import Known
+from nutbeam.pipelines.job import check
+from nutbeam.pipelines.runner import beam_parser
+
+ROOT = pathlib.Path(__file__).parent.parent
+README = ROOT / "README.md"
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+DOCS = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+pytestmark = pytest.mark.skipif(not GUIDES, reason="docs/ is not part of the wheel")
+
+NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n$")
+BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9_]*)\b")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+USED = re.compile(r"(?:^|[`/ ])nutbeam ([a-z]+)\b", re.MULTILINE)
+
+
+def blocks(path, language):
+    """Returns (text, reason why it is not run or None) of each fenced block."""
+    text = path.read_text("utf-8")
+    return [
+        (found[2], reason[1] if (reason := NOT_RUN.search(text[: found.start()])) else None)
+        for found in BLOCK.finditer(text)
+        if found[1] == language
+    ]
+
+
+def label(path):
+    return str(path.relative_to(ROOT))
+
+
+def run_as_typed(script, folder):
+    """Runs lines in a shell, as a user does one after the other; returns what they print."""
+    path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    clean = {name: v for name, v in os.environ.items() if not name.startswith("NUTBEAM_")}
+    shell = subprocess.Popen(
+        ["bash", "-eu", "-o", "pipefail", "-c", script], cwd=folder, env={**clean, "PATH": path},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        printed, said = shell.communicate(timeout=300)
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # what was left in the background
+            os.killpg(shell.pid, signal.SIGKILL)
+    assert shell.returncode == 0, f"{printed}\n{said}"
+    return printed
+
+
+def shape(line):
+    """Returns a line without what differs from run to run: numbers, borders, widths.
+
+    >>> shape("│ db_fetched │   91 │"), shape("0.63 s")
+    ('db_fetched 0', '0 s')
+    """
+    line = re.sub(r"[\d.,:]*\d", "0", line)
+    return " ".join(re.sub(r"[\u2500-\u257f]+", " ", line).split())
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=label)
+def test_a_guide_runs_and_prints_what_it_says(path, tmp_path):
+    lines = [text for text, reason in blocks(path, "bash") if reason is None]
+    printed = {shape(line) for line in run_as_typed("\n".join(lines), tmp_path).splitlines()}
+    for text, _ in blocks(path, "text"):
+        for line in text.splitlines():
+            # "…" stands for whatever is there.
+            pattern = re.compile(".*".join(map(re.escape, shape(line).split("…"))))
+            assert any(map(pattern.fullmatch, printed)), f"{line!r} is not among {printed}"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_blocks_of_other_pages_say_why_they_are_not_run(path):
+    if path not in GUIDES:
+        assert [text for text, reason in blocks(path, "bash") if reason is None] == []
+
+
+def nutbeam_lines(path):
+    """Returns the words behind ``nutbeam`` in those lines of bash that are not run."""
+    lines = [line for text, reason in blocks(path, "bash") if reason for line in text.splitlines()]
+    words = [shlex.split(line) for line in lines]
+    return [line[1:] for line in words if line and pathlib.Path(line[0]).name == "nutbeam"]
+
+
+NOT_RUN_LINES = [(path, words) for path in DOCS if path.exists() for words in nutbeam_lines(path)]
+
+
+@pytest.mark.parametrize(("path", "words"), NOT_RUN_LINES, ids=lambda value: "")
+def test_a_command_that_is_not_run_is_one_that_could_be(path, words):
+    module = load(words[0])
+    options = command_options(module)
+    typed = split(words[1:], options, module.ARGUMENTS, beam_parser)
+    known = Known(options, COMMANDS, option_names)
+    invocation, _ = read(words[0], module, typed, {}, known)
+    check(invocation.options)  # name and contact are there
+    assert not invocation.beam_args
+    assert invocation.table
+
+
+def test_readme_opens_with_two_commands_and_a_crawl():
+    (makes, _), (crawl, _), *_ = blocks(README, "bash")
+    assert makes.splitlines() == ["make demo", "make test"]
+    assert crawl.startswith(".venv/bin/nutbeam crawl ")
+    assert len(crawl.splitlines()) == 1
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_make_targets_exist(path):
+    text = "".join(text for text, _ in blocks(path, "bash")) + path.read_text("utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.MULTILINE)
+    assert set(named) <= targets
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_scripts_exist(path):
+    named = re.findall(r"\b((?:benchmarks|tests|io|pipelines|policy|transforms|web)/\w+\.py)\b",
+                       path.read_text("utf-8"))  # fmt: skip
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_links_lead_somewhere(path):
+    targets = [link.partition("#")[0] for link in LINK.findall(path.read_text("utf-8"))]
+    relative = [target for target in targets if target and "://" not in target]
+    assert [target for target in relative if not (path.parent / target).exists()] == []
+
+
+def known_options():
+    """Returns every option: ours, Beam's, and those of the benchmarks."""
+    ours = {name for command in COMMANDS for name in option_names(command)}
+    beams = {flag.removeprefix("--") for flag in beam_parser()._option_string_actions}
+    scripts = "".join(p.read_text("utf-8") for p in (ROOT / "benchmarks").glob("*.py"))
+    return ours | beams | set(OPTION.findall(scripts)) | {"help", "version"}
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_options_exist(path):
+    assert set(OPTION.findall(path.read_text("utf-8"))) <= known_options()
+
+
+@pytest.mark.parametrize("path", DOCS, ids=label)
+def test_commands_exist(path):
+    used = {word for text, _ in blocks(path, "bash") for word in USED.findall(text)}
+    used |= {
+        w
+        for code in re.findall(r"`([^`\n]+)`", path.read_text("utf-8"))
+        for w in USED.findall(code)
+    }
+    assert used <= set(COMMANDS)
+
+
+def test_readme_lists_the_commands():
+    rows = re.findall(r"^\| `([a-z]+)` \|", README.read_text("utf-8"), re.MULTILINE)
+    assert rows == list(COMMANDS)

@@ -1,0 +1,215 @@
+import os
+import signal
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from frames import table_of
+
+from nutbeam.io.files import ParquetWriter
+from nutbeam.io.parse_pool import ParsePool
+from nutbeam.io.parse_worker import Job
+from nutbeam.policy.documents import NEEDED, DocumentOptions
+from nutbeam.policy.schema import PAGES, ParseStatus
+from nutbeam.web.errors import UserError
+from nutbeam.web.protocol import FETCH_SUCCESS
+from nutbeam.web.urls import to_key
+
+# Deeper than the fast parser may go, and long: the patient one takes seconds.
+SLOW = b"<p>" + b"<b>" * 200 + b"<i>x</i> " * 400_000
+OPTIONS = DocumentOptions(max_nesting=100)
+HASTY = DocumentOptions(max_nesting=100, parser_timeout=0.5)
+
+
+def page(name, body=None):
+    return {
+        "key": to_key(f"http://a.com/{name}"),
+        "fetch_status": FETCH_SUCCESS,
+        "content_type": "text/html",
+        "body": f"<title>{name}".encode() if body is None else body,
+    }
+
+
+def job(*pages, options=OPTIONS):
+    rows = table_of(PAGES, *pages).select(NEEDED)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return Job("/nowhere", "pages.parquet", 0, (), options, pages=sink.getvalue().to_pybytes())
+
+
+def documents(done):
+    return pa.ipc.open_stream(done.documents).read_all().to_pylist()
+
+
+def said(done):
+    """Title of each page, or the reason why there is none."""
+    return [
+        document["title"]
+        if document["parse_status"] == ParseStatus.SUCCESS
+        else document["parse_message"]
+        for document in documents(done)
+    ]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = ParsePool(2, 0)
+    yield pool
+    pool.close()
+
+
+def children(pool):
+    return [child.process.pid for child in pool._children]
+
+
+def wait_until(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.01)
+
+
+def test_results_come_in_the_order_of_the_jobs(pool):
+    # The first takes longest.
+    jobs = [job(*(page(f"{n}-{m}") for m in range(300 if n == 0 else 2))) for n in range(12)]
+    found = [said(done)[0] for done in pool.parse(jobs)]
+    assert found == [f"{n}-0" for n in range(12)]
+
+
+def test_pages_come_from_a_file(pool, tmp_path):
+    with ParquetWriter(tmp_path / "p.parquet", PAGES) as writer:
+        writer.write(table_of(PAGES, page("a")))
+        writer.write(table_of(PAGES, page("b")))
+    jobs = [Job(str(tmp_path), "p.parquet", group, (), OPTIONS) for group in (1, 0)]
+    assert [said(done) for done in pool.parse(jobs)] == [["b"], ["a"]]
+
+
+def test_no_jobs(pool):
+    assert list(pool.parse([])) == []
+
+
+def test_few_jobs_are_under_way_at_a_time(pool):
+    taken = []
+
+    def jobs():
+        for n in range(50):
+            taken.append(n)
+            yield job(page(str(n)))
+
+    results = pool.parse(jobs())
+    next(results)
+    assert len(taken) <= 6
+    assert len(list(results)) == 49
+
+
+def test_what_is_abandoned_is_forgotten(pool):
+    results = pool.parse([job(page("slow", SLOW)), *(job(page(str(n))) for n in range(9))])
+    number = pool.submit(job(page("mine")))
+    results.close()
+    assert said(pool.result(number)) == ["mine"]
+    started = pool.parse([job(page("a")), job(page("slow", SLOW)), job(page("slow", SLOW))] * 2)
+    next(started)
+    before = time.monotonic()
+    started.close()
+    assert said(next(pool.parse([job(page("after"))]))) == ["after"]
+    assert time.monotonic() - before < 5.0
+    assert (pool._waiting, pool._running, pool._finished) == (type(pool._waiting)(), {}, {})
+
+
+def test_a_page_that_stalls_costs_its_time_and_one_record(pool):
+    before = time.monotonic()
+    (done,) = pool.parse([job(page("a"), page("slow", SLOW), page("c"), options=HASTY)])
+    assert said(done) == ["a", "stalled", "c"]
+    assert done.counts["failed/stalled"] == 1
+    assert time.monotonic() - before < 6.0
+
+
+def test_pages_that_stall_hold_up_no_others(pool):
+    jobs = [job(page("slow", SLOW), page("a"), options=HASTY)]
+    jobs += [job(page(str(n))) for n in range(20)]
+    found = [said(done) for done in pool.parse(jobs)]
+    assert found == [["stalled", "a"], *([str(n)] for n in range(20))]
+
+
+def test_a_child_that_is_killed_at_a_page_costs_that_page():
+    pool = ParsePool(1, 0)
+    try:
+        number = pool.submit(job(page("a"), page("slow", SLOW), page("c")))
+        child = pool._children[0]
+        wait_until(lambda: pool.pump(0.05) or child.row == 1)
+        os.kill(child.process.pid, signal.SIGKILL)
+        assert said(pool.result(number)) == ["a", "stalled", "c"]
+    finally:
+        pool.close()
+
+
+def test_a_child_that_is_killed_in_the_middle_of_its_answer_is_replaced():
+    pool = ParsePool(1, 0)
+    try:
+        # More text than fits into the pipe, which nobody reads meanwhile.
+        number = pool.submit(job(page("big", b"<title>big</title>" + b"words " * 500_000)))
+        child = pool._children[0]
+        wait_until(lambda: pool.pump(0.05) or child.row is not None)
+        time.sleep(0.7)
+        os.kill(child.process.pid, signal.SIGKILL)
+        assert said(pool.result(number)) == ["big"]
+    finally:
+        pool.close()
+
+
+def test_children_that_are_killed_while_idle_are_replaced(pool):
+    list(pool.parse([job(page("a"))] * 3))
+    before = children(pool)
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    assert [said(done) for done in pool.parse([job(page("b"))] * 4)] == [["b"]] * 4
+    assert not set(before) & set(children(pool))
+
+
+def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
+    bad = Job("/nowhere", "missing.parquet", 0, (), OPTIONS)
+    good = pool.submit(job(page("a")))
+    number = pool.submit(bad)
+    with pytest.raises(
+        UserError, match=r"^cannot parse missing.parquet: FileNotFoundError: [^\n]+$"
+    ):
+        pool.result(number)
+    assert said(pool.result(good)) == ["a"]  # others do not suffer
+
+
+def test_a_child_that_never_works_is_given_up():
+    pool = ParsePool(1, 50 << 20)  # not enough to start with
+    try:
+        number = pool.submit(job(page("a")))
+        with pytest.raises(UserError, match=r"^parser process failed twice at pages.parquet, row"):
+            pool.result(number)
+    finally:
+        pool.close()
+
+
+def test_threads_share_a_pool(pool):
+    found = {}
+
+    def parse(name):
+        found[name] = [
+            said(done) for done in pool.parse(job(page(f"{name}{n}")) for n in range(15))
+        ]
+
+    threads = [threading.Thread(target=parse, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert found == {name: [[f"{name}{n}"] for n in range(15)] for name in "abc"}
+
+
+def test_children_end_with_the_pool():
+    pool = ParsePool(2, 0)
+    pids = children(pool)
+    list(pool.parse([job(page("a"))]))
+    pool.close()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -1,0 +1,508 @@
+"""What is wrong is one clear line or a counted reason, and nothing that is stored changes."""
+
+import io
+import json
+import logging
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import polars as pl
+import pytest
+from crawling import (
+    files_of,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+    state_of,
+    statuses_of,
+    tree,
+)
+from dropping import NOBODY
+
+from nutbeam.io.manifest import latest_snapshot
+from nutbeam.pipelines.runner import make_pipeline
+from nutbeam.web.simweb.server import SimWeb
+
+AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
+COMMANDS = ["crawl", "generate", "fetch", "parse", "updatedb", "dedup", "next", "readdb", "pages"]
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def original(web, tmp_path_factory):
+    """A table with a batch that is updated and one in each earlier phase."""
+    folder = tmp_path_factory.mktemp("bad") / "table"
+    assert nutbeam("crawl", folder, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    for last in range(3, 0, -1):
+        assert nutbeam("generate", folder, "--top_n", 2) == 0
+        for job in ("fetch", "parse")[: last - 1]:
+            options = reach(web) if job == "fetch" else []
+            assert nutbeam(job, folder, *options) == 0
+    return folder
+
+
+@pytest.fixture
+def table(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "table")
+
+
+@pytest.fixture
+def refuse(capsys):
+    """Runs a command that must fail with one line, and returns that line."""
+
+    def run(*words, code=2):
+        capsys.readouterr()
+        assert nutbeam(*words) == code
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(f"nutbeam {words[0]}: ")
+        assert captured.err.count("\n") == 1
+        assert "Traceback" not in captured.err
+        assert "internal error" not in captured.err
+        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
+
+    return run
+
+
+def batch_in(table, phase):
+    """Returns the batch that is in a phase."""
+    return next(name for name, b in manifest_of(table).batches.items() if b.phase == phase)
+
+
+def words_for(command):
+    return [*AGENT] if command in ("crawl", "fetch", "next") else []
+
+
+# Seeds.
+
+
+@pytest.mark.parametrize("command", ["inject", "crawl"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.txt", None, "No such file or directory"),
+        ("www.example.com", None, "a URL begins with http:// or https://"),
+        ("binary.txt", bytes(range(256)) * 9, "is binary, expected lines of text"),
+        ("folder", "folder", "no seed files in folder"),
+    ],
+)
+def test_seeds_that_cannot_be_read(tmp_path, monkeypatch, refuse, command, name, content, message):
+    monkeypatch.chdir(tmp_path)
+    if content == "folder":
+        Path(name).mkdir()
+    elif content is not None:
+        Path(name).write_bytes(content)
+    error = refuse(command, "table", name, *words_for(command))
+    assert message in error
+    assert repr(name) in error
+    assert not Path("table").exists()  # nothing was begun
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
+def test_seed_files_without_seeds_are_no_error(tmp_path, capsys, text):
+    (tmp_path / "seeds.txt").write_text(text)
+    words = ["inject", tmp_path / "table", tmp_path / "seeds.txt"]
+    assert nutbeam(*words) == 0
+    assert capsys.readouterr().out == "inject: nothing to do\n"
+    assert nutbeam("crawl", *words[1:], *AGENT) == 1
+
+
+def test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal(tmp_path, caplog, capsys):
+    lines = ["http://a.example.com/", "", "no url", "# comment", "ftp://a.example.com/",
+             "http://b.example.com:99999/", f"http://{'c' * 70}.example.com/", "http://" + "d" * 5000,
+             "\ufeffhttp://e.example.com/", "http://f.example.com/\tnutch.score=much",
+             "\udcff\udcfe", "  http://g.example.com/  "]  # fmt: skip
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_bytes("\r\n".join(lines).encode(errors="surrogateescape"))
+    with caplog.at_level(logging.WARNING):
+        assert nutbeam("inject", tmp_path / "table", seeds, "--format", "json") == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert counts["lines"] == 10
+    dropped = sum(n for name, n in counts.items() if name.startswith("dropped/"))
+    assert counts["injected"] + dropped == counts["lines"]
+    assert counts["bad_values"] == 1
+    assert {"http://a.example.com/", "http://f.example.com/", "http://g.example.com/"} <= set(
+        statuses_of(tmp_path / "table")
+    )
+    for number in (3, 5, 6, 7, 8, 11):
+        assert f"{seeds}:{number}: " in caplog.text, number
+    assert f"{seeds}:1: " not in caplog.text
+    assert all(len(record.getMessage()) < 400 for record in caplog.records)
+
+
+def test_standard_input(tmp_path, monkeypatch, refuse, capsys):
+    def standard_input(data):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    standard_input(b"http://a.example.com/\nno url\n")
+    assert nutbeam("inject", tmp_path / "table", "-") == 0
+    assert statuses_of(tmp_path / "table") == {"http://a.example.com/": "db_unfetched"}
+    files = tree(tmp_path / "table", ignore=("operations", "seeds"))
+    standard_input(bytes(range(256)))
+    assert "is binary" in refuse("inject", tmp_path / "table", "-")
+    assert tree(tmp_path / "table", ignore=("operations", "seeds")) == files
+
+
+def test_a_million_lines(tmp_path, capsys):
+    seeds = tmp_path / "seeds.txt"
+    with seeds.open("w") as file:
+        file.writelines(f"http://h{n % 1000}.example.com/{n // 2}\n" for n in range(1_000_000))
+    assert nutbeam("inject", tmp_path / "table", seeds, "--format", "json") == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert counts["lines"] == 1_000_000
+    distinct = len({(n % 1000, n // 2) for n in range(1_000_000)})
+    assert counts["added"] == distinct == manifest_of(tmp_path / "table").components["state"].rows
+
+
+# The address of the table.
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_table(tmp_path, refuse, command):
+    (tmp_path / "empty").mkdir()
+    for name, why in (("missing", "it does not exist"), ("empty", "it has no manifest")):
+        error = refuse(command, tmp_path / name, *words_for(command))
+        assert error == f"no web table at {str(tmp_path / name)!r}: {why}"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty"]
+
+
+@pytest.mark.parametrize("command", ["inject", *COMMANDS])
+def test_something_else_is_no_table(tmp_path, refuse, command):
+    (tmp_path / "music").mkdir()
+    (tmp_path / "music" / "song.mp3").write_bytes(b"la")
+    (tmp_path / "file").touch()
+    seeds = ["http://a.example.com/"] if command == "inject" else []
+    for name in ("music", "file"):
+        error = refuse(command, tmp_path / name, *seeds, *words_for(command))
+        assert repr(str(tmp_path / name)) in error
+    assert "local folder" in refuse(command, "gs://bucket/table", *seeds, *words_for(command))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "music", "song.mp3"]
+
+
+AS_NOBODY = """
+    import contextlib, io, json, os, sys, warnings
+    from nutbeam.pipelines.cli import main
+
+    warm, nobody, *commands = json.loads(sys.argv[1])
+    def run(words):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([*words, "--progress", "false"])
+        return code, out.getvalue(), err.getvalue()
+
+    for words in warm:  # imports all that is needed, which nobody else might read
+        code = run(words)
+        assert code[0] == 0, code
+    if os.geteuid() == 0:
+        os.setgroups([]); os.setresgid(nobody, nobody, nobody); os.setresuid(nobody, nobody, nobody)
+    json.dump([run(words) for words in commands], sys.stdout)
+"""
+
+
+def test_what_may_not_be_written(original, tmp_path_factory):
+    # Not below tmp_path, which only its owner may enter. Root may write anywhere.
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="nutbeam-test-"))
+    try:
+        table = shutil.copytree(original, folder / "table")
+        (folder / "warm").mkdir()
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        files = tree(folder, ignore=())
+        warm_table = str(tmp_path_factory.mktemp("warm") / "table")
+        warm = [
+            ["inject", warm_table, "http://a.example.com/"],
+            ["generate", warm_table],
+            ["dedup", warm_table],
+            ["readdb", warm_table, "--stats"],
+            ["readdb", warm_table, "--top", "1"],
+            ["pages", str(original), "-o", f"{warm_table}.parquet"],
+        ]
+        commands = [
+            ["inject", str(folder / "new"), "http://a.example.com/"],
+            ["inject", str(table), "http://a.example.com/"],
+            ["generate", str(table)],
+            ["fetch", str(table), *AGENT],
+            ["dedup", str(table)],
+            ["pages", str(table), "-o", str(folder / "pages.jsonl")],
+            ["readdb", str(table), "--dump", str(folder / "dump.csv")],
+            ["readdb", str(table), "--stats"],  # who may only read may do that
+        ]
+        argument = json.dumps([warm, NOBODY, *commands])
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", textwrap.dedent(AS_NOBODY), argument],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        *refused, (code, out, err) = json.loads(done.stdout)
+        for words, (failed, said, error) in zip(commands, refused, strict=False):
+            assert failed in (2, 3), words
+            assert said == ""
+            assert error.count("\n") == 1, error
+            assert "ermission denied" in error
+            assert str(folder) in error
+        assert (code, err) == (0, "")
+        assert out.startswith("TOTAL urls: ")
+        assert tree(folder, ignore=()) == files
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+# What is stored is damaged, or newer.
+
+
+def damage_manifest(table, change):
+    path = table / "manifest" / f"{latest_snapshot(table):08d}.json"
+    path.write_bytes(change(path.read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize("command", ["inject", *COMMANDS])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[: len(data) // 2], "manifest is damaged"),
+        (lambda data: b"", "manifest is damaged"),
+        (lambda data: b"[]", "manifest is damaged"),
+        (lambda data: data.replace(b'"format": 1', b'"format": 2'), "upgrade nutbeam"),
+    ],
+    ids=["half", "empty", "other", "newer"],
+)
+def test_a_manifest_that_cannot_be_read(table, refuse, command, change, message):
+    path = damage_manifest(table, change)
+    files = tree(table, ignore=())
+    seeds = ["http://a.example.com/"] if command == "inject" else []
+    error = refuse(command, table, *seeds, *words_for(command), code=3)
+    assert message in error
+    assert str(path) in error
+    assert tree(table, ignore=()) == files
+
+
+def remove(path):
+    path.unlink()
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def scramble(path):
+    path.write_bytes(b"\xa5" * path.stat().st_size)
+
+
+def file_of(table, kind):
+    """Returns a file of a kind; of a batch's files that of the batch whose turn it is."""
+    if kind in ("state", "hosts"):
+        return files_of(table, kind)[0]
+    if kind == "list":
+        return table / manifest_of(table).components["state"].list
+    phase = {"fetchlist": "generated", "pages": "fetched", "documents": "parsed"}[kind]
+    return files_of(table, f"batches/{batch_in(table, phase)}/{kind}")[0]
+
+
+@pytest.mark.parametrize("damage", [remove, cut, scramble])
+@pytest.mark.parametrize(
+    ("kind", "commands"),
+    [
+        ("list", ["inject", "generate", "dedup", "updatedb", "readdb", "pages"]),
+        ("state", ["inject", "generate", "dedup", "updatedb", "readdb", "pages"]),
+        ("hosts", ["inject", "fetch", "updatedb"]),
+        ("fetchlist", ["fetch", "generate"]),
+        ("pages", ["parse"]),
+        ("documents", ["updatedb"]),
+    ],
+)
+def test_a_file_that_is_missing_or_damaged(table, refuse, web, damage, kind, commands):
+    path = file_of(table, kind)
+    damage(path)
+    files, snapshot = tree(table), latest_snapshot(table)
+    for command in commands:
+        seeds = ["http://h0.example.com/new"] if command == "inject" else []
+        doors = reach(web) if command == "fetch" else []
+        error = refuse(command, table, *seeds, *doors, code=3)
+        assert path.name in error, error
+        assert (" is missing: " in error) == (damage is remove)
+        assert latest_snapshot(table) == snapshot
+        after = tree(table)
+        assert {name: after.get(name) for name in files} == files  # what was there is as it was
+
+
+@pytest.mark.parametrize("damage", [remove, cut])
+def test_a_documents_file_that_pages_needs(table, refuse, tmp_path, damage):
+    updated = batch_in(table, "updated")
+    path = files_of(table, f"batches/{updated}/documents")[0]
+    damage(path)
+    out = tmp_path / "pages.jsonl"
+    out.write_text("as it was\n")
+    assert path.name in refuse("pages", table, "-o", out, code=3)
+    assert out.read_text() == "as it was\n"
+
+
+def test_what_was_damaged_works_again_when_it_is_restored(table, refuse):
+    path = file_of(table, "state")
+    data = path.read_bytes()
+    path.unlink()
+    refuse("generate", table, code=3)
+    path.write_bytes(data)
+    assert nutbeam("generate", table) == 0
+    assert batch_in(table, "generated")
+
+
+# Batches.
+
+
+@pytest.mark.parametrize("job", ["fetch", "parse", "updatedb", "dedup"])
+def test_a_batch_that_does_not_exist(table, refuse, job):
+    files = tree(table)
+    error = refuse(job, table, "--batch", "1-none", *words_for(job), code=3)
+    assert error.startswith("no batch '1-none' in this table; newest batches: ")
+    assert tree(table) == files
+
+
+@pytest.mark.parametrize(
+    ("job", "phase", "needs"),
+    [
+        ("parse", "generated", "fetched"),
+        ("updatedb", "generated", "parsed"),
+        ("updatedb", "fetched", "parsed"),
+        ("dedup", "parsed", "updated"),
+    ],
+)
+def test_a_batch_that_has_not_come_so_far(table, refuse, job, phase, needs):
+    files, batch = tree(table), batch_in(table, phase)
+    error = refuse(job, table, "--batch", batch, code=3)
+    assert error.startswith(f"batch {batch!r} is {phase}, ")
+    assert error.endswith(f" needs one that is {needs}")
+    assert tree(table) == files
+
+
+@pytest.mark.parametrize("job", ["fetch", "parse", "updatedb"])
+def test_a_batch_that_is_past_the_job_is_done(table, capsys, job):
+    files, batch = tree(table), batch_in(table, "updated")
+    assert nutbeam(job, table, "--batch", batch, *words_for(job)) == 0
+    assert "done before" in capsys.readouterr().out
+    assert tree(table) == files
+
+
+# Configuration.
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["crawl"], "sites must be able to tell who crawls them: add --agent_name"),
+        (["fetch"], "--agent_name"),
+        (["crawl", "--agent_name", "me"], "--agent_url"),
+        (["crawl", "--agent_name", "(x)", "--agent_email", "me@example.com"], "'(x)'"),
+        (["crawl", *AGENT, "--connect_to", "nonsense"], "'nonsense'"),
+        (["crawl", *AGENT, "--allow_addresses", "10.0.0.0/99"], "'10.0.0.0/99'"),
+        (["crawl", *AGENT, "--allowed_ports", "9-1"], "'9-1'"),
+        (["crawl", *AGENT, "--scope", "web"], "'web'"),
+        (["crawl", *AGENT, "--rounds", "-2"], "-2"),
+        (["crawl", *AGENT, "--url_filter_file", "/no/such"], "'/no/such'"),
+        (["crawl", *AGENT, "--url_normalizer_file", "/no/such"], "'/no/such'"),
+        (["crawl", *AGENT, "--ca_file", "/no/such"], "'/no/such'"),
+        (["crawl", *AGENT, "--ca_file", __file__], repr(__file__)),
+        (["crawl", *AGENT, "--overwrite_known", "--update_known"], "contradict each other"),
+        (["inject", "http://a.example.com/", "--operation", "a/b"], "'a/b'"),
+        (["inject"], "missing argument SEEDS"),
+        (["generate", "--top_n", "0"], "0"),
+        (["generate", "--restrict_status", "db_fine"], "'db_fine'"),
+        (["generate", "--runner", "Nobody"], "Nobody"),
+        (["generate", "--direct_num_workers", "two"], "two"),
+        (["readdb", "--stats", "--top", "3"], "--stats and --top contradict each other"),
+        (["readdb", "--dump", "table.xls"], "'table.xls'"),
+        (["readdb", "--regex", "("], "'('"),
+        (["readdb", "--url", "no url"], "'no url'"),
+        (["pages", "-o", "pages.xls"], "'pages.xls'"),
+        (["pages", "-o", "/no/such/pages.jsonl"], "no folder '/no/such'"),
+        (["readdb", "--dump", "/no/such/dump.csv"], "no folder '/no/such'"),
+    ],
+)
+def test_configuration(table, refuse, words, message):
+    files = tree(table, ignore=())
+    command, *options = words
+    assert message in refuse(command, table, *options)
+    assert tree(table, ignore=()) == files
+
+
+@pytest.mark.parametrize("command", [["pages", "-o"], ["readdb", "--dump"]])
+def test_a_folder_is_no_output(table, refuse, tmp_path, command):
+    for suffix in (".jsonl", ".parquet" if command[0] == "pages" else ".csv"):
+        folder = tmp_path / f"folder{suffix}"
+        folder.mkdir()
+        assert repr(str(folder)) in refuse(command[0], table, command[1], folder)
+
+
+# Servers.
+
+
+@pytest.fixture(scope="module")
+def bad_hosts(web):
+    """A port that refuses, and the doors to it and to the hosts that answer as none should."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    doors = ["--connect_to", f"refuses.example.com:80:127.0.0.1:{port}"]
+    return [*doors, *reach(web)]
+
+
+def test_hosts_that_do_not_answer_as_they_should(tmp_path, bad_hosts, web):
+    folder = tmp_path / "table"
+    names = ("slow", "hang", "garbage", "endless", "reset", "cut", "loop")
+    bad = {name: f"http://{name}.hostile.example.com/" for name in names}
+    bad["refuses"] = "http://refuses.example.com/"
+    bad["unknown"] = "http://no-such-host.example.com/"  # 421 of the simulated web
+    limits = ["--timeout", "0.4", "--http_time_limit", "1.2", "--server_delay", "0"]
+    words = [*bad.values(), *web.seeds, *bad_hosts, *limits, "--rounds", "1"]
+    assert nutbeam("crawl", folder, *words) == 0
+    rows = {row["url"]: row for row in state_of(folder).to_dicts()}
+    assert rows[web.seeds[0]]["status"] == 2  # the others are not held up
+    tried = {name: rows[url] for name, url in bad.items()}
+    due_again = {name for name, row in tried.items() if row["status"] == 1}
+    assert due_again == {"slow", "hang", "garbage", "reset", "cut", "refuses"}
+    assert {name: row["retries"] for name, row in tried.items() if row["retries"]} == dict.fromkeys(
+        due_again, 1
+    )
+    messages = {name: tried[name]["protocol_message"] for name in due_again}
+    assert all(messages.values()), messages
+    assert len(set(messages.values())) > 2, messages  # each its own reason
+    assert {name: tried[name]["status"] for name in ("endless", "loop", "unknown")} == {
+        "endless": 2, "loop": 4, "unknown": 3,
+    }  # fmt: skip
+    batch = batch_in(folder, "updated")
+    pages = pl.concat(pl.read_parquet(p) for p in files_of(folder, f"batches/{batch}/pages"))
+    truncated = dict(pages.select("key", "truncated").drop_nulls().rows())
+    assert "com.example.hostile.endless:http/" in truncated
+    assert pages["body"].bin.size().max() <= 1_048_576
+    counts = next(m.counts for m in manifests_of(folder) if m.job == "fetch")
+    assert counts["pages"] == len(bad) + 1
+    assert sum(n for name, n in counts.items() if name.startswith("protocol/")) == counts["pages"]
+
+
+def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tmp_path, web):
+    folder = tmp_path / "table"
+    urls = ["http://no-such-host.invalid/", "http://127.0.0.1/", "http://[::1]/",
+            "http://169.254.169.254/latest/"]  # fmt: skip
+    words = [*urls, *AGENT, "--rounds", "1", "--server_delay", "0", "--timeout", "2"]
+    assert nutbeam("crawl", folder, *words) == 0
+    rows = {row["url"]: row for row in state_of(folder).to_dicts()}
+    assert {row["status"] for row in rows.values()} <= {1, 3}
+    assert all(row["protocol_message"] for row in rows.values())
+    denied = {row["protocol_message"] for url, row in rows.items() if "invalid" not in url}
+    assert denied == {"address_denied"}
+
+
+def test_a_pipeline_without_options_is_in_process():
+    assert type(make_pipeline([]).runner).__name__ == "_InProcess"

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from ..web.errors import UserError
-from .files import new_name
+from .files import new_name, sync
 
 
 def create_exclusive(path: Path, data: bytes) -> bool:
@@ -25,14 +25,12 @@ def create_exclusive(path: Path, data: bytes) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            temporary.write_bytes(data)
+            sync(temporary)
             created = _link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     return created
@@ -48,11 +46,3 @@ def _link(temporary: Path, path: Path) -> bool:
             raise OSError(error.errno, "the file system has no hard links") from error
         raise
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,8 +10,8 @@ from .batches import place, write_file
 from .files import row_group_count
 from .manifest import DataFile
 from .operations import Written
-from .parse_pool import ParsePool
-from .parse_worker import Done, Job
+from .parse_pool import Parsed, ParsePool
+from .parse_worker import Job
 
 
 def parse_file(
@@ -21,7 +21,7 @@ def parse_file(
     hosts: tuple[str, ...],
     options: DocumentOptions,
     pool: ParsePool,
-    on_done: Callable[[Done], None],
+    on_done: Callable[[Parsed], None],
 ) -> Written:
     """Writes the documents of one file of pages.
 
@@ -45,8 +45,8 @@ def write_documents(
     root: Path,
     batch: str,
     pages: DataFile,
-    parsed: Iterable[Done],
-    on_done: Callable[[Done], None],
+    parsed: Iterable[Parsed],
+    on_done: Callable[[Parsed], None],
 ) -> Written:
     """Writes what was parsed of one file of pages; both have the same place in the batch."""
     counts: dict[str, int] = {}
@@ -56,7 +56,7 @@ def write_documents(
             on_done(done)
             for name, number in done.counts.items():
                 counts[name] = counts.get(name, 0) + number
-            yield pa.ipc.open_stream(done.documents).read_all()
+            yield done.documents
 
     file = write_file(
         root, batch, "documents", tables(), partition=pages.partition, order=pages.order

@@ -53,9 +53,9 @@ def file_version(path: Path) -> tuple[int, ...]:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
-    with _appearing(path) as temporary, temporary.open("xb") as file:
-        file.write(data)
-        _sync(file.fileno())
+    with _appearing(path) as temporary:
+        temporary.write_bytes(data)
+        sync(temporary)
 
 
 def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
@@ -167,9 +167,9 @@ class ParquetWriter:
         """Puts the file in its place and returns its size in bytes."""
         with _writing(self.path):
             self._writer.close()
-            with self._temporary.open("rb") as file:
-                _sync(file.fileno())
+            sync(self._temporary)
             self._temporary.rename(self.path)
+            sync(self.path.parent)
             return self.path.stat().st_size
 
     def __enter__(self) -> Self:
@@ -193,6 +193,7 @@ def _appearing(path: Path) -> Iterator[Path]:
         try:
             yield temporary
             temporary.rename(path)
+            sync(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -206,8 +207,13 @@ def _writing(path: Path) -> Iterator[None]:
         raise UserError(f"cannot write {path}: {reason}") from error
 
 
-def _sync(descriptor: int) -> None:
-    os.fsync(descriptor)
+def sync(path: Path) -> None:
+    """Brings a file, or the names in a folder, onto the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:

@@ -18,8 +18,8 @@ from .batches import page_order, place, write_file
 from .documents import parse_file, write_documents
 from .manifest import DataFile
 from .operations import Written
-from .parse_pool import ParsePool
-from .parse_worker import Done, Job
+from .parse_pool import Parsed, ParsePool
+from .parse_worker import Job
 
 FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20
@@ -41,7 +41,7 @@ class Parser:
     pool: ParsePool
     options: DocumentOptions
     hosts: tuple[str, ...]
-    on_done: Callable[[Done], None]
+    on_done: Callable[[Parsed], None]
 
 
 class PageWriter:
@@ -134,24 +134,14 @@ class PageWriter:
         group = pa.Table.from_pylist(self._rows, schema=PAGES)
         self._groups.append(group)
         if self._parser is not None:
-            self._jobs.append(self._parser.pool.submit(self._job(group)))
+            self._jobs.append(self._parser.pool.submit(self._job(), group.select(NEEDED)))
         self._rows, self._group_bytes = [], 0
 
-    def _job(self, group: pa.Table) -> Job:
+    def _job(self) -> Job:
         assert self._parser is not None
-        sink = pa.BufferOutputStream()
-        needed = group.select(NEEDED)
-        with pa.ipc.new_stream(sink, needed.schema) as writer:
-            writer.write_table(needed)
         name = f"{place(self._batch, 'pages')}/{self._attempt}"
-        return Job(
-            str(self._root),
-            name,
-            len(self._groups) - 1,
-            self._parser.hosts,
-            self._parser.options,
-            pages=sink.getvalue().to_pybytes(),
-        )
+        number = len(self._groups) - 1
+        return Job(str(self._root), name, number, self._parser.hosts, self._parser.options)
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:

@@ -9,17 +9,22 @@ import dataclasses
 import functools
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+
+import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
 from ..web.errors import UserError
-from .parse_worker import Done, Failed, Job
+from .parse_worker import Done, Failed, Job, read_arrow, write_arrow
 
 # What a child gets besides a page's own limit: to start, and for the work that
 # is done for all pages of a job together.
@@ -27,13 +32,14 @@ GRACE_S = 60.0
 
 
 class _Child:
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, scratch: str) -> None:
         ours, theirs = Pipe()
         self.connection: Connection = ours
         # One thread each: the pool is what uses the cores.
         environment = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
         # Imported by name, not run as __main__: what it sends pickles by that name.
-        program = f"from nutbeam.io import parse_worker as w; w.main({theirs.fileno()}, {memory})"
+        call = f"w.main({theirs.fileno()}, {memory}, {scratch!r})"
+        program = f"from nutbeam.io import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
@@ -55,6 +61,32 @@ class _Child:
         self.connection.close()
 
 
+@dataclasses.dataclass(frozen=True)
+class Parsed:
+    """What came of a job.
+
+    Attributes:
+        documents: DOCUMENTS rows.
+        rows: How many pages there were.
+        counts: By counter name.
+    """
+
+    documents: pa.Table
+    rows: int
+    counts: dict[str, int]
+
+
+def _take(done: Done) -> Parsed:
+    documents = read_arrow(done.documents)
+    Path(done.documents).unlink()  # what is mapped stays readable
+    return Parsed(documents, done.rows, done.counts)
+
+
+def _forget(job: Job) -> None:
+    if job.pages is not None:
+        Path(job.pages).unlink(missing_ok=True)
+
+
 class ParsePool:
     """Parses jobs on several children at once. Threads may share it.
 
@@ -65,15 +97,24 @@ class ParsePool:
 
     def __init__(self, size: int, memory: int) -> None:
         self._memory = memory
-        self._children = [_Child(memory) for _ in range(size)]
+        # Pages and documents go through files: a pipe would make both sides wait.
+        self._scratch = tempfile.mkdtemp(prefix="nutbeam-parse-")
+        self._children = [_Child(memory, self._scratch) for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
-        self._finished: dict[int, Done | UserError] = {}
+        self._finished: dict[int, Parsed | UserError] = {}
         self._submitted = 0
         self._lock = threading.RLock()
 
-    def submit(self, job: Job) -> int:
-        """Takes a job; returns the number under which ``result`` has its documents."""
+    def submit(self, job: Job, pages: pa.Table | None = None) -> int:
+        """Takes a job; returns the number under which ``result`` has its documents.
+
+        Args:
+            job: What to parse.
+            pages: Its rows, where the page file is yet to be written.
+        """
+        if pages is not None:
+            job = dataclasses.replace(job, pages=write_arrow(Path(self._scratch), pages))
         with self._lock:
             self._submitted += 1
             number = self._submitted
@@ -81,7 +122,7 @@ class ParsePool:
             self.pump(0.0)
         return number
 
-    def result(self, number: int) -> Done:
+    def result(self, number: int) -> Parsed:
         """Waits for a job, and forgets it.
 
         Raises:
@@ -94,7 +135,7 @@ class ParsePool:
             raise done
         return done
 
-    def parse(self, jobs: Iterable[Job]) -> Iterator[Done]:
+    def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
         """Parses jobs; yields their results in the order of the jobs.
 
         A few jobs are under way at a time, so that results that wait for an
@@ -118,7 +159,7 @@ class ParsePool:
             self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
             for child in list(self._children):
                 if child.job in forgotten:
-                    self._running.pop(child.job)
+                    _forget(self._running.pop(child.job))
                     self._replace(child)
             for number in forgotten:
                 self._finished.pop(number, None)
@@ -168,6 +209,7 @@ class ParsePool:
         if row in job.skip:
             where = f"{job.page_file}, row group {job.row_group}"
             self._finished[number] = UserError(f"parser process failed twice at {where}")
+            _forget(job)
         else:
             self._waiting.appendleft((number, dataclasses.replace(job, skip=job.skip | {row})))
 
@@ -176,6 +218,7 @@ class ParsePool:
         for child in self._children:
             child.end()
         self._children = []
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
         """Takes all that a child has sent: rows that it has come to, and its answer."""
@@ -190,13 +233,16 @@ class ParsePool:
                 continue
             self._running.pop(child.job)
             number, child.job = child.job, None
+            _forget(job)
             if isinstance(message, Failed):
                 message = UserError(f"cannot parse {job.page_file}: {message.message}")
+            else:
+                message = _take(message)
             self._finished[number] = message
 
     def _replace(self, child: _Child) -> _Child:
         child.end()
-        fresh = _Child(self._memory)
+        fresh = _Child(self._memory, self._scratch)
         self._children[self._children.index(child)] = fresh
         return fresh
 

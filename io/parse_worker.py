@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import pickle
 import resource
+import shutil
 import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
+from .files import new_name
 from .hosts import read_seeds_hosts
 
 
@@ -27,8 +29,7 @@ class Job:
         root: The table's folder.
         page_file: Below it.
         row_group: Which rows of the file.
-        pages: The rows themselves, as an Arrow stream, where the file is yet
-            to be written.
+        pages: An Arrow file of the rows, where the page file is yet to be written.
         hosts: Files of the host table, which knows the seeds.
         options: What is taken.
         skip: Rows that a parser stalled at before.
@@ -40,20 +41,20 @@ class Job:
     hosts: tuple[str, ...]
     options: DocumentOptions
     skip: frozenset[int] = frozenset()
-    pages: bytes | None = None
+    pages: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The documents of a job, as an Arrow stream, and what was counted.
+    """The documents of a job, and what was counted.
 
     Attributes:
-        documents: DOCUMENTS rows.
+        documents: An Arrow file of DOCUMENTS rows; whoever reads it removes it.
         rows: How many pages the job had.
         counts: By counter name.
     """
 
-    documents: bytes
+    documents: str
     rows: int
     counts: dict[str, int]
 
@@ -65,35 +66,59 @@ class Failed:
     message: str
 
 
-def work(job: Job, connection: Connection) -> Done:
+def write_arrow(folder: Path, table: pa.Table) -> str:
+    """Writes a table for another process on this machine; returns the path."""
+    path = folder / new_name(".arrow")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return str(path)
+
+
+def read_arrow(path: str) -> pa.Table:
+    """Reads what ``write_arrow`` wrote, without a copy."""
+    return pa.ipc.open_file(pa.memory_map(path)).read_all()
+
+
+def work(job: Job, connection: Connection, scratch: Path) -> Done:
     """Parses one job's pages; tells which row is at hand before it is parsed."""
     if job.pages is not None:
-        pages = pa.ipc.open_stream(job.pages).read_all()
+        pages = read_arrow(job.pages)
     else:
         with pq.ParquetFile(Path(job.root) / job.page_file) as file:
             pages = file.read_row_group(job.row_group, columns=list(NEEDED))
     seeds = read_seeds_hosts(Path(job.root), job.hosts)
     documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, documents.schema) as writer:
-        writer.write_table(documents)
-    return Done(sink.getvalue().to_pybytes(), len(pages), counts)
+    return Done(write_arrow(scratch, documents), len(pages), counts)
 
 
-def main(descriptor: int, memory: int) -> None:
-    """Serves jobs until the parent closes the pipe."""
+def main(descriptor: int, memory: int, folder: str) -> None:
+    """Serves jobs until the parent closes the pipe.
+
+    Args:
+        descriptor: Of the pipe to the parent.
+        memory: How much this process may ask for, bytes; 0 is no limit.
+        folder: For what is too large for the pipe; removed when the parent is gone.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    with Connection(descriptor) as connection, contextlib.suppress(EOFError, OSError):
-        while True:
-            job = pickle.loads(connection.recv_bytes())
-            try:
-                answer: Done | Failed = work(job, connection)
-            except MemoryError:
-                return  # as if killed: the parent goes on without the page
-            except Exception as error:  # noqa: BLE001 - the parent says it, in one line
-                first = (str(error).splitlines() or [""])[0]
-                answer = Failed(f"{type(error).__name__}: {first}")
-            connection.send(answer)
+    with Connection(descriptor) as connection:
+        with contextlib.suppress(EOFError, OSError):
+            _serve(connection, Path(folder))
+            return
+        # The parent died: it ends its children otherwise.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _serve(connection: Connection, scratch: Path) -> None:
+    while True:
+        job = pickle.loads(connection.recv_bytes())
+        try:
+            answer: Done | Failed = work(job, connection, scratch)
+        except MemoryError:
+            return  # as if killed: the parent goes on without the page
+        except Exception as error:  # noqa: BLE001 - the parent says it, in one line
+            first = (str(error).splitlines() or [""])[0]
+            answer = Failed(f"{type(error).__name__}: {first}")
+        connection.send(answer)

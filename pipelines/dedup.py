@@ -32,7 +32,9 @@ from .job import BatchOptions, run_job
 ARGUMENTS = (TABLE,)
 HELP = "Mark pages with the same content as another page"
 COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
-PARTITIONS = 16
+# What a partition's rows may weigh in a shuffle, and what one weighs, in bytes.
+PARTITION_BYTES = 32 << 20
+ROW_BYTES = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +60,23 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     operations = tickets | "Begin" >> Begin("dedup")
     order, descending = order_by(options)
     pages = operations | "Tablets" >> ForEach(_tablets, _probe, (options,), Chunk)
-    divided = pages | DedupByHash("group", tuple(order), tuple(descending), PARTITIONS)
+    partitions = beam.pvalue.AsSingleton(
+        operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
+    )
+    divided = pages | DedupByHash("group", tuple(order), tuple(descending), partitions)
     losers = divided[DUPLICATES] | "ToState" >> beam.Map(_to_state).with_output_types(
         tuple[str, Chunk]
     )
     written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
     return (operations, written) | Commit(reads=("state",))
+
+
+def _partitions(operation: Operation) -> int:
+    """Returns how many partitions keep a shuffle's keys small, were all rows to cross it."""
+    if operation.idle:
+        return 1
+    rows = sum(file.rows for file in operation.files("state"))
+    return 1 + rows * ROW_BYTES // PARTITION_BYTES
 
 
 def _tablets(operation: Operation) -> Iterator[Tablet]:

@@ -122,7 +122,7 @@ def _raise_bar(
     if options.max_count > 0:
         # Only groups that lie in several tablets meet.
         best = surveyed[SPANNING] | TopNPerKey(
-            options.max_count, key="group", order_by=("rank", "key"), partitions=1
+            options.max_count, key="group", order_by=("rank", "key"), partitions=16
         )
         gathered.append(best)
     return (

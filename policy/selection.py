@@ -28,7 +28,7 @@ class GenerateOptions(ScheduleOptions):
     )
     max_count: int = option(
         -1,
-        "How many URLs a batch takes of one host (or domain) at most; -1 is no limit.",
+        "How many URLs a batch takes of one host (or domain) at most; 0 or less is no limit.",
         nutch="generate.max.count",
         minimum=-1,
         group="generate",

@@ -1,16 +1,18 @@
+import itertools
 import os
 import signal
+import tempfile
 import threading
 import time
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from frames import table_of
 
 from nutbeam.io.files import ParquetWriter
 from nutbeam.io.parse_pool import ParsePool
 from nutbeam.io.parse_worker import Job
-from nutbeam.policy.documents import NEEDED, DocumentOptions
+from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import PAGES, ParseStatus
 from nutbeam.web.errors import UserError
 from nutbeam.web.protocol import FETCH_SUCCESS
@@ -19,6 +21,8 @@ from nutbeam.web.urls import to_key
 # Deeper than the fast parser may go, and long: the patient one takes seconds.
 SLOW = b"<p>" + b"<b>" * 200 + b"<i>x</i> " * 400_000
 OPTIONS = DocumentOptions(max_nesting=100)
+FOLDER = tempfile.TemporaryDirectory()
+NUMBERS = itertools.count()
 HASTY = DocumentOptions(max_nesting=100, parser_timeout=0.5)
 
 
@@ -32,15 +36,14 @@ def page(name, body=None):
 
 
 def job(*pages, options=OPTIONS):
-    rows = table_of(PAGES, *pages).select(NEEDED)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return Job("/nowhere", "pages.parquet", 0, (), options, pages=sink.getvalue().to_pybytes())
+    rows = table_of(PAGES, *pages)
+    name = f"{next(NUMBERS)}.parquet"
+    pq.write_table(rows, f"{FOLDER.name}/{name}")
+    return Job(FOLDER.name, name, 0, (), options)
 
 
-def documents(done):
-    return pa.ipc.open_stream(done.documents).read_all().to_pylist()
+def documents(parsed):
+    return parsed.documents.to_pylist()
 
 
 def said(done):
@@ -183,7 +186,7 @@ def test_a_child_that_never_works_is_given_up():
     pool = ParsePool(1, 50 << 20)  # not enough to start with
     try:
         number = pool.submit(job(page("a")))
-        with pytest.raises(UserError, match=r"^parser process failed twice at pages.parquet, row"):
+        with pytest.raises(UserError, match=r"^parser process failed twice at \d+.parquet, row"):
             pool.result(number)
     finally:
         pool.close()
@@ -213,3 +216,10 @@ def test_children_end_with_the_pool():
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_pages_that_are_in_no_file_yet_leave_nothing_behind(pool):
+    rows = table_of(PAGES, page("new"))
+    number = pool.submit(Job("/nowhere", "pages.parquet", 0, (), OPTIONS), rows)
+    assert said(pool.result(number)) == ["new"]
+    assert os.listdir(pool._scratch) == []

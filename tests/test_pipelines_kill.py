@@ -134,7 +134,7 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     table = tmp_path / "table"
     process = start(table, web)
     try:
-        wait_for(lambda: len(list(table.glob("batches/*/pages/[!.]*.parquet"))) >= 6)
+        wait_for(process, lambda: len(list(table.glob("batches/*/pages/[!.]*.parquet"))) >= 6)
     finally:
         kill(process, group=False)
     safe, before = flushed(table), len(asked(web))
@@ -154,9 +154,10 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     assert_whole(table, web.site)
 
 
-def wait_for(condition):
+def wait_for(process, condition):
+    """Waits for what a running crawl is going to do."""
     deadline = time.monotonic() + 30
-    while not condition():
+    while process.poll() is None and not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
@@ -166,7 +167,7 @@ def test_the_same_operation_goes_on_after_a_kill(web, tmp_path, capsys):
     table = tmp_path / "table"
     process = start(table, web, "--operation", "nightly")
     try:
-        wait_for(lambda: len(list(table.glob("manifest/*.json"))) >= 9)
+        wait_for(process, lambda: len(list(table.glob("manifest/*.json"))) >= 9)
     finally:
         kill(process, group=True)
     capsys.readouterr()

@@ -35,16 +35,17 @@ class DedupByHash(beam.PTransform):
         order_by: Columns, the row to keep first, null last; together they must
             tell any two rows apart.
         descending: For each of ``order_by``, whether the largest is first.
-        partitions: How many workers can share the work; from the bytes to come.
+        partitions: How many workers can share the work, from the bytes to come;
+            or a side input that says it once these are known.
     """
 
     hash: str
     order_by: tuple[str, ...]
     descending: tuple[bool, ...]
-    partitions: int
+    partitions: int | beam.pvalue.AsSideInput
 
     def __post_init__(self) -> None:
-        if self.partitions < 1:
+        if isinstance(self.partitions, int) and self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
         if len(self.order_by) != len(self.descending):
             raise ValueError(

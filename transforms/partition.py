@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
-from .chunks import Chunk, rechunk
+from .chunks import MAX_ROWS, Chunk, rechunk
 
 SLOTS = 4_096
 
@@ -123,6 +123,11 @@ def partition_by_host(
 
 def _bounded(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:
     partition, chunks = grouped
+    kept: list[Chunk] = []
     for chunk in chunks:
-        for part in rechunk(chunk):
-            yield partition, part
+        if kept and sum(map(len, kept)) + len(chunk) > MAX_ROWS:
+            yield from ((partition, part) for part in rechunk(pa.concat_tables(kept)))
+            kept = []
+        kept.append(chunk)
+    if kept:
+        yield from ((partition, part) for part in rechunk(pa.concat_tables(kept)))

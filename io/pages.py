@@ -1,8 +1,10 @@
 """Writes the pages of a batch as they are fetched, and has them parsed if asked to."""
 
 import dataclasses
+import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pyarrow as pa
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
 from ..web.http import Response
-from ..web.protocol import FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STATUS_NAMES, classify
+from ..web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STATUS_NAMES, classify
 from ..web.tasks import Result
 from .batches import page_order, place, write_file
 from .documents import parse_file, write_documents
@@ -24,6 +26,7 @@ from .parse_worker import Job
 FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20
 PUMP_SECONDS = 0.02
+_WORD = re.compile(r"[a-z0-9_]{1,40}")
 ROW_BYTES = 1_000  # of what a row has besides its body
 
 
@@ -79,12 +82,16 @@ class PageWriter:
         self._rows: list[dict[str, Any]] = []
         self._groups: list[pa.Table] = []
         self._jobs: list[int] = []
+        self._reasons: Counter[str] = Counter()
         self._group_bytes = self._bytes = 0
         self._since = self._pumped = time.monotonic()
 
     def add(self, result: Result) -> Iterator[Written]:
         """Takes a result; yields what was written, if it was time to."""
         row = page_row(result)
+        reason = why_not(row)
+        if reason is not None:
+            self._reasons[f"not_fetched/{reason}"] += 1
         size = len(row["body"] or b"") + ROW_BYTES
         self._rows.append(row)
         self._group_bytes += size
@@ -113,7 +120,8 @@ class PageWriter:
             order=page_order(self._started, self._files),
             name=f"{self._attempt}-{self._files:05d}.parquet",
         )
-        yield Written(place(self._batch, "pages"), (file,), (), _counts(self._groups))
+        counts = _counts(self._groups) | self._reasons
+        yield Written(place(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
             parsed = (self._parser.pool.result(number) for number in self._jobs)
             yield write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
@@ -185,6 +193,21 @@ def page_row(result: Result) -> dict[str, Any]:
         "truncated": response.truncated,
         "body": response.body if keep else None,
     }
+
+
+def why_not(row: dict[str, Any]) -> str | None:
+    """Returns why there is no page, as a word to count it under; None if there is one.
+
+    >>> why_not({"fetch_status": FETCH_RETRY, "http_code": 503, "protocol_status": 16})
+    'http_503'
+    """
+    if row["fetch_status"] not in (FETCH_GONE, FETCH_RETRY):
+        return None
+    if row.get("http_code"):
+        return f"http_{row['http_code']}"
+    name = PROTOCOL_STATUS_NAMES[row["protocol_status"]]
+    message = row.get("protocol_message") or ""
+    return message if name == "exception" and _WORD.fullmatch(message) else name
 
 
 def _retry_after(result: Result) -> int | None:

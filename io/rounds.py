@@ -1,6 +1,8 @@
 """Which round a crawl has come to: read off the table's history, nothing else."""
 
-from .manifest import Manifest, latest_snapshot, load_manifest
+from collections.abc import Callable
+
+from .manifest import DataFile, Manifest, latest_snapshot, load_files, load_manifest
 from .operations import Operation, find
 
 
@@ -11,7 +13,9 @@ def history(operation: Operation) -> dict[str, Manifest]:
     return {manifest.operation: manifest for manifest in manifests}
 
 
-def next_round(table: str, launched: str, rounds: int) -> tuple[int, str | None] | None:
+def next_round(
+    table: str, launched: str, rounds: int, may_be_due: Callable[[DataFile], bool]
+) -> tuple[int, str | None] | None:
     """Returns the round that a crawl has come to.
 
     Batches that were open when the crawl was launched are finished first, each
@@ -21,6 +25,7 @@ def next_round(table: str, launched: str, rounds: int) -> tuple[int, str | None]
         table: Address of the table.
         launched: Id of the launch; the operation ``ID.crawl`` is pinned.
         rounds: How many there are at most; negative is no limit.
+        may_be_due: Asks a tablet's zone map; a round is not begun for nothing.
 
     Returns:
         (number, the batch to finish or None), or None after the last round.
@@ -38,7 +43,13 @@ def next_round(table: str, launched: str, rounds: int) -> tuple[int, str | None]
     if chosen is not None and chosen.batch not in chosen.batches:
         return None  # nothing was due
     open_batches = unfinished(operation.manifest(), operation.now)
-    return number, open_batches[number - 1] if number <= len(open_batches) else None
+    if number <= len(open_batches):
+        return number, open_batches[number - 1]
+    latest = load_manifest(operation.root, latest_snapshot(operation.root))
+    tablets = load_files(operation.root, latest.components.get("state"))
+    if chosen is None and not any(may_be_due(tablet) for tablet in tablets):
+        return None
+    return number, None
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:

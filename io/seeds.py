@@ -62,6 +62,8 @@ def sources(words: Sequence[str]) -> list[Source]:
     """
     found: list[Source] = []
     for word in words:
+        if not word.strip():
+            raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
         if "://" in word:
             found.append(Source(len(found), url=word))
             continue

@@ -6,6 +6,7 @@ taken up by the next one: an open batch is finished first, and counts as a round
 """
 
 import dataclasses
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.address import open_table
-from ..io.manifest import Manifest, latest_snapshot, load_manifest
+from ..io.manifest import DataFile, Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
 from ..io.rounds import next_round
@@ -103,7 +104,7 @@ def crawl(
     pipeline = prepare(ticket, build_crawl, options, beam_args)
     made = _made(table, launched, seen)
     yield from made
-    while next_round(table, launched, options.rounds) is not None:
+    while _next_round(table, launched, options) is not None:
         run_pipeline(pipeline)
         seen = made[-1].snapshot if made else seen
         made = _made(table, launched, seen)
@@ -114,12 +115,21 @@ def crawl(
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: Options) -> Any:
     """One round of a crawl, whichever it is when the pipeline runs."""
-    rounds = tickets | "Round" >> beam.Map(_round_ticket, options.rounds).with_output_types(Ticket)
+    rounds = tickets | "Round" >> beam.Map(_round_ticket, options).with_output_types(Ticket)
     return build_round(rounds, options)
 
 
-def _round_ticket(start: Ticket, rounds: int) -> Ticket:
-    found = next_round(start.table, start.operation, rounds)
+def _next_round(table: str, launched: str, options: Options) -> tuple[int, str | None] | None:
+    now = int(time.time() * 1000)
+
+    def may_be_due(tablet: DataFile) -> bool:
+        return generate.may_be_due(tablet, now, options)
+
+    return next_round(table, launched, options.rounds, may_be_due)
+
+
+def _round_ticket(start: Ticket, options: Options) -> Ticket:
+    found = _next_round(start.table, start.operation, options)
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found

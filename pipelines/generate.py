@@ -173,7 +173,7 @@ def _divide(
     return inside, outside
 
 
-def _may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
+def may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
     """Asks the zone map; a tablet of which nothing can be due is not read."""
     if file.min_fetch_time is None or file.max_fetch_time is None:
         return True
@@ -186,7 +186,7 @@ def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: says how good its rows are, and puts the best aside."""
     operation = tablet.operation
     PROGRESS.add()
-    if not _may_be_due(tablet.file, operation.now, options):
+    if not may_be_due(tablet.file, operation.now, options):
         return
     inside, apart = _divide(_eligible(tablet, options), tablet, options)
     yield summarize(inside.get_column("rank"), options.top_n)

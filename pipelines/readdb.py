@@ -86,7 +86,7 @@ def run(invocation: Invocation) -> int:
     if options.dump:
         return _dump(table, options, invocation.beam_args)
     if options.top:
-        best = top(table, options.top, options.min_score, invocation.beam_args)
+        _, best = look(table, invocation.beam_args, options.top, options.min_score)
         for row in best:
             print(
                 json.dumps(row)
@@ -94,37 +94,37 @@ def run(invocation: Invocation) -> int:
                 else f"{row['score']:g}\t{row['url']}"
             )
         return 0
-    record = figures(table, invocation.beam_args)
+    record, _ = look(table, invocation.beam_args)
     print(json.dumps(record) if invocation.format == "json" else "\n".join(_lines(record)))
     return 0
 
 
-def figures(table: str, beam_args: Any = ()) -> dict[str, Any]:
-    """Returns figures about a table, and the phases of its batches, as one record."""
+def look(
+    table: str, beam_args: Any = (), best: int = 0, min_score: float = 0.0
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Returns figures about a table, and the URLs with the highest scores, best first.
+
+    Args:
+        table: Address of the table.
+        beam_args: For Beam.
+        best: How many URLs.
+        min_score: No URL with a lower score.
+    """
     manifest = open_table(table)
 
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Figures" >> beam.Map(_write_figures)
+        _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
 
     with exported(table, build, beam_args) as parts:
-        total = merge(from_json(part.read_text()) for part in parts)
-    return summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
-
-
-def top(table: str, n: int, min_score: float, beam_args: Any = ()) -> list[dict[str, Any]]:
-    """Returns the ``n`` URLs with the highest scores, best first."""
-
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Best" >> beam.Map(_write_best, n, min_score)
-
-    with exported(table, build, beam_args) as parts:
-        frames = [pl.read_parquet(part) for part in parts]
+        total = merge(from_json(p.read_text()) for p in parts if p.suffix == ".json")
+        frames = [pl.read_parquet(part) for part in parts if part.suffix == ".parquet"]
+    record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
     if not frames:
-        return []
-    best = pl.concat(frames).sort("score", "key", descending=[True, False]).head(n)
-    return [
+        return record, []
+    rows = pl.concat(frames).sort("score", "key", descending=[True, False]).head(best)
+    return record, [
         {"url": from_key(row["key"]), "score": row["score"], "status": STATUS_NAMES[row["status"]]}
-        for row in best.to_dicts()
+        for row in rows.to_dicts()
     ]
 
 
@@ -133,16 +133,15 @@ def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Tablet]
     return readings | beam.FlatMap(tablets).with_output_types(Tablet) | beam.Reshuffle()
 
 
-def _write_figures(tablet: Tablet) -> None:
-    columns = ("status", "retries", "fetch_interval", "fetch_time", "score")
-    rows = collect(scan([tablet.reading.root / tablet.file.path], STATE).select(columns))
+def _look(tablet: Tablet, best: int, min_score: float) -> None:
+    columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
+    state = scan([tablet.reading.root / tablet.file.path], STATE)
+    rows = collect(state.select(columns if best else columns[1:]))
     tablet.reading.part(tablet.number, ".json").write_text(to_json(statistics_of(rows)))
-
-
-def _write_best(tablet: Tablet, n: int, min_score: float) -> None:
-    rows = scan([tablet.reading.root / tablet.file.path], STATE).select("key", "score", "status")
-    best = rows.filter(pl.col("score") >= min_score).top_k(n, by="score")
-    collect(best).write_parquet(tablet.reading.part(tablet.number, ".parquet"))
+    if best:
+        good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
+        chosen = good.top_k(best, by="score").select("key", "score", "status")
+        chosen.write_parquet(tablet.reading.part(tablet.number, ".parquet"))
 
 
 def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:

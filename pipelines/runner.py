@@ -5,6 +5,7 @@ DirectRunner may go and download another one.
 """
 
 import argparse
+import contextlib
 import copy
 import importlib
 import logging
@@ -18,6 +19,7 @@ from apache_beam.portability import python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner, RunnerResult
 from apache_beam.runners.runner import PipelineResult, PipelineState
+from apache_beam.transforms import userstate
 
 from ..web.errors import JobFailed, UsageError, UserError
 
@@ -169,7 +171,34 @@ class _InProcess(FnApiRunner):
                 command = environment.payload.removeprefix(b"exec ").removesuffix(quiet)
                 environment.payload = b"exec " + command + quiet
         self._translated = copy.deepcopy(pipeline_proto)  # running changes it
-        return super().run_via_runner_api(pipeline_proto, options)
+        with _state_specs_remembered():
+            return super().run_via_runner_api(pipeline_proto, options)
+
+
+_state_specs: dict[Any, Any] = {}
+
+
+@contextlib.contextmanager
+def _state_specs_remembered() -> Iterator[None]:
+    """Lets Beam look for user state in a kind of DoFn once, not at each start of a stage.
+
+    It inspects the signatures of all methods of every DoFn, which is a fifth
+    of what a round of a crawl costs that finds little to do.
+    """
+    look = userstate.get_dofn_specs
+
+    def remembered(dofn: beam.DoFn) -> Any:
+        # A function's DoFn has the function's own parameters.
+        kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
+        if kind not in _state_specs:
+            _state_specs[kind] = look(dofn)
+        return _state_specs[kind]
+
+    userstate.get_dofn_specs = remembered
+    try:
+        yield
+    finally:
+        userstate.get_dofn_specs = look
 
 
 def _verbose() -> bool:

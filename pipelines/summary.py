@@ -8,7 +8,7 @@ from typing import Any
 from ..io.manifest import Manifest
 from ..web.progress import PROGRESS
 from .command import Invocation
-from .readdb import figures, top
+from .readdb import look
 
 BEST = 5
 
@@ -34,13 +34,14 @@ def summary_of(table: str, made: Sequence[Manifest], beam_args: Sequence[str]) -
     for manifest in made:
         counts.update(manifest.counts)
     phases = PROGRESS.snapshot().by_phase()
-    known = figures(table, beam_args)
+    known, best = look(table, beam_args, BEST)
     return {
         "rounds": sum(manifest.job == "dedup" for manifest in made),
         "urls": known["total_urls"],
         "status": known["status"],
         "fetched": counts["pages"],
         "parsed": counts["parsed"],
+        "not_fetched": _named(counts, "not_fetched/"),
         "dropped": _named(counts, "dropped/"),
         "not_parsed": _named(counts, "failed/") | _named(counts, "skipped/"),
         "phases": {
@@ -48,7 +49,7 @@ def summary_of(table: str, made: Sequence[Manifest], beam_args: Sequence[str]) -
                    "per_second": round(p.rate, 1)}
             for name, p in phases.items()
         },
-        "best": top(table, BEST, 0.0, beam_args),
+        "best": best,
     }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
     from rich.table import Table
 
     console = Console(highlight=False)
+    parts: list[Any] = []
 
     def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         if not rows:
@@ -72,16 +74,22 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
             shown.add_column(head, justify="left" if at == 0 else "right", overflow="fold")
         for row in rows:
             shown.add_row(*(escape(cell) for cell in row))
-        console.print(shown)
+        parts.append(shown)
 
     show("URLs by status", ("status", "URLs"),
          [(name, f"{n:,}") for name, n in record["status"].items()])  # fmt: skip
     show("Speed", ("phase", "done", "seconds", "per second"),
          [(name, f"{p['done']:,} {p['unit']}", f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
           for name, p in record["phases"].items()])  # fmt: skip
-    show("Left out", ("reason", "times"),
+    show("Not fetched", ("reason", "times"),
+         [(n, f"{c:,}") for n, c in record["not_fetched"].items()])  # fmt: skip
+    show("Links and pages left out", ("reason", "times"),
          [(n, f"{c:,}") for n, c in (record["dropped"] | record["not_parsed"]).items()])  # fmt: skip
     show(f"Best {BEST} by score", ("URL", "score"),
          [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
-    console.print(escape(f"{record['fetched']:,} requests in {rounds}; the table is in {table}"))
+    parts.append(escape(f"{record['fetched']:,} requests in {rounds}; the table is in {table}"))
+    # At once, and not by rich: it ends the process where nobody reads any more.
+    with console.capture() as captured:
+        console.print(*parts, sep="\n")
+    print(captured.get(), end="")

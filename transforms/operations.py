@@ -198,8 +198,7 @@ class ForEach(beam.PTransform):
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
             # Spreads the items over the workers.
             | "Spread" >> beam.GroupByKey()
-            | "Work"
-            >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
+            | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
         )
 
 
@@ -208,7 +207,9 @@ def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) 
         yield from enumerate(divide(operation))
 
 
-def _work(numbered: tuple[int, Iterable[Any]], work: Callable[..., Any], *args: Any) -> Iterator[Any]:
+def _work(
+    numbered: tuple[int, Iterable[Any]], work: Callable[..., Any], *args: Any
+) -> Iterator[Any]:
     for item in numbered[1]:
         yield from work(item, *args)
 

@@ -5,23 +5,17 @@ DirectRunner may go and download another one.
 """
 
 import argparse
-import contextlib
-import copy
 import importlib
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
-from apache_beam.portability import python_urns
-from apache_beam.portability.api import beam_runner_api_pb2
-from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner, RunnerResult
 from apache_beam.runners.runner import PipelineResult, PipelineState
-from apache_beam.transforms import userstate
 
 from ..web.errors import JobFailed, UsageError, UserError
+from .in_process import InProcessRunner
 
 View = TypeVar("View", bound=PipelineOptions)
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
@@ -58,7 +52,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
         if runner in _IN_PROCESS:
-            return beam.Pipeline(runner=_InProcess(), options=options)
+            return beam.Pipeline(runner=InProcessRunner(), options=options)
         return beam.Pipeline(options=options)
     except (ValueError, RuntimeError, ImportError) as error:
         raise UsageError(" ".join(str(error).split())) from error
@@ -145,61 +139,3 @@ def _line(name: str, message: str) -> str:
     step = f" (in step {steps[0]!r})" if steps else ""
     text = ": ".join(part for part in (name, _without_steps(message)) if part)
     return text[:500] + step
-
-
-class _InProcess(FnApiRunner):
-    """Beam's in-process runner: quiet worker processes, and cheap second runs.
-
-    A pipeline that is run again is not translated again, which in a crawl's
-    rounds is most of what a start costs.
-    """
-
-    _translated: beam_runner_api_pb2.Pipeline | None = None
-
-    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> RunnerResult:
-        if self._translated is None:
-            return super().run_pipeline(pipeline, options)
-        return self.run_via_runner_api(self._translated, options)
-
-    def run_via_runner_api(
-        self, pipeline_proto: beam_runner_api_pb2.Pipeline, options: PipelineOptions
-    ) -> RunnerResult:
-        # A worker writes its start-up log on our standard error, whatever the log level.
-        for environment in pipeline_proto.components.environments.values():
-            quiet = b" 2>/dev/null"
-            if environment.urn == python_urns.SUBPROCESS_SDK and not _verbose():
-                command = environment.payload.removeprefix(b"exec ").removesuffix(quiet)
-                environment.payload = b"exec " + command + quiet
-        self._translated = copy.deepcopy(pipeline_proto)  # running changes it
-        with _state_specs_remembered():
-            return super().run_via_runner_api(pipeline_proto, options)
-
-
-_state_specs: dict[Any, Any] = {}
-
-
-@contextlib.contextmanager
-def _state_specs_remembered() -> Iterator[None]:
-    """Lets Beam look for user state in a kind of DoFn once, not at each start of a stage.
-
-    It inspects the signatures of all methods of every DoFn, which is a fifth
-    of what a round of a crawl costs that finds little to do.
-    """
-    look = userstate.get_dofn_specs
-
-    def remembered(dofn: beam.DoFn) -> Any:
-        # A function's DoFn has the function's own parameters.
-        kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
-        if kind not in _state_specs:
-            _state_specs[kind] = look(dofn)
-        return _state_specs[kind]
-
-    userstate.get_dofn_specs = remembered
-    try:
-        yield
-    finally:
-        userstate.get_dofn_specs = look
-
-
-def _verbose() -> bool:
-    return logging.getLogger().isEnabledFor(logging.INFO)

@@ -1,5 +1,6 @@
 import itertools
 import os
+import pathlib
 import signal
 import tempfile
 import threading
@@ -222,4 +223,4 @@ def test_pages_that_are_in_no_file_yet_leave_nothing_behind(pool):
     rows = table_of(PAGES, page("new"))
     number = pool.submit(Job("/nowhere", "pages.parquet", 0, (), OPTIONS), rows)
     assert said(pool.result(number)) == ["new"]
-    assert os.listdir(pool._scratch) == []
+    assert list(pathlib.Path(pool._scratch).iterdir()) == []

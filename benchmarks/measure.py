@@ -69,9 +69,10 @@ def fresh(module: str, function: str, *args: object) -> Figures:
         SystemExit: The process failed; its last words are shown.
     """
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [sys.executable, __file__, report.name, module, function, json.dumps(args)]
+        command = [sys.executable, __file__, report.name, module, function]
+        given = json.dumps(args)  # not on the command line: it may be long
         start = time.perf_counter()
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, input=given)
         process = time.perf_counter() - start
         if done.returncode:
             raise SystemExit(f"{module}.{function}{args} failed:\n{done.stderr or done.stdout}")
@@ -157,11 +158,12 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _main(report: str, module: str, function: str, args: str) -> None:
+def _main(report: str, module: str, function: str) -> None:
+    args = json.load(sys.stdin)
     shared = importlib.import_module("measure")  # the copy that the benchmark imports
     call = getattr(importlib.import_module(module), function)
     wall, cpu = time.perf_counter(), _cpu_seconds()
-    result = call(*json.loads(args))
+    result = call(*args)
     wall, cpu = time.perf_counter() - wall, _cpu_seconds() - cpu
     if shared._Measured.used:
         wall, cpu = shared._Measured.wall, shared._Measured.cpu

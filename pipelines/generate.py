@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -192,12 +193,24 @@ def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
-    best = [
-        part.top_k(options.top_n, by="rank").select(*NEEDED, "rank", spans=pl.lit(at == 1))
-        for at, part in enumerate((inside, apart))
+    parts = [
+        _best(part, options.top_n).select(*NEEDED, "rank", spans=pl.lit(part is apart))
+        for part in (inside, apart)
+        if len(part)
     ]
-    path = put_aside(operation.root, str(operation.batch), pl.concat(best))
+    if not parts:
+        return
+    path = put_aside(operation.root, str(operation.batch), pl.concat(parts, rechunk=False))
     yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
+
+
+def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
+    """Returns the ``n`` rows that rank highest, or more of equal rank, as they stand."""
+    if len(rows) <= n:
+        return rows
+    ranks = rows.get_column("rank")
+    least = np.partition(ranks.to_numpy(), len(rows) - n)[len(rows) - n]
+    return rows.filter(ranks >= least)
 
 
 def _bar(grouped: tuple[int, Iterable[Any]], top_n: int) -> Bar:

@@ -288,7 +288,9 @@ def host_keys(keys: pl.Series) -> pl.Series:
     >>> host_keys(pl.Series(["com.foo:http:8080/x", "[::1]:http/"])).to_list()
     ['com.foo', '[::1]']
     """
-    names = keys.str.splitn(":", 2).struct.field("field_0")
+    key = pl.col("key")
+    end = key.str.find(":", literal=True)
+    names = keys.alias("key").to_frame().select(key.str.slice(0, end))["key"]
     bracketed = keys.str.starts_with("[")
     if bracketed.any():
         literal = keys.str.extract(r"^(\[[^\]]*\])", 1)

@@ -505,4 +505,4 @@ def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tmp_path, 
 
 
 def test_a_pipeline_without_options_is_in_process():
-    assert type(make_pipeline([]).runner).__name__ == "_InProcess"
+    assert type(make_pipeline([]).runner).__name__ == "InProcessRunner"

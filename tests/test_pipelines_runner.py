@@ -5,7 +5,7 @@ import sys
 import apache_beam as beam
 import pytest
 
-from nutbeam.pipelines import runner
+from nutbeam.pipelines import in_process, runner
 from nutbeam.pipelines.runner import make_pipeline, run_pipeline
 from nutbeam.web.errors import JobFailed, UsageError, UserError
 
@@ -65,7 +65,7 @@ def test_another_failure_names_its_step(beam_args):
 @pytest.mark.parametrize("name", ["", "DirectRunner", "direct", "FnApiRunner"])
 def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     pipeline = make_pipeline([f"--runner={name}"] if name else [])
-    assert type(pipeline.runner) is runner._InProcess
+    assert type(pipeline.runner) is in_process.InProcessRunner
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ pages, crawled 12 rounds deep and 2: a tenth of the difference). Budget: 0.5 s.
 """
 
 import contextlib
+import dataclasses
 import functools
 import http.server
 import io
@@ -26,21 +27,19 @@ import measure
 CHAIN_ROUNDS = (2, 12)
 
 
-def ours(door: str, seed: str, table: str) -> dict[str, object]:
-    """Crawls until nothing is due; returns the summary."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        measure.nutbeam(
-            "crawl", table, seed, f"--connect_to={door}", "--rounds=-1", "--scope=host",
-            "--max_outlinks=-1", "--content_limit=-1", "--server_delay=0",
-            "--threads_per_host=16", "--progress=false", "--format=json",
-        )  # fmt: skip
-    return json.loads(output.getvalue())
+def ours(door: str, seed: str, table: str) -> measure.Figures:
+    """Crawls until nothing is due; the result is the summary."""
+    figures = measure.command(
+        "crawl", table, seed, f"--connect_to={door}", "--rounds=-1", "--scope=host",
+        "--max_outlinks=-1", "--content_limit=-1", "--server_delay=0",
+        "--threads_per_host=16", "--progress=false", "--format=json",
+    )  # fmt: skip
+    return dataclasses.replace(figures, result=json.loads(figures.result))
 
 
-def export(table: str, output: str) -> None:
+def export(table: str, output: str) -> measure.Figures:
     """Writes what the crawl found as JSON lines, as Scrapy does."""
-    measure.nutbeam("pages", table, "-o", output)
+    return measure.command("pages", table, "-o", output)
 
 
 def scrapy(seed: str, output: str) -> None:
@@ -124,13 +123,8 @@ def crawls(folder: pathlib.Path, path: str, repeats: int) -> None:
     with helper.DocsSite() as site:
         for at in range(repeats):
             table = str(folder / f"table-{at}")
-            crawl = measure.fresh(
-                "docs_site", "ours", site.connect_to, f"http://{helper.HOST}{path}", table
-            )
-            found["nutbeam"].append(crawl)
-            found["export"].append(
-                measure.fresh("docs_site", "export", table, str(folder / f"ours-{at}.jsonl"))
-            )
+            found["nutbeam"].append(ours(site.connect_to, f"http://{helper.HOST}{path}", table))
+            found["export"].append(export(table, str(folder / f"ours-{at}.jsonl")))
             if at % 2 == 0:  # it takes long, and varies little
                 seed = f"http://127.0.0.1:{site.port}{path}"
                 lines = str(folder / f"scrapy-{at}.jsonl")

@@ -9,6 +9,7 @@ import dataclasses
 import importlib
 import importlib.util
 import json
+import os
 import pathlib
 import resource
 import statistics
@@ -77,6 +78,25 @@ def fresh(module: str, function: str, *args: object) -> Figures:
         if done.returncode:
             raise SystemExit(f"{module}.{function}{args} failed:\n{done.stderr or done.stdout}")
         return Figures(process=process, **json.loads(report.read()))
+
+
+def command(*words: object) -> Figures:
+    """Runs the ``nutbeam`` command as a user does; ``result`` is what it printed.
+
+    CPU time is of the process and of all that it has started and ended.
+    """
+    line = [sys.executable, "-m", "nutbeam.pipelines", *map(str, words)]
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(line, stdout=output)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{line} ended with {process.returncode}")
+        output.seek(0)
+        cpu = used.ru_utime + used.ru_stime
+        return Figures(wall, wall, cpu, used.ru_maxrss << 10, output.read().decode())
 
 
 def nutbeam(*words: object) -> None:

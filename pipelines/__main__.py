@@ -1,5 +1,5 @@
-import sys
+"""``python -m nutbeam.pipelines COMMAND ...``: the same as ``nutbeam COMMAND ...``."""
 
-from .cli import main
+from .cli import script
 
-sys.exit(main())
+script()

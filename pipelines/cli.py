@@ -4,7 +4,9 @@ Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
 failed, the table is as it was; 130 interrupted.
 """
 
+import atexit
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -13,7 +15,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from ..web.errors import UsageError, UserError
 from .arguments import command_options, read, split
@@ -47,6 +49,19 @@ COMMANDS = {
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
+
+
+def script() -> NoReturn:
+    """Runs the command of this process, and ends it at once.
+
+    Taking apart the memory of Beam's and our modules would take 0.3 s.
+    """
+    code = main()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    atexit._run_exitfuncs()
+    os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,6 +111,9 @@ def _run(command: str, words: list[str]) -> int:
         return _without_command(words)
     quiet(logging.WARNING)
     module = load(command)
+    # What was imported stays: to look through it for garbage costs 5 % of a crawl.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser)

@@ -5,7 +5,7 @@ import sys
 import apache_beam as beam
 import pytest
 
-from nutbeam.pipelines import in_process, runner
+from nutbeam.pipelines import in_process
 from nutbeam.pipelines.runner import make_pipeline, run_pipeline
 from nutbeam.web.errors import JobFailed, UsageError, UserError
 

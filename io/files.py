@@ -7,6 +7,7 @@ a file, and no name is ever written twice.
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -100,7 +101,10 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
     try:
         return rows.collect()
     except (OSError, pl.exceptions.ComputeError) as error:
-        raise UserError(f"data file cannot be read: {_first_line(error)}") from error
+        # polars names the file in its plan, but not always in its error.
+        names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
+        where = f"{names[0]}: " if names and names[0] not in str(error) else ""
+        raise UserError(f"data file cannot be read: {where}{_first_line(error)}") from error
 
 
 def row_groups(

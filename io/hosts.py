@@ -38,3 +38,12 @@ def read_hosts(root: Path, files: list[DataFile], keys: pl.Series) -> pl.DataFra
         return pl.DataFrame(pl.from_arrow(HOSTS.empty_table()))
     found = scan(paths, HOSTS).filter(pl.col("key").is_in(keys.unique().implode()))
     return collect(found)
+
+
+@functools.lru_cache(maxsize=4)
+def hosts_backing_off(root: Path, paths: tuple[str, ...], now: int) -> pl.Series:
+    """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms)."""
+    if not paths:
+        return pl.Series("key", [], dtype=pl.String)
+    rows = scan([root / path for path in paths], HOSTS).filter(pl.col("backoff_until") > now)
+    return collect(rows.select("key")).get_column("key")

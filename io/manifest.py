@@ -82,6 +82,7 @@ class Batch:
         partitions: Into how many partitions generate dealt its slots.
         urls: How many URLs it was going to fetch.
         blocks_until: When its generate mark expires, ms.
+        deduped: Whether its pages were compared with the others of the table.
     """
 
     phase: str
@@ -89,6 +90,7 @@ class Batch:
     partitions: int
     urls: int
     blocks_until: int
+    deduped: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +124,11 @@ class Manifest:
             for name, batch in self.batches.items()
             if batch.phase != "updated" and batch.blocks_until > now
         )
+
+    def without_dedup(self) -> list[str]:
+        """Returns the batches whose pages are in the table but were not compared yet."""
+        waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
+        return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
 def manifest_path(root: Path, snapshot: int) -> Path:

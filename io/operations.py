@@ -152,6 +152,7 @@ def commit(
     *,
     reads: frozenset[str] = frozenset(),
     batch: Batch | None = None,
+    others: Mapping[str, Batch] | None = None,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -164,6 +165,7 @@ def commit(
         reads: Components that it has read and that must not have changed;
             ``batches`` stands for the list of open batches.
         batch: What is known of the operation's batch from now on.
+        others: What is known of further batches.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
@@ -180,7 +182,10 @@ def commit(
         _check_unchanged(operation, before, latest, reads)
         if batch is not None:
             _check_batch(operation, before, latest)
-        following = _following(operation, latest, written, batch, lists)
+        known = dict(others or {})
+        if batch is not None and operation.batch is not None:
+            known[operation.batch] = batch
+        following = _following(operation, latest, written, known, lists)
         if store_manifest(operation.root, following):
             return following
 
@@ -189,7 +194,7 @@ def _following(
     operation: Operation,
     latest: Manifest,
     written: list[Written],
-    batch: Batch | None,
+    known: Mapping[str, Batch],
     lists: dict[tuple[str, Component | None], Component],
 ) -> Manifest:
     components = dict(latest.components)
@@ -198,9 +203,6 @@ def _following(
         if (name, old) not in lists:  # not again for each lost race
             lists[name, old] = _new_list(operation.root, name, old, written)
         components[name] = lists[name, old]
-    batches = dict(latest.batches)
-    if batch is not None and operation.batch is not None:
-        batches[operation.batch] = batch
     return Manifest(
         snapshot=latest.snapshot + 1,
         operation=operation.id,
@@ -209,7 +211,7 @@ def _following(
         time=operation.now,
         counts=_sum_counts(written),
         components=components,
-        batches=batches,
+        batches={**latest.batches, **known},
     )
 
 

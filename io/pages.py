@@ -203,11 +203,11 @@ def why_not(row: dict[str, Any]) -> str | None:
     """
     if row["fetch_status"] not in (FETCH_GONE, FETCH_RETRY):
         return None
-    if row.get("http_code"):
-        return f"http_{row['http_code']}"
     name = PROTOCOL_STATUS_NAMES[row["protocol_status"]]
     message = row.get("protocol_message") or ""
-    return message if name == "exception" and _WORD.fullmatch(message) else name
+    if name == "exception" and _WORD.fullmatch(message):
+        return message  # such as a timeout in the middle of a page
+    return f"http_{row['http_code']}" if row.get("http_code") else name
 
 
 def _retry_after(result: Result) -> int | None:

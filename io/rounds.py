@@ -53,8 +53,5 @@ def next_round(
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:
-    """Returns the batches that a crawl finishes first; one may lack only its dedup."""
-    batches = manifest.open_batches(now)
-    if manifest.job == "update" and manifest.batch is not None:
-        batches.insert(0, manifest.batch)
-    return batches
+    """Returns the batches that a crawl finishes first; one stands for all that lack a dedup."""
+    return manifest.without_dedup()[:1] + manifest.open_batches(now)

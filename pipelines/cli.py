@@ -67,6 +67,8 @@ def script() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; says one line where it fails."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
     try:
         code = _run(command, words)
@@ -174,7 +176,6 @@ def quiet(level: int) -> None:
     if not verbose:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         warnings.simplefilter("ignore")
-        warnings.filterwarnings("default", module=r"nutbeam\.")
 
 
 def _reader_left() -> bool:

@@ -62,7 +62,7 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
         if name in known.options:
             values[name] = _read(known.options[name], environ[variable], variable)
             continue
-        near = difflib.get_close_matches(name, list(known.options), n=1, cutoff=0.85)
+        near = difflib.get_close_matches(name, list(known.options), n=1, cutoff=0.8)
         if near and name not in known.anywhere():
             cure = f"did you mean {PREFIX}{near[0].upper()}?"
             raise UsageError(f"unknown environment variable {variable!r}; {cure}")

@@ -68,7 +68,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
         tuple[str, Chunk]
     )
     written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
-    return (operations, written) | Commit(reads=("state",))
+    return (operations, written) | Commit(reads=("state",), dedups=True)
 
 
 def _partitions(operation: Operation) -> int:
@@ -84,8 +84,13 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
     outcome = None
     if operation.batch is not None:
         check_phase(operation, "updated")
-        files = batch_files(operation.root, manifest, operation.batch, "outcome")
-        outcome = tuple(file.path for file in files)
+        # A crawl that was killed may have left more than one.
+        waiting = {operation.batch, *manifest.without_dedup()}
+        outcome = tuple(
+            file.path
+            for batch in sorted(waiting)
+            for file in batch_files(operation.root, manifest, batch, "outcome")
+        )
     files = operation.files("state")
     PROGRESS.start("dedup", total=len(files), unit="tablets")
     for file in files:

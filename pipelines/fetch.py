@@ -138,13 +138,16 @@ def fetch_partition(
     if adopted:
         have = scan([root / file.path for file in adopted], PAGES).select("key")
         rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
-    engine = Engine(options, Client(options), _known(part, rows))
+    client = Client(options)
+    engine = Engine(options, client, _known(part, rows))
     try:
         for result in engine.run(_tasks(rows)):
             yield from writer.add(result)
     except KeyboardInterrupt:
         list(writer.flush())  # what is done is kept; the batch can be taken up again
         raise
+    finally:
+        client.close()
     yield from writer.flush()
     learnt = [_host_row(record) for record in engine.hosts()]
     if learnt:

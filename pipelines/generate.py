@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.files import collect, scan
+from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch, DataFile
 from ..io.operations import Operation, Written
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
@@ -143,7 +144,7 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
 
 
 def _eligible(tablet: Tablet, options: GenerateOptions) -> pl.DataFrame:
-    """Returns the tablet's rows that are due and that no open batch has chosen, ranked."""
+    """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
     operation, file = tablet.operation, tablet.file
     state = eligible(scan([operation.root / file.path], STATE), operation.now, options)
     rows = collect(state.select(NEEDED))
@@ -153,6 +154,10 @@ def _eligible(tablet: Tablet, options: GenerateOptions) -> pl.DataFrame:
     )
     if len(claimed):
         rows = rows.join(claimed.to_frame(), on="key", how="anti", maintain_order="left")
+    hosts = tuple(host.path for host in operation.files("hosts"))
+    resting = hosts_backing_off(operation.root, hosts, operation.now)
+    if len(resting):
+        rows = rows.filter(~host_keys(rows.get_column("key")).is_in(resting.implode()))
     return ranked(rows, options)
 
 

@@ -11,7 +11,7 @@ import apache_beam as beam
 from ..io.address import open_table
 from ..io.manifest import Manifest
 from ..io.operations import committed, find, new_id
-from ..transforms.operations import Ticket
+from ..transforms.operations import NothingInLine, Ticket
 from ..web.agent import require_agent
 from ..web.http import HttpOptions, guard_of
 from ..web.options import option
@@ -88,12 +88,17 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     if job != "inject":
         open_table(str(invocation.table))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
-    with live_view(invocation.progress):
-        run_pipeline(prepare(ticket, build, options, invocation.beam_args))
-        PROGRESS.finish()
+    try:
+        with live_view(invocation.progress):
+            run_pipeline(prepare(ticket, build, options, invocation.beam_args))
+            PROGRESS.finish()
+    except NothingInLine:
+        if invocation.format == "json":
+            report(invocation, {"job": job, "counts": {}, "changed": False})
+        raise
     manifest = result(ticket, job)
     if manifest is None:
-        report(invocation, {"job": job, "counts": {}, "changed": False})
+        report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
     report(invocation, describe(manifest))
     return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
@@ -115,7 +120,7 @@ def describe(manifest: Manifest) -> dict[str, Any]:
     if manifest.batch in manifest.batches:
         record["batch"] = manifest.batch
         record["phase"] = manifest.batches[str(manifest.batch)].phase
-    return {**record, "counts": dict(manifest.counts), "changed": True}
+    return {**record, "counts": dict(manifest.counts), "changed": bool(manifest.counts)}
 
 
 def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
@@ -127,7 +132,7 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
     counts = record.get("counts", {})
     words = [f"{name} {number:,}" for name, number in counts.items()]
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
-    if not record.get("changed", True):
+    if record.get("done_before"):
         words = ["nothing to do: done before"]
     elif not words:
         words = ["nothing to do"]

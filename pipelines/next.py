@@ -42,6 +42,7 @@ def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:
         batch = min(waiting)[1]
         module = FOLLOWING[manifest.batches[batch].phase]
         return module, module.__name__.rpartition(".")[2], batch
-    if manifest.job == "update":
-        return dedup, "dedup", manifest.batch
+    undone = manifest.without_dedup()
+    if undone:
+        return dedup, "dedup", undone[0]
     return generate, "generate", None

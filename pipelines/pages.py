@@ -6,6 +6,7 @@
 """
 
 import dataclasses
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -97,7 +98,9 @@ def run(invocation: Invocation) -> int:
             with output.open("wb") as file:
                 number = join_bytes(parts, file)
     if output.suffix:
-        print(f"{number:,} pages in {output}")
+        record = {"pages": number, "output": str(output)}
+        text = f"{number:,} pages in {output}"
+        print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 
 

@@ -20,6 +20,7 @@ from crawling import (
 from web_servers import reply, serve
 
 from nutbeam.pipelines.cli import main
+from nutbeam.policy.schema import Status
 from nutbeam.web.simweb.server import SimWeb
 
 
@@ -211,3 +212,19 @@ def test_the_summary_for_scripts(web, tmp_path, capsys):
     assert record["best"][0]["url"] == web.seeds[0]
     assert "fetch: " in captured.err  # progress, plain
     assert "Traceback" not in captured.err
+
+
+def test_a_dedup_that_never_came_is_made_up_for(tmp_path):
+    table = tmp_path / "table"
+    with SimWeb(hosts=2, pages=12, seed=7, crawl_delay=0) as web:
+        nutbeam("inject", table, *web.seeds)
+        while nutbeam("generate", table) == 0:
+            for job in ("fetch", "parse", "updatedb"):
+                assert nutbeam(job, table, *(reach(web) if job == "fetch" else ())) == 0
+        assert (state_of(table)["status"] != Status.DB_DUPLICATE).all()
+        # Something else is committed before any dedup, as after a kill.
+        nutbeam("inject", table, "http://h0.example.com/elsewhere")
+        assert crawl(table, web) == 0
+        lost = state_of(table).filter(pl.col("status") == Status.DB_DUPLICATE)
+        assert len(lost) == sum(len(same) - 1 for same in web.site.duplicates())
+    assert manifest_of(table).without_dedup() == []

@@ -127,12 +127,14 @@ class Commit(beam.PTransform):
         reads: Components that must not have changed since the operation was
             pinned; ``{batch}`` stands for the batch's id.
         phase: Phase that the batch has reached with this commit, or None.
+        dedups: Whether the batches that waited for a dedup do so no longer.
         opens: Makes the batch's record from the operation and the counts,
             where the job makes a batch; a batch without URLs is not made.
     """
 
     reads: tuple[str, ...] = ()
     phase: str | None = None
+    dedups: bool = False
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
@@ -140,7 +142,9 @@ class Commit(beam.PTransform):
             inputs
             | Together()
             | "Commit"
-            >> beam.Map(_commit, self.reads, self.phase, self.opens).with_output_types(Ticket)
+            >> beam.Map(_commit, self.reads, self.phase, self.dedups, self.opens).with_output_types(
+                Ticket
+            )
         )
 
 
@@ -218,6 +222,7 @@ def _commit(
     grouped: tuple[int, Iterable[Any]],
     reads: tuple[str, ...],
     phase: str | None,
+    dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
 ) -> Ticket:
     items = list(grouped[1])
@@ -227,7 +232,7 @@ def _commit(
     if operation.idle:
         nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
         return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
-    return commit_job(operation, written, reads, phase, opens, prefix)
+    return commit_job(operation, written, reads, phase, dedups, opens, prefix)
 
 
 def commit_job(
@@ -235,6 +240,7 @@ def commit_job(
     written: list[Written],
     reads: tuple[str, ...],
     phase: str | None,
+    dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
     prefix: str,
 ) -> Ticket:
@@ -248,7 +254,12 @@ def commit_job(
     elif phase is not None and operation.batch is not None:
         batch = dataclasses.replace(operation.manifest().batches[operation.batch], phase=phase)
     names = frozenset(name.format(batch=operation.batch) for name in reads)
-    commit(operation, written, reads=names, batch=batch)
+    before = operation.manifest()
+    others = {
+        name: dataclasses.replace(before.batches[name], deduped=True)
+        for name in (before.without_dedup() if dedups else ())
+    }
+    commit(operation, written, reads=names, batch=batch, others=others)
     PROGRESS.finish()
     nothing = opens is not None and batch is None
     return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)

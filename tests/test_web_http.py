@@ -231,7 +231,7 @@ def test_codings_are_undone(coding, encode):
     [
         ("br", b"x"),
         ("gzip, gzip, gzip", b"x"),
-        ("gzip", gzip.compress(b"x" * 10_000)[:15] + b"\xff" * 20),
+        ("gzip", gzip.compress(b"x" * 10_000, mtime=0)[:15] + b"\xff" * 20),
     ],
 )
 def test_codings_that_cannot_be_undone(coding, body):

@@ -228,3 +228,16 @@ def test_a_dedup_that_never_came_is_made_up_for(tmp_path):
         lost = state_of(table).filter(pl.col("status") == Status.DB_DUPLICATE)
         assert len(lost) == sum(len(same) - 1 for same in web.site.duplicates())
     assert manifest_of(table).without_dedup() == []
+
+
+def test_a_host_that_asks_for_a_pause_costs_no_rounds(tmp_path):
+    table = tmp_path / "table"
+    busy = reply(b"", "429 Too Many Requests", "Retry-After: 3600")
+    answers = {"/robots.txt": reply(b"", "404 Not Found")}
+    with serve(lambda path, _: answers.get(path, busy)) as server:
+        door = ["--connect_to", f"*.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        seeds = [f"http://busy.example.com/{n}" for n in range(4)]
+        assert nutbeam("crawl", table, *seeds, "--rounds", "4", *door) == 0
+    # The first page brings the pause; the others wait for it, and no round is made for them.
+    assert [m.job for m in manifests_of(table)].count("fetch") == 1
+    assert set(statuses_of(table).values()) == {"db_unfetched"}

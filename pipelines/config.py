@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -83,7 +84,8 @@ def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     Raises:
         UsageError: The file cannot be read, or holds something unknown or wrong.
     """
-    if path is None and not Path(DEFAULT_FILE).is_file():
+    # os.path, not pathlib: a folder that may not be read has no such file.
+    if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
         return {}
     name = path or DEFAULT_FILE
     sections = _sections(_load(name))

@@ -30,6 +30,7 @@ def test_the_templates_are_up_to_date(path):
 
 
 @from_source
+@from_source
 def test_generate_has_a_template():
     assert (ROOT / "templates" / "generate.json").is_file()
 

@@ -192,6 +192,7 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
 AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
     from nutbeam.pipelines.cli import main
+from nutbeam.web import rules as regex_rules
 
     warm, nobody, *commands = json.loads(sys.argv[1])
     def run(words):
@@ -212,6 +213,10 @@ AS_NOBODY = """
 def test_what_may_not_be_written(original, tmp_path_factory):
     # Not below tmp_path, which only its owner may enter. Root may write anywhere.
     import tempfile
+
+    rules = Path(regex_rules.__file__).with_name("regex-urlfilter.txt")
+    if isinstance(as_nobody(rules.read_text), OSError):
+        pytest.skip(f"nutbeam lies where only its owner may read: {rules.parent}")
 
     folder = Path(tempfile.mkdtemp(prefix="nutbeam-test-"))
     try:

@@ -22,10 +22,11 @@ from crawling import (
     statuses_of,
     tree,
 )
-from dropping import NOBODY
+from dropping import NOBODY, as_nobody
 
 from nutbeam.io.manifest import latest_snapshot
 from nutbeam.pipelines.runner import make_pipeline
+from nutbeam.web import rules as regex_rules
 from nutbeam.web.simweb.server import SimWeb
 
 AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
@@ -192,7 +193,6 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
 AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
     from nutbeam.pipelines.cli import main
-from nutbeam.web import rules as regex_rules
 
     warm, nobody, *commands = json.loads(sys.argv[1])
     def run(words):

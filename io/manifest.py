@@ -247,3 +247,27 @@ def _known(kind: type, record: dict[str, Any]) -> Any:
 
 def _short(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+class Pinned:
+    """What reads one snapshot of a table: an operation, or an export.
+
+    Attributes:
+        table: The table's address.
+        snapshot: Number of the snapshot.
+    """
+
+    table: str
+    snapshot: int
+
+    @property
+    def root(self) -> Path:
+        return Path(self.table)
+
+    def manifest(self) -> Manifest:
+        """Returns the snapshot that is read."""
+        return load_manifest(self.root, self.snapshot)
+
+    def files(self, component: str) -> list[DataFile]:
+        """Returns the live files of a component in the snapshot that is read."""
+        return load_files(self.root, self.manifest().components.get(component))

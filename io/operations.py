@@ -21,6 +21,7 @@ from .manifest import (
     Component,
     DataFile,
     Manifest,
+    Pinned,
     latest_snapshot,
     load_files,
     load_manifest,
@@ -34,7 +35,7 @@ class ConflictError(UserError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Operation:
+class Operation(Pinned):
     """A pinned operation.
 
     Attributes:
@@ -57,18 +58,6 @@ class Operation:
     seed: int
     batch: str | None = None
     idle: str = ""
-
-    @property
-    def root(self) -> Path:
-        return Path(self.table)
-
-    def manifest(self) -> Manifest:
-        """Returns the snapshot that is read."""
-        return load_manifest(self.root, self.snapshot)
-
-    def files(self, component: str) -> list[DataFile]:
-        """Returns the live files of a component in the snapshot that is read."""
-        return load_files(self.root, self.manifest().components.get(component))
 
 
 @dataclasses.dataclass(frozen=True)

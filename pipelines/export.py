@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.address import open_table
-from ..io.manifest import DataFile, Manifest, load_files, load_manifest
+from ..io.manifest import Pinned
 from ..io.operations import new_id
 from ..web.errors import UsageError
 from .runner import make_pipeline, run_pipeline
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class Reading(Pinned):
     """What an export reads, and where its parts go.
 
     Attributes:
@@ -33,16 +33,6 @@ class Reading:
     table: str
     folder: str
     snapshot: int
-
-    @property
-    def root(self) -> Path:
-        return Path(self.table)
-
-    def manifest(self) -> Manifest:
-        return load_manifest(self.root, self.snapshot)
-
-    def files(self, component: str) -> list[DataFile]:
-        return load_files(self.root, self.manifest().components.get(component))
 
     def part(self, number: int, suffix: str) -> Path:
         """Returns the path of a part; parts are put together in the order of their numbers."""

@@ -8,15 +8,20 @@ ROOMS := io pipelines policy transforms web
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types wheel docs docs-site clean
+.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-long
+.PHONY: lint types wheel docs pins docs-site clean
 
 help:
 	@echo "make demo       crawl a simulated web and show what was found"
 	@echo "make test       run the tests; ARGS='-k urls' chooses some"
+	@echo "make test-flink, test-prism, test-dataflow, test-airflow"
+	@echo "                run the short tests on these, where Java, Maven and Go are"
+	@echo "make test-long  run all of them, the long ones too (an hour)"
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
 	@echo "make wheel      build wheel and source distribution into dist/"
 	@echo "make docs       generate docs/reference and templates from the options"
+	@echo "make pins       pin what the Dataflow image installs, with hashes"
 	@echo "make docs-site  install Debian's documentation and nginx, a real site to crawl"
 	@echo "make clean      remove all that was made, the environment too"
 
@@ -25,6 +30,42 @@ demo: $(READY)
 
 test: $(READY)
 	@$(BIN)/pytest -q -n auto $(ARGS)
+
+# Tests that need programs which are built here; where one cannot be, it is named and they are skipped.
+with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; $(BIN)/pytest -q $(2) $(ARGS)
+
+# The tests of pipelines and transforms on other runners than the one of this process.
+on_runners = @for runner in prism bundles processes; do \
+	  echo "on $$runner"; $(1) NUTBEAM_TEST_RUNNER=$$runner $(BIN)/pytest -q -n auto $(ARGS) || exit 1; \
+	done
+
+test-flink: $(READY)
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,-m "flink and not long")
+
+# Airflow has an environment of its own: it and Beam want other versions of the same libraries.
+test-airflow: $(READY) build/airflow/ready
+	@$(BIN)/pytest -q -m airflow tests/test_templates_airflow.py $(ARGS)
+
+build/airflow/ready: templates/airflow/constraints.txt
+	@"$(PYTHON)" -m venv build/airflow
+	@build/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow -c $<
+	@touch $@
+
+test-prism: $(READY)
+	$(call with_tools,prism beam-boot,-m "prism and not long")
+	$(call on_runners,NUTBEAM_TEST_SHORT=1)
+
+test-dataflow: $(VENV)/gcp
+	$(call with_tools,fake-gcs-server prism beam-boot,-m "dataflow and not long")
+
+test-long: $(VENV)/gcp
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
+	$(call on_runners)
+
+# What Dataflow needs: Google's client libraries.
+$(VENV)/gcp: $(READY)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,gcp]' uv
+	@touch $@
 
 lint: $(READY)
 	@$(BIN)/ruff check .
@@ -47,10 +88,11 @@ docs: $(READY)
 	@mkdir -p docs/reference
 	@$(BIN)/python -m nutbeam.pipelines.reference options > build.tmp
 	@mv build.tmp docs/reference/options.md
-	@for command in generate; do \
-	  $(BIN)/python -m nutbeam.pipelines.reference template $$command > build.tmp && \
-	  mv build.tmp templates/$$command.json || exit 1; \
-	done
+	@$(BIN)/python -m nutbeam.pipelines.reference templates templates
+
+# Pins of what the templates' image installs; run it when dependencies change.
+pins: $(VENV)/gcp
+	@PATH="$(CURDIR)/$(BIN):$$PATH" templates/dataflow/pin
 
 docs-site:
 	@./.ci/docs-site

@@ -4,6 +4,7 @@ A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 ``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
 """
 
+import secrets
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..policy.schema import COMPONENTS
-from .files import ParquetWriter, collect, new_name, scan
+from .files import ParquetWriter, collect, new_name, row_groups, scan
 from .manifest import DataFile, Manifest, load_files
+
+_FILES_OF_ATTEMPT = 100_000
 
 
 def place(batch: str, kind: str) -> str:
@@ -82,28 +85,104 @@ def page_order(started: int, sequence: int) -> int:
         started: When the attempt began, ms.
         sequence: Number of the file within the attempt.
     """
-    return started * 100_000 + sequence
+    return started * _FILES_OF_ATTEMPT + sequence
+
+
+def page_started(order: int) -> int:
+    """Returns when the attempt began that wrote a pages file, ms; see ``page_order``."""
+    return order // _FILES_OF_ATTEMPT
+
+
+def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
+    """Returns the name of a pages file; ``adopted_pages`` reads it.
+
+    Args:
+        partition: Number of the partition.
+        started: When the attempt began, ms.
+        attempt: What tells it from others; no hyphens.
+        sequence: Number of the file within the attempt.
+    """
+    return f"p{partition:05d}-{started:013d}-{attempt}-{sequence:05d}.parquet"
 
 
 def adopted_pages(root: Path, batch: str, partition: int) -> list[DataFile]:
-    """Returns what earlier attempts at a partition have flushed; see ``page_order``."""
+    """Returns what earlier attempts at a partition have flushed; see ``page_order``.
+
+    Each key is in one of the files only: of a file whose keys others have too
+    (an attempt that was superseded may have written it late) the rest is
+    written anew.
+    """
     folder = root / place(batch, "pages")
     files: list[DataFile] = []
+    seen: set[str] = set()
     for path in sorted(folder.glob(f"p{partition:05d}-*.parquet")) if folder.exists() else []:
-        _, started, _, sequence = path.stem.split("-")
         keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
-        files.append(
-            DataFile(
-                path=str(path.relative_to(root)),
-                rows=len(keys),
-                bytes=path.stat().st_size,
-                first=str(keys.min()) if len(keys) else None,
-                last=str(keys.max()) if len(keys) else None,
-                partition=partition,
-                order=page_order(int(started), int(sequence)),
+        new = [key for key in keys if key not in seen]
+        if new or not len(keys):
+            whole = path if len(new) == len(keys) else _write_rest(path, new)
+            # Two attempts may have begun in the same millisecond.
+            order = _order_of(whole)
+            while any(file.order == order for file in files):
+                order += 1
+            files.append(
+                DataFile(
+                    path=str(whole.relative_to(root)),
+                    rows=len(new),
+                    bytes=whole.stat().st_size,
+                    first=min(new, default=None),
+                    last=max(new, default=None),
+                    partition=partition,
+                    order=order,
+                )
             )
-        )
+        seen.update(new)
     return files
+
+
+def adopted_learnt(root: Path, batch: str, partition: int) -> list[DataFile]:
+    """Returns what earlier attempts at a partition have learnt about hosts.
+
+    An attempt writes all that it knows again and again, so of each its last
+    file counts. Names are those of ``page_name``.
+    """
+    folder = root / place(batch, "learnt")
+    paths = sorted(folder.glob(f"p{partition:05d}-*.parquet")) if folder.exists() else []
+    last = {path.stem.rpartition("-")[0]: path for path in paths}
+    files = []
+    for path in last.values():
+        keys = collect(scan([path], COMPONENTS["learnt"]).select("key")).get_column("key")
+        if len(keys):
+            files.append(
+                DataFile(
+                    path=str(path.relative_to(root)),
+                    rows=len(keys),
+                    bytes=path.stat().st_size,
+                    first=str(keys.min()),
+                    last=str(keys.max()),
+                    partition=partition,
+                )
+            )
+    return files
+
+
+def _order_of(path: Path) -> int:
+    _, started, _, sequence = path.stem.split("-")
+    return page_order(int(started), int(sequence))
+
+
+def _write_rest(path: Path, keys: list[str]) -> Path:
+    """Writes the rows of some keys of a pages file to another one."""
+    partition, started, _, sequence = path.stem.split("-")
+    rest = path.with_name(
+        "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
+    )
+    wanted = pa.array(keys, pa.string())
+    with ParquetWriter(rest, COMPONENTS["pages"]) as writer:
+        for group in row_groups(path, COMPONENTS["pages"]):
+            rows = group.filter(pc.is_in(group["key"], wanted))
+            if len(rows):
+                writer.write(rows)
+    return rest
 
 
 def claimed_keys(

@@ -8,12 +8,17 @@ from ..web.errors import UserError
 from .files import new_name, sync
 
 
-def create_exclusive(path: Path, data: bytes) -> bool:
+def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
     """Creates a file with all of its content, or not at all.
 
     Locally: a temporary file, fsync, and ``os.link``, which fails where the
     name is taken; no reader ever sees half of it, and a crash leaves at most
     the temporary file behind.
+
+    Args:
+        path: Its name.
+        data: Its content.
+        durable: Whether it must survive a crash of the machine.
 
     Returns:
         True if this call created it; False if it existed already, unchanged.
@@ -26,11 +31,13 @@ def create_exclusive(path: Path, data: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             temporary.write_bytes(data)
-            sync(temporary)
+            if durable:
+                sync(temporary)
             created = _link(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        sync(path.parent)
+        if durable:
+            sync(path.parent)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     return created

@@ -59,6 +59,17 @@ def write_bytes(path: Path, data: bytes) -> None:
         sync(temporary)
 
 
+def overwrite_bytes(path: Path, data: bytes) -> None:
+    """Replaces a small file as a whole; for what need not survive a crash of the machine."""
+    temporary = path.with_name(f".{path.name}.{new_name('')}")
+    with _writing(path):
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
 def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
     """Returns the rows of Parquet files, lazily, so that only what is asked for is read.
 

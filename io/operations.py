@@ -170,7 +170,7 @@ def commit(
         latest = load_manifest(operation.root, latest_snapshot(operation.root))
         _check_unchanged(operation, before, latest, reads)
         if batch is not None:
-            _check_batch(operation, before, latest)
+            check_batch(operation, latest)
         known = dict(others or {})
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
@@ -227,9 +227,14 @@ def _check_unchanged(
             )
 
 
-def _check_batch(operation: Operation, before: Manifest, latest: Manifest) -> None:
+def check_batch(operation: Operation, latest: Manifest) -> None:
+    """Sees whether the batch of an operation is as it was when that was pinned.
+
+    Raises:
+        ConflictError: Another operation has brought it further.
+    """
     name = str(operation.batch)
-    if before.batches.get(name) != latest.batches.get(name):
+    if operation.manifest().batches.get(name) != latest.batches.get(name):
         # Two operations did the same work: only the first one's counts.
         phase = latest.batches[name].phase if name in latest.batches else "gone"
         raise ConflictError(

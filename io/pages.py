@@ -16,8 +16,9 @@ from ..policy.schema import PAGES
 from ..web.http import Response
 from ..web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STATUS_NAMES, classify
 from ..web.tasks import Result
-from .batches import page_order, place, write_file
+from .batches import page_name, page_order, page_started, place, write_file
 from .documents import parse_file, write_documents
+from .files import collect, scan
 from .manifest import DataFile
 from .operations import Written
 from .parse_pool import Parsed, ParsePool
@@ -27,6 +28,7 @@ FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20
 PUMP_SECONDS = 0.02
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
+COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
 ROW_BYTES = 1_000  # of what a row has besides its body
 
 
@@ -74,7 +76,7 @@ class PageWriter:
         self._parser = parser
         # Attempts are told apart by their start: readers keep the first.
         self._started = int(time.time() * 1000)
-        self._attempt = f"p{partition:05d}-{self._started:013d}-{secrets.token_hex(4)}"
+        self._token = secrets.token_hex(4)
         self._files = 0
         self._clear()
 
@@ -118,7 +120,7 @@ class PageWriter:
             self._groups,
             partition=self._partition,
             order=page_order(self._started, self._files),
-            name=f"{self._attempt}-{self._files:05d}.parquet",
+            name=page_name(self._partition, self._started, self._token, self._files),
         )
         counts = _counts(self._groups) | self._reasons
         yield Written(place(self._batch, "pages"), (file,), (), counts)
@@ -129,8 +131,13 @@ class PageWriter:
         self._clear()
 
     def adopt(self, file: DataFile) -> Iterator[Written]:
-        """Takes over a file that an earlier attempt has written."""
-        yield Written(place(self._batch, "pages"), (file,), (), {"adopted": file.rows})
+        """Takes over a file that an earlier attempt has written; comes before all that is added."""
+        # That attempt's clock may have been ahead of ours.
+        self._started = max(self._started, page_started(file.order) + 1)
+        pages = collect(scan([self._root / file.path], PAGES).select(COUNTED)).to_arrow()
+        reasons = Counter(reason for row in pages.to_pylist() if (reason := why_not(row)))
+        counts = _counts([pages]) | {f"not_fetched/{name}": n for name, n in reasons.items()}
+        yield Written(place(self._batch, "pages"), (file,), (), counts | {"adopted": file.rows})
         if self._parser is not None:
             p = self._parser
             yield parse_file(self._root, self._batch, file, p.hosts, p.options, p.pool, p.on_done)
@@ -147,7 +154,7 @@ class PageWriter:
 
     def _job(self) -> Job:
         assert self._parser is not None
-        name = f"{place(self._batch, 'pages')}/{self._attempt}"
+        name = f"{place(self._batch, 'pages')}/{self._token}"
         number = len(self._groups) - 1
         return Job(str(self._root), name, number, self._parser.hosts, self._parser.options)
 

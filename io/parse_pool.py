@@ -23,7 +23,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
-from ..web.errors import UserError
+from ..web.errors import UsageError, UserError
 from .parse_worker import Done, Failed, Job, read_arrow, write_arrow
 
 # What a child gets besides a page's own limit: to start, and for the work that
@@ -59,6 +59,10 @@ class _Child:
         self.process.kill()
         self.process.wait()
         self.connection.close()
+
+
+class ParserDied(UserError):
+    """A job's process died or stalled twice, and not at one of its pages."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +212,7 @@ class ParsePool:
         row = AFTER_ROWS if child.row is None else child.row
         if row in job.skip:
             where = f"{job.page_file}, row group {job.row_group}"
-            self._finished[number] = UserError(f"parser process failed twice at {where}")
+            self._finished[number] = ParserDied(f"parser process failed twice at {where}")
             _forget(job)
         else:
             self._waiting.appendleft((number, dataclasses.replace(job, skip=job.skip | {row})))
@@ -235,7 +239,8 @@ class ParsePool:
             number, child.job = child.job, None
             _forget(job)
             if isinstance(message, Failed):
-                message = UserError(f"cannot parse {job.page_file}: {message.message}")
+                said = f"cannot parse {job.page_file}: {message.message}"
+                message = UsageError(message.message) if message.usage else UserError(said)
             else:
                 message = _take(message)
             self._finished[number] = message

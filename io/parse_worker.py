@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
+from ..web.errors import UsageError, UserError
 from .files import new_name
 from .hosts import read_seeds_hosts
+from .plugins import load_filters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +63,15 @@ class Done:
 
 @dataclasses.dataclass(frozen=True)
 class Failed:
-    """A job failed for a reason that is not a page's."""
+    """A job failed for a reason that is not a page's.
+
+    Attributes:
+        message: The reason.
+        usage: Whether it is bad configuration.
+    """
 
     message: str
+    usage: bool = False
 
 
 def write_arrow(folder: Path, table: pa.Table) -> str:
@@ -86,8 +94,9 @@ def work(job: Job, connection: Connection, scratch: Path) -> Done:
     else:
         with pq.ParquetFile(Path(job.root) / job.page_file) as file:
             pages = file.read_row_group(job.row_group, columns=list(NEEDED))
+    filters = load_filters(job.options.parse_filters)
     seeds = read_seeds_hosts(Path(job.root), job.hosts)
-    documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send)
+    documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send, filters)
     return Done(write_arrow(scratch, documents), len(pages), counts)
 
 
@@ -118,6 +127,8 @@ def _serve(connection: Connection, scratch: Path) -> None:
             answer: Done | Failed = work(job, connection, scratch)
         except MemoryError:
             return  # as if killed: the parent goes on without the page
+        except UserError as error:
+            answer = Failed(str(error), usage=isinstance(error, UsageError))
         except Exception as error:  # noqa: BLE001 - the parent says it, in one line
             first = (str(error).splitlines() or [""])[0]
             answer = Failed(f"{type(error).__name__}: {first}")

@@ -9,6 +9,7 @@ import polars as pl
 
 from ..policy.schema import SEEDS, conform, to_frame
 from ..web.errors import UsageError, UserError
+from ..web.json_logs import without_login
 from ..web.rules import UrlRules
 
 LINES = 100_000
@@ -124,7 +125,10 @@ def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, 
             if shown < SHOWN:
                 shown += 1
                 _LOG.warning(
-                    "%s: %s: %r", _where(source, lines[row][0]), reason, lines[row][1][:200]
+                    "%s: %s: %r",
+                    _where(source, lines[row][0]),
+                    reason,
+                    without_login(lines[row][1][:200]),
                 )
         yield _rows(frame, admitted).filter(~bad), counts
 

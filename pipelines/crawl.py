@@ -18,15 +18,15 @@ from ..io.manifest import DataFile, Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
 from ..io.rounds import next_round
-from ..io.seeds import sources
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
-from ..transforms.operations import Ticket
+from ..transforms.operations import Ticket, check_versions
 from ..web.options import option
 from ..web.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
 from .job import JobOptions, check, prepare
+from .launch import preflight, workers_elsewhere
 from .live import live_view
 from .runner import run_pipeline
 from .summary import print_summary
@@ -69,13 +69,17 @@ class Options(inject.InjectOptions, RoundOptions):
 def run(invocation: Invocation) -> int:
     options = invocation.options
     check(options)
-    if not invocation.arguments["seeds"]:
-        open_table(str(invocation.table))  # without seeds nothing could come of it
-    words = inject.seed_words(invocation.arguments["seeds"], str(invocation.table))
-    shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
+    table, beam_args = str(invocation.table), invocation.beam_args
+    preflight(table, options, beam_args)
+    seeds = invocation.arguments["seeds"]
+    if not seeds:
+        open_table(table)  # without seeds nothing could come of it
+    words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
+    if not workers_elsewhere(beam_args):
+        shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
     PROGRESS.reset()  # the summary is of this crawl alone
     with live_view(invocation.progress):
-        made = list(crawl(str(invocation.table), words, options, invocation.beam_args))
+        made = list(crawl(table, words, options, beam_args))
     print_summary(invocation, made)
     return 0 if any(manifest.job == LAST for manifest in made) else 1
 
@@ -94,42 +98,49 @@ def crawl(
         beam_args: For Beam.
     """
     launched = options.operation or new_id()
-    found = sources(words)
     # Pins which batches are to be finished.
     seen = begin(table, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(table, launched)
-    if found:
-        run_pipeline(prepare(ticket, lambda t, o: inject.build(t, o, found), options, beam_args))
+    if words:
+        injecting = prepare(
+            ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
+        )
+        run_pipeline(injecting)
     # Built once: the graph names the table and the launch, each run finds its round.
-    pipeline = prepare(ticket, build_crawl, options, beam_args)
-    made = _made(table, launched, seen)
+    pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
+    made = made_by(table, launched, seen)
     yield from made
-    while _next_round(table, launched, options) is not None:
+    while _next_round(table, launched, options, options.rounds) is not None:
         run_pipeline(pipeline)
         seen = made[-1].snapshot if made else seen
-        made = _made(table, launched, seen)
+        made = made_by(table, launched, seen)
         yield from made
         if not made:
             break
 
 
-def build_crawl(tickets: beam.PCollection[Ticket], options: Options) -> Any:
-    """One round of a crawl, whichever it is when the pipeline runs."""
-    rounds = tickets | "Round" >> beam.Map(_round_ticket, options).with_output_types(Ticket)
-    return build_round(rounds, options)
+def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
+    """One round of a crawl of so many, whichever it is when the pipeline runs."""
+    due = tickets | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
+    return build_round(due, options)
 
 
-def _next_round(table: str, launched: str, options: Options) -> tuple[int, str | None] | None:
+def _next_round(
+    table: str, launched: str, options: GenerateOptions, rounds: int
+) -> tuple[int, str | None] | None:
     now = int(time.time() * 1000)
 
     def may_be_due(tablet: DataFile) -> bool:
         return generate.may_be_due(tablet, now, options)
 
-    return next_round(table, launched, options.rounds, may_be_due)
+    return next_round(table, launched, rounds, may_be_due)
 
 
-def _round_ticket(start: Ticket, options: Options) -> Ticket:
-    found = _next_round(start.table, start.operation, options)
+def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
+    check_versions(start)
+    # Pins which batches are to be finished, unless the crawl's launcher has.
+    begin(start.table, "crawl", f"{start.operation}.crawl")
+    found = _next_round(start.table, start.operation, options, rounds)
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found
@@ -160,7 +171,7 @@ class Phase(beam.PTransform):
         return self.make(tickets, *self.args)
 
 
-def _made(table: str, launched: str, seen: int) -> list[Manifest]:
+def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the snapshots behind ``seen`` that the launch made."""
     root = Path(table)
     numbers = range(seen + 1, latest_snapshot(root) + 1)

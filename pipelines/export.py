@@ -5,7 +5,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +17,7 @@ from ..io.address import open_table
 from ..io.manifest import Pinned
 from ..io.operations import new_id
 from ..web.errors import UsageError
+from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline
 
 
@@ -41,18 +42,27 @@ class Reading(Pinned):
 
 @contextlib.contextmanager
 def exported(
-    table: str, build: Callable[[Any, Reading], Any], beam_args: Any
+    table: str,
+    build: Callable[[Any, Reading], Any],
+    beam_args: Sequence[str],
+    options: LaunchOptions,
 ) -> Iterator[list[Path]]:
     """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
+    preflight(table, options, beam_args)
     manifest = open_table(table)
+    table = worker_address(table)
     folder = Path(table) / "exports" / new_id()
     try:
         folder.mkdir(parents=True)
-    except OSError:  # who may only read a table may export it all the same
+    except OSError as error:  # who may only read a table may export it all the same
+        if workers_elsewhere(beam_args):
+            raise UsageError(
+                f"cannot write the parts to {str(folder)!r}: {error.strerror}"
+            ) from error
         folder = Path(tempfile.mkdtemp(prefix="nutbeam-"))
     reading = Reading(table, str(folder), manifest.snapshot)
     try:
-        pipeline = make_pipeline(beam_args)
+        pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
         build(pipeline | "Reading" >> beam.Create([reading]), reading)
         run_pipeline(pipeline)
         yield sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -9,21 +9,34 @@ What is fetched is flushed to files as it comes. A fetch that died is run
 again: it adopts the files that are there and asks for nothing that they hold.
 """
 
+import contextlib
 import dataclasses
+import secrets
+import time
 from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
+from apache_beam.metrics import Metrics
 
-from ..io.batches import adopted_pages, batch_files, place, write_file
+from ..io.batches import (
+    adopted_learnt,
+    adopted_pages,
+    batch_files,
+    page_name,
+    place,
+    write_file,
+)
 from ..io.files import collect, scan
 from ..io.hosts import read_hosts
-from ..io.manifest import DataFile
-from ..io.operations import Operation, Written
+from ..io.leases import Lease, acquire
+from ..io.manifest import DataFile, latest_snapshot, load_manifest
+from ..io.operations import Operation, Written, check_batch, committed
 from ..io.pages import PageWriter, Parser
 from ..io.parse_pool import shared_pool
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
+from ..transforms.metrics import NAMESPACES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.engine import Engine, FetchOptions
 from ..web.hosts import HostRecord
@@ -38,6 +51,7 @@ from .job import BatchOptions, run_job
 from .parse import ParsePagesOptions, document_options
 
 ARGUMENTS = (TABLE,)
+LEARNT_SECONDS = 30.0  # how old what was learnt about hosts may get before it is on disk
 HELP = "Fetch the pages of a batch"
 
 
@@ -126,7 +140,39 @@ def fetch_partition(
         part: The hosts and their URLs.
         options: How to fetch.
         parsing: How to parse what is fetched meanwhile; None is not to.
+
+    Raises:
+        LeaseLost: Another attempt has taken over.
+        ConflictError: Another operation has fetched the batch.
     """
+    root, batch = part.operation.root, str(part.operation.batch)
+    throttling = _Throttling()
+    with acquire(
+        root, batch, part.number, lambda: _other_batches(part.operation), throttling.add
+    ) as lease:
+        # Waiting may have taken long: is there still something to do?
+        if committed(part.operation) is None:
+            check_batch(part.operation, load_manifest(root, latest_snapshot(root)))
+            yield from _fetch(part, options, parsing, lease, throttling)
+
+
+def _other_batches(operation: Operation) -> list[str]:
+    """Returns the batches of which the pinned snapshot does not know yet whom they asked when."""
+    known = operation.manifest().batches
+    return [
+        name
+        for name in load_manifest(operation.root, latest_snapshot(operation.root)).batches
+        if name != operation.batch and not (name in known and known[name].phase == "updated")
+    ]
+
+
+def _fetch(
+    part: Partition,
+    options: FetchPagesOptions,
+    parsing: ParsePagesOptions | None,
+    lease: Lease,
+    throttling: "_Throttling",
+) -> Iterator[Written]:
     root, batch = part.operation.root, str(part.operation.batch)
     parser = _parser(part, parsing) if parsing is not None else None
     writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
@@ -134,27 +180,95 @@ def fetch_partition(
     for file in adopted:
         yield from writer.adopt(file)
         PROGRESS.add(file.rows)
+    for file in adopted_learnt(root, batch, part.number):
+        yield Written(place(batch, "learnt"), (file,))
     rows = collect(scan([root / file.path for file in part.files], FETCHLIST))
     if adopted:
         have = scan([root / file.path for file in adopted], PAGES).select("key")
         rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
-    client = Client(options)
-    engine = Engine(options, client, _known(part, rows))
+
+    def pulse(waited: float) -> None:
+        lease.check()
+        throttling.total(waited)
+
+    client = Client(options, gate=lease.may_send)
+    engine = Engine(options, client, _known(part, rows, lease), lease.asked_until, pulse)
+    lease.note(engine.demands)
+    learnt = _Learnt(part, engine)
     try:
-        for result in engine.run(_tasks(rows)):
-            yield from writer.add(result)
+        with contextlib.closing(engine.run(_tasks(rows))) as results:
+            for result in results:
+                yield from writer.add(result)
+                learnt.now_and_then()
     except KeyboardInterrupt:
         list(writer.flush())  # what is done is kept; the batch can be taken up again
         raise
     finally:
         client.close()
+    lease.check()
+    # Before the last pages: when they are all there, so is this.
+    yield from learnt.write()
     yield from writer.flush()
-    learnt = [_host_row(record) for record in engine.hosts()]
-    if learnt:
-        table = pa.Table.from_pylist(learnt, schema=HOSTS).sort_by("key")
-        file = write_file(root, batch, "learnt", [table], partition=part.number)
-        yield Written(place(batch, "learnt"), (file,))
     yield Written(counts={f"dropped/{reason}": n for reason, n in engine.dropped.items() if n})
+
+
+class _Learnt:
+    """Writes what an engine has learnt about hosts, for an attempt that takes over, too.
+
+    Of an attempt only the last file counts: the one that was told to the commit,
+    or the one that a later attempt finds.
+    """
+
+    def __init__(self, part: Partition, engine: Engine) -> None:
+        self._part, self._engine = part, engine
+        self._started, self._attempt = int(time.time() * 1000), secrets.token_hex(4)
+        self._files, self._since = 0, time.monotonic()
+
+    def now_and_then(self) -> None:
+        """Writes what is known so far, if that was long ago."""
+        if time.monotonic() - self._since > LEARNT_SECONDS:
+            list(self.write())
+
+    def write(self) -> Iterator[Written]:
+        """Writes what is known; yields the file, if there is anything to tell."""
+        operation, number = self._part.operation, self._part.number
+        rows = [_host_row(record) for record in self._engine.hosts()]
+        if rows:
+            table = pa.Table.from_pylist(rows, schema=HOSTS).sort_by("key")
+            name = page_name(number, self._started, self._attempt, self._files)
+            batch = str(operation.batch)
+            file = write_file(operation.root, batch, "learnt", [table], partition=number, name=name)
+            yield Written(place(batch, "learnt"), (file,))
+        self._files += 1
+        self._since = time.monotonic()
+
+
+class _Throttling:
+    """Tells the runner for how long politeness made us wait.
+
+    Dataflow adds workers where work lies waiting; those would have to wait, too.
+    """
+
+    def __init__(self) -> None:
+        self._counter = Metrics.counter(NAMESPACES["fetch"], "cumulativeThrottlingSeconds")
+        self._before = self._engine = 0.0
+        self._told = 0
+
+    def add(self, seconds: float) -> None:
+        """Adds what was waited before the engine began."""
+        self._before += seconds
+        self._tell()
+
+    def total(self, seconds: float) -> None:
+        """Says how long the engine has waited so far."""
+        self._engine = seconds
+        self._tell()
+
+    def _tell(self) -> None:
+        whole = int(self._before + self._engine)
+        if whole > self._told:
+            self._counter.inc(whole - self._told)
+            self._told = whole
 
 
 def _parser(part: Partition, options: ParsePagesOptions) -> Parser:
@@ -181,10 +295,10 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
         )
 
 
-def _known(part: Partition, rows: pl.DataFrame) -> Mapping[str, HostRecord]:
+def _known(part: Partition, rows: pl.DataFrame, lease: Lease) -> Mapping[str, HostRecord]:
     keys = host_keys(rows.get_column("key")).unique()
     found = read_hosts(part.operation.root, list(part.hosts), keys)
-    return {
+    known = {
         host: HostRecord(
             host=host,
             robots_origin=row["robots_origin"] or "",
@@ -198,6 +312,11 @@ def _known(part: Partition, rows: pl.DataFrame) -> Mapping[str, HostRecord]:
         for row in found.iter_rows(named=True)
         for host in [from_host_key(row["key"])]
     }
+    for host, note in lease.hosts.items():  # newer than the table
+        record = known.setdefault(host, HostRecord(host))
+        record.crawl_delay = note.crawl_delay or record.crawl_delay
+        record.backoff_until = max(note.backoff_until, record.backoff_until)
+    return known
 
 
 def _host_row(record: HostRecord) -> dict[str, object]:

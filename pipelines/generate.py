@@ -4,7 +4,7 @@
 
     state[due, projected], tablet by tablet ─ limit per host ─ summaries ─ threshold
                                               └─ candidates, aside ─┐
-    candidates above the threshold ─ PartitionByHost ─▶ batches/ID/fetchlist
+    candidates above the threshold ─ host's partition ─▶ batches/ID/fetchlist
 
 No step holds what is due: a tablet at a time is read, and its best rows are put
 aside in a file. Summaries of 4,096 ranks travel, and of the rows only those
@@ -12,6 +12,8 @@ that are chosen.
 """
 
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
-from ..transforms.partition import SLOTS, PartitionByHost
+from ..transforms.partition import partition_by_host, split_by_hash
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.progress import PROGRESS
 from ..web.rules import host_keys
@@ -40,9 +42,8 @@ from .job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Choose what to fetch next: a new batch"
-# What a partition's rows may weigh in a shuffle, and what one weighs, in bytes.
-PARTITION_BYTES = 32 << 20
-ROW_BYTES = 200
+# What the rows of a file of the fetch list may weigh, for they meet in a shuffle.
+FILE_BYTES = 32 << 20
 NEEDED = tuple(name for name in FETCHLIST.names if name != "slot")
 SPANNING = "spanning"
 CANDIDATES = "candidates"
@@ -75,10 +76,27 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """What a row must reach: a rank and, of groups in several tablets, the list."""
+    """What a row must reach: a rank and, of groups in several tablets, the list.
+
+    Attributes:
+        threshold: The rank.
+        winners: Keys of those that were chosen of groups in several tablets.
+        files: How many files a partition of the fetch list is written into.
+    """
 
     threshold: Threshold
     winners: frozenset[str]
+    files: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    """What was put aside of a tablet: rows, bytes, and how many rows its largest host has."""
+
+    rows: int
+    bytes: int
+    host: str
+    host_rows: int
 
 
 def run(invocation: Invocation) -> int:
@@ -101,15 +119,16 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         | "Meet" >> Together()
         | "Settle" >> beam.FlatMap(_settle, options.top_n).with_output_types(Chunk)
     )
-    partitions = _shuffle_partitions(options)
+    bar = beam.pvalue.AsSingleton(bars)
     fetchlists = (
         (chosen["main"], settled)
         | "Chosen" >> beam.Flatten()
-        | PartitionByHost(partitions, host="place", slot="slot")
+        | "Deal"
+        >> beam.FlatMap(_deal, options.num_fetchers, bar).with_output_types(tuple[int, Chunk])
+        # Files of bounded size: a host of any size is in all files of its partition.
+        | "ByFile" >> beam.GroupByKey()
         | "Write"
-        >> beam.Map(
-            _write, beam.pvalue.AsSingleton(operations), partitions // options.num_fetchers
-        ).with_output_types(Written)
+        >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
     )
     committed = (operations, fetchlists) | Commit(
         reads=("state", "batches"), opens=_Opener(options.num_fetchers, options.generate_mark_ttl)
@@ -130,7 +149,7 @@ def _raise_bar(
     return (
         tuple(gathered)
         | "Gather" >> Together()
-        | "RaiseBar" >> beam.Map(_bar, options.top_n).with_output_types(Bar)
+        | "RaiseBar" >> beam.Map(_bar, options.top_n, options.num_fetchers).with_output_types(Bar)
     )
 
 
@@ -205,8 +224,17 @@ def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
     ]
     if not parts:
         return
-    path = put_aside(operation.root, str(operation.batch), pl.concat(parts, rechunk=False))
+    rows = pl.concat(parts, rechunk=False)
+    yield _weight(rows)
+    path = put_aside(operation.root, str(operation.batch), rows)
     yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
+
+
+def _weight(rows: pl.DataFrame) -> Weight:
+    texts = rows.select(pl.col(pl.String).str.len_bytes().sum()).row(0)
+    hosts = host_keys(rows.get_column("key")).alias("host").value_counts()
+    host, number = hosts.row(hosts.get_column("count").arg_max() or 0)
+    return Weight(len(rows), sum(texts) + 100 * len(rows), host, number)
 
 
 def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
@@ -218,16 +246,31 @@ def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
     return rows.filter(ranks >= least)
 
 
-def _bar(grouped: tuple[int, Iterable[Any]], top_n: int) -> Bar:
+def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
+    weights = [item for item in items if isinstance(item, Weight)]
     winners: set[str] = set()
     for item in items:
         if isinstance(item, pa.Table):
             frame = to_frame(item)
             summaries.append(summarize(frame.get_column("rank"), top_n))
             winners.update(frame.get_column("key"))
-    return Bar(threshold(summaries, top_n), frozenset(winners))
+    return Bar(threshold(summaries, top_n), frozenset(winners), _files(weights, top_n, partitions))
+
+
+def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
+    """Returns into how many files a partition is cut, so that none weighs too much."""
+    rows = sum(weight.rows for weight in weights)
+    if not rows:
+        return 1
+    largest: Counter[str] = Counter()
+    for weight in weights:
+        largest[weight.host] += weight.host_rows
+    # A partition has its share, or twice that, or a host that is larger than all shares.
+    worst = min(rows, top_n, 2 * min(rows, top_n) / partitions + max(largest.values()))
+    row_bytes = sum(weight.bytes for weight in weights) / rows
+    return math.ceil(worst * row_bytes / FILE_BYTES)
 
 
 def _choose(candidates: Candidates, bar: Bar) -> Iterator[Any]:
@@ -255,17 +298,16 @@ def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
         yield from to_chunks(best)
 
 
-def _shuffle_partitions(options: GenerateOptions) -> int:
-    """Returns a multiple of the fetch partitions that keeps a shuffle's keys small."""
-    needed = -(-options.top_n * ROW_BYTES // PARTITION_BYTES)
-    return options.num_fetchers * min(
-        -(-needed // options.num_fetchers), max(1, SLOTS // options.num_fetchers)
-    )
+def _deal(chunk: Chunk, partitions: int, bar: Bar) -> Iterator[tuple[int, Chunk]]:
+    """Cuts chosen rows into the files that they belong to: a host is in one partition."""
+    for partition, rows in partition_by_host(chunk, partitions, "place", slot="slot"):
+        for file, part in split_by_hash(rows.drop_columns(["place"]), "key", bar.files):
+            yield partition * bar.files + file, part
 
 
-def _write(part: tuple[int, Chunk], operation: Operation, per_fetcher: int) -> Written:
-    number, chunk = part
-    rows = to_frame(chunk)
+def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, bar: Bar) -> Written:
+    number, chunks = part
+    rows = pl.concat(to_frame(chunk) for chunk in chunks)
     table = conform(rows.sort("key"), FETCHLIST)
     assert operation.batch is not None
     file = write_file(
@@ -273,7 +315,7 @@ def _write(part: tuple[int, Chunk], operation: Operation, per_fetcher: int) -> W
         operation.batch,
         "fetchlist",
         [table],
-        partition=number // per_fetcher,
+        partition=number // bar.files,
         order=number,
     )
     return Written(f"batches/{operation.batch}/fetchlist", (file,), (), {"chosen": len(rows)})

@@ -9,9 +9,9 @@
 import dataclasses
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import apache_beam as beam
 import polars as pl
@@ -29,6 +29,7 @@ from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules, host_keys
 from .command import TABLE, Argument, Invocation
 from .job import JobOptions, run_job
+from .launch import preflight, workers_elsewhere
 
 ARGUMENTS = (
     TABLE,
@@ -49,26 +50,57 @@ class Options(InjectOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
-    words = seed_words(invocation.arguments["seeds"], str(invocation.table))
-    found = sources(words)
-    return run_job(invocation, lambda tickets, options: build(tickets, options, found), "inject")
+    preflight(str(invocation.table), invocation.options, invocation.beam_args)
+    elsewhere = workers_elsewhere(invocation.beam_args)
+    table = str(invocation.table)
+    words = seed_words(invocation.arguments["seeds"], table, elsewhere=elsewhere)
+    return run_job(invocation, lambda tickets, options: build(tickets, options, words), "inject")
 
 
-def seed_words(words: list[str], table: str) -> list[str]:
-    """Returns the words with ``-`` replaced by a file that holds standard input."""
-    if "-" not in words:
-        return list(words)
-    path = Path(table) / "seeds" / f"{new_id()}.txt"
+def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> list[str]:
+    """Returns the words as workers need them: paths absolute, ``-`` as a file.
+
+    Args:
+        words: URLs, files, folders of files, ``-`` for standard input.
+        table: Address of the table.
+        elsewhere: Whether workers may not see this machine's files: they get
+            copies in the table.
+
+    Raises:
+        UsageError: A file is missing, is not text, or a folder has no files.
+    """
+    sources([word for word in words if word != "-"])
+    words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
+    if elsewhere:
+        return [source.url or _copy(table, Path(str(source.path))) for source in sources(words)]
+    return [word if "://" in word else str(Path(word).absolute()) for word in words]
+
+
+def _copy(table: str, path: Path) -> str:
+    if path.is_relative_to(Path(table).absolute()):
+        return str(path)
+    with path.open("rb") as file:
+        return _keep(table, file)
+
+
+def _keep(table: str, seeds: IO[bytes]) -> str:
+    path = Path(table).absolute() / "seeds" / f"{new_id()}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return [str(path) if word == "-" else word for word in words]
+        shutil.copyfileobj(seeds, file)
+    return str(path)
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: InjectOptions, seeds: list[Source]
+    tickets: beam.PCollection[Ticket], options: InjectOptions, seeds: Sequence[str]
 ) -> beam.PCollection[Ticket]:
-    """Injects seeds; the ticket that comes out is for the next job."""
+    """Injects seeds; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: How to inject.
+        seeds: URLs, files, folders: looked at by a worker, when it runs.
+    """
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
         _Sources(tuple(seeds)), _read, (options,), tuple[str, Chunk], outputs=(COUNTS,)
@@ -83,11 +115,11 @@ def build(
 
 @dataclasses.dataclass(frozen=True)
 class _Sources:
-    seeds: tuple[Source, ...]
+    words: tuple[str, ...]
 
     def __call__(self, operation: Operation) -> Iterator[Source]:
         PROGRESS.start("inject", unit="lines")
-        yield from self.seeds
+        yield from sources(self.words)
 
 
 def _read(source: Source, options: InjectOptions) -> Iterator[Any]:

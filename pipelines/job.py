@@ -2,16 +2,19 @@
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
 from ..io.address import open_table
-from ..io.manifest import Manifest
+from ..io.manifest import Manifest, latest_snapshot
 from ..io.operations import committed, find, new_id
-from ..transforms.operations import NothingInLine, Ticket
+from ..policy.documents import DocumentOptions
+from ..transforms.operations import NothingInLine, Ticket, versions
 from ..web.agent import require_agent
 from ..web.http import HttpOptions, guard_of
 from ..web.options import option
@@ -19,14 +22,16 @@ from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules
 from ..web.wire import tls_context
 from .command import Invocation, configuration
+from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .live import live_view
-from .runner import make_pipeline, run_pipeline
+from .runner import make_pipeline, run_pipeline, waits
+from .workers import Arrive, CheckWorker
 
 Build = Callable[[Any, Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class JobOptions:
+class JobOptions(LaunchOptions):
     """Options of every job that changes the table."""
 
     operation: str = option(
@@ -72,12 +77,43 @@ def _check_ca_file(path: str) -> None:
         ) from error
 
 
-def prepare(ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]) -> beam.Pipeline:
-    """Builds the pipeline that a ticket starts."""
-    pipeline = make_pipeline(beam_args)
-    tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+def prepare(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
+) -> beam.Pipeline:
+    """Builds the pipeline that a ticket starts; a cluster shows it under the job's name."""
+    elsewhere = workers_elsewhere(beam_args)
+    if elsewhere:
+        table = worker_address(ticket.table)
+        ticket = dataclasses.replace(ticket, table=table, versions=versions())
+    name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
+    pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
+    if elsewhere and not options.deliver:
+        tickets = pipeline | Arrive(ticket)
+    else:
+        tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+    if elsewhere:
+        filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
+        tickets |= CheckWorker(_shown(ticket.table), filters)
     build(tickets, options)
     return pipeline
+
+
+def job_name(job: str, operation: str) -> str:
+    """Returns the name of a job on a cluster, unless one is given: what Dataflow takes as one.
+
+    >>> job_name("fetch", "next-1795253105-c7b1e588")
+    'nutbeam-fetch-next-1795253105-c7b1e588'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", f"nutbeam-{job}-{operation}".lower())
+    return words[:60].strip("-")
+
+
+def _shown(table: str) -> int:
+    """Returns the newest snapshot of a table whose folder workers are to find, made if need be."""
+    if "://" in table:
+        return 0
+    Path(table).mkdir(parents=True, exist_ok=True)
+    return latest_snapshot(Path(table))
 
 
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
@@ -85,17 +121,22 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
     check(options)
+    preflight(str(invocation.table), options, invocation.beam_args)
     if job != "inject":
         open_table(str(invocation.table))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:
+        pipeline = prepare(ticket, build, options, invocation.beam_args, job)
         with live_view(invocation.progress):
-            run_pipeline(prepare(ticket, build, options, invocation.beam_args))
+            run_pipeline(pipeline)
             PROGRESS.finish()
     except NothingInLine:
         if invocation.format == "json":
             report(invocation, {"job": job, "counts": {}, "changed": False})
         raise
+    if not waits(pipeline):
+        report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
+        return 0
     manifest = result(ticket, job)
     if manifest is None:
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
@@ -132,7 +173,9 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
     counts = record.get("counts", {})
     words = [f"{name} {number:,}" for name, number in counts.items()]
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
-    if record.get("done_before"):
+    if record.get("submitted"):
+        words = [f"submitted as operation {record['operation']}"]
+    elif record.get("done_before"):
         words = ["nothing to do: done before"]
     elif not words:
         words = ["nothing to do"]

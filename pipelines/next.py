@@ -1,16 +1,23 @@
-"""next: runs the phase that is next in line, as the table itself says.
+"""next: runs or submits the phase that is next in line, as the table itself says.
 
-It keeps no state of its own, so cron or an orchestrator may call it.
+It keeps no state of its own, so cron or an orchestrator may call it. Called
+again while a phase is under way it names the same operation, which is applied
+once.
 """
 
 import dataclasses
+import time
+from pathlib import Path
 from typing import Any
 
 from ..io.address import open_table
-from ..io.manifest import Manifest
+from ..io.manifest import Manifest, load_files
+from ..policy.selection import GenerateOptions
+from ..web.options import option
 from . import crawl, dedup, fetch, generate, parse, update
-from .command import TABLE, Invocation
-from .job import run_job
+from .command import NOTHING_TO_DO, TABLE, Invocation
+from .job import report, run_job
+from .launch import workers_elsewhere
 
 ARGUMENTS = (TABLE,)
 FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
@@ -20,15 +27,52 @@ FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 class Options(crawl.RoundOptions):
     """Options of next: those of whatever phase it is."""
 
+    wait: bool = option(
+        False,
+        "Wait until the phase is done. Without it, a phase whose workers are elsewhere is only "
+        "submitted.",
+        group="next",
+    )
+
 
 def run(invocation: Invocation) -> int:
-    module, name, batch = next_phase(open_table(str(invocation.table)))
-
+    manifest = open_table(str(invocation.table))
+    module, name, batch = next_phase(manifest)
+    if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
+        # Seen from the tablets' zone maps; a scheduler may ask often, and leaves no trace.
+        report(invocation, {"job": name, "counts": {}, "changed": False})
+        return NOTHING_TO_DO
     # Of the options only those of that job, so that just they are checked.
     names = {field.name for field in dataclasses.fields(module.Options)}
     given = {n: v for n, v in vars(invocation.options).items() if n in names}
-    invocation = dataclasses.replace(invocation, options=module.Options(**given))
+    given["operation"] = invocation.options.operation or operation_id(manifest, name, batch)
+    beam_args = list(invocation.beam_args)
+    if not invocation.options.wait and workers_elsewhere(beam_args):
+        beam_args.append("--no_wait_until_finish")
+    invocation = dataclasses.replace(
+        invocation, options=module.Options(**given), beam_args=beam_args
+    )
     return run_job(invocation, module.build, name, batch)
+
+
+def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
+    now = int(time.time() * 1000)
+    tablets = load_files(Path(table), manifest.components.get("state"))
+    return any(generate.may_be_due(tablet, now, options) for tablet in tablets)
+
+
+def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
+    """Returns the id of a phase: the same for all who ask while it is under way.
+
+    Fetch and parse change only their batch, so the batch names them. The others
+    may find the table changed, and then begin anew from the newer snapshot.
+
+    >>> operation_id(Manifest(snapshot=7), "fetch", "17-ab"), operation_id(
+    ...     Manifest(snapshot=7), "generate", None
+    ... )
+    ('next-17-ab', 'next-00000007')
+    """
+    return f"next-{batch}" if job in ("fetch", "parse") else f"next-{manifest.snapshot:08d}"
 
 
 def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:

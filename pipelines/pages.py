@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 
 from ..io.files import collect, scan
 from ..io.manifest import DataFile
-from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, conform, to_frame
+from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
 from ..web.options import option
 from ..web.urls import from_key
 from .command import TABLE, Invocation
 from .export import Reading, check_output, exported, join_bytes, join_parquet
+from .launch import LaunchOptions
 
 ARGUMENTS = (TABLE,)
 HELP = "Write the pages found, as JSON lines or Parquet"
@@ -43,13 +44,14 @@ PAGE = pa.schema(
         ("due_at", pa.timestamp("ms", "UTC")),
         ("score", pa.float32()),
         ("distance", pa.int32()),
+        ("metadata", TEXT_MAP),
         ("links", pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT)]))),
     ]
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(LaunchOptions):
     """Options of pages."""
 
     output: str = option(
@@ -89,7 +91,8 @@ def run(invocation: Invocation) -> int:
             | "Write" >> beam.Map(_write, reading, suffix)
         )
 
-    with exported(str(invocation.table), build, invocation.beam_args) as parts:
+    table, options = str(invocation.table), invocation.options
+    with exported(table, build, invocation.beam_args, options) as parts:
         if not output.suffix:
             join_bytes(parts, sys.stdout.buffer)
         elif suffix == ".parquet":
@@ -140,9 +143,9 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         documents: DOCUMENTS rows of one file; a key that stands twice counts once.
     """
     texts = documents.unique("key", keep="first", maintain_order=True)
-    both = texts.select("key", "title", "text", "language", "distance", "outlinks").join(
-        rows, on="key", how="inner", maintain_order="left"
-    )
+    both = texts.select(
+        "key", "title", "text", "language", "distance", "metadata", "outlinks"
+    ).join(rows, on="key", how="inner", maintain_order="left")
     targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
     urls = [from_key(key) for key in targets]
     link = pl.struct(
@@ -166,5 +169,6 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         pl.from_epoch("fetch_time", "ms").dt.replace_time_zone("UTC").alias("due_at"),
         "score",
         "distance",
+        "metadata",
         pl.col("outlinks").fill_null([]).list.eval(link).alias("links"),
     )

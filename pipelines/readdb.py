@@ -12,6 +12,7 @@ import io
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..web.rules import UrlOptions, UrlRules
 from ..web.urls import from_key
 from .command import TABLE, Invocation
 from .export import Reading, check_output, exported, join_bytes
+from .launch import LaunchOptions
 from .pages import Tablet, tablets
 
 ARGUMENTS = (TABLE,)
@@ -41,7 +43,7 @@ DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetc
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(LaunchOptions):
     """Options of readdb: one of stats, url, top and dump, and what limits a dump."""
 
     stats: bool = option(
@@ -86,7 +88,7 @@ def run(invocation: Invocation) -> int:
     if options.dump:
         return _dump(table, options, invocation.beam_args)
     if options.top:
-        _, best = look(table, invocation.beam_args, options.top, options.min_score)
+        _, best = look(table, options, invocation.beam_args, options.top, options.min_score)
         for row in best:
             print(
                 json.dumps(row)
@@ -94,18 +96,23 @@ def run(invocation: Invocation) -> int:
                 else f"{row['score']:g}\t{row['url']}"
             )
         return 0
-    record, _ = look(table, invocation.beam_args)
+    record, _ = look(table, options, invocation.beam_args)
     print(json.dumps(record) if invocation.format == "json" else "\n".join(_lines(record)))
     return 0
 
 
 def look(
-    table: str, beam_args: Any = (), best: int = 0, min_score: float = 0.0
+    table: str,
+    options: LaunchOptions,
+    beam_args: Sequence[str] = (),
+    best: int = 0,
+    min_score: float = 0.0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns figures about a table, and the URLs with the highest scores, best first.
 
     Args:
         table: Address of the table.
+        options: How to launch.
         beam_args: For Beam.
         best: How many URLs.
         min_score: No URL with a lower score.
@@ -115,7 +122,7 @@ def look(
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
 
-    with exported(table, build, beam_args) as parts:
+    with exported(table, build, beam_args, options) as parts:
         total = merge(from_json(p.read_text()) for p in parts if p.suffix == ".json")
         frames = [pl.read_parquet(part) for part in parts if part.suffix == ".parquet"]
     record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
@@ -184,7 +191,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
         _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
 
     head = (",".join(DUMPED) + "\n").encode() if suffix == ".csv" else b""
-    with exported(table, build, beam_args) as parts:
+    with exported(table, build, beam_args, options) as parts:
         if options.dump == "-":
             join_bytes(parts, sys.stdout.buffer)
         else:

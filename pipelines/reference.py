@@ -1,13 +1,16 @@
 """Generates what documents the options: ``python -m nutbeam.pipelines.reference``.
 
 ``options`` writes the reference page, ``template COMMAND`` the metadata of a
-Dataflow Flex Template, both to standard output.
+Dataflow Flex Template, both to standard output; ``templates FOLDER`` writes the
+metadata of every template into files of a folder.
 """
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ..web.options import BYTES, DURATIONS, Option, default_text, value_text
@@ -16,8 +19,16 @@ from .cli import COMMANDS, load, quiet
 from .command import Argument, CommandModule
 from .usage import COMMON_GROUP, grouped
 
-# Options about this machine's terminal and files: a template has neither.
-NOT_IN_TEMPLATES = ("config", "format", "progress")
+# The commands that have a Flex Template: the jobs that change the table, and a whole round.
+TEMPLATES = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "round")
+# Options that no template has, and why. Beam's own are the launcher's to set.
+NOT_IN_TEMPLATES = {
+    "config": "a file of the machine where the command is typed",
+    "deliver": "the image has nutbeam, and is the workers' image too",
+    "format": "nobody reads what the launcher prints",
+    "plugin_package": "the image has the packages of plug-ins",
+    "progress": "the launcher has no terminal",
+}
 
 _HEAD = """# Options
 
@@ -40,8 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(reference_page(), end="")
         case ["template", command] if command in COMMANDS:
             print(json.dumps(template(command), indent=2))
+        case ["templates", folder]:
+            for command in TEMPLATES:
+                text = json.dumps(template(command), indent=2) + "\n"
+                (Path(folder) / f"{command}.json").write_text(text, "utf-8")
         case words:
-            print(f"usage: reference options | template COMMAND, got {words!r}", file=sys.stderr)
+            usage = "options | template COMMAND | templates FOLDER"
+            print(f"usage: reference {usage}, got {words!r}", file=sys.stderr)
             return 2
     return 0
 
@@ -187,14 +203,38 @@ def _param_type(option: Option) -> str:
 
 
 def _regex(option: Option) -> str | None:
-    if option.type is tuple or option.item is str:
-        return option.pattern if option.type is not tuple else None
-    if option.item is bool or option.choices:
+    """Returns what a parameter's text must match, as far as a regular expression can say.
+
+    It takes what ``parse_value`` takes, but for the spaces and underscores that
+    only people type. A maximum is not in it: a value above fails when it is launched.
+    """
+    item = _item_regex(option)
+    if item is None:
         return None
-    number = r"-?[0-9]+" if option.item is int else r"-?[0-9]+(\.[0-9]+)?"
+    if option.type is tuple:
+        return f"^(({item})(,({item}))*)?$"
+    # An empty text stands for None.
+    return f"^({item})?$" if option.optional else f"^({item})$"
+
+
+def _item_regex(option: Option) -> str | None:
+    if option.choices:
+        # Alone it is an ENUM, which has a list of values instead.
+        texts = [value_text(option, choice) for choice in option.choices]
+        return "|".join(map(re.escape, texts)) if option.type is tuple else None
+    if option.item is str:
+        return option.pattern
+    if option.item is bool:
+        return None
+    sign = "[-+]?" if option.minimum is None or option.minimum < 0 else "[+]?"
+    whole = "0*[1-9][0-9]*" if option.minimum == 1 else "[0-9]+"
+    real = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+    plain = whole if option.item is int else real
     if option.unit in DURATIONS:
-        return number + "(ms|s|m|h|d)?"
-    return number + ("([kMGT]i?)?B?" if option.unit in BYTES else "")
+        return f"{sign}({plain}|{real}({'|'.join(DURATIONS)}))"
+    if option.unit in BYTES:
+        return f"{sign}({plain}|{real}([kKmMgGtT][iI]?[bB]?|[bB]))"
+    return sign + plain
 
 
 def _label(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from ..io.manifest import Manifest
 from ..web.progress import PROGRESS
 from .command import Invocation
+from .launch import LaunchOptions
 from .readdb import look
 
 BEST = 5
@@ -15,26 +16,27 @@ BEST = 5
 
 def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
     """Prints the end of a crawl: JSON for scripts, tables for people."""
-    record = summary_of(str(invocation.table), made, invocation.beam_args)
+    # In this process: it sees the table, and a cluster would take its time to start.
+    record = summary_of(str(invocation.table), made, invocation.options)
     if invocation.format == "json":
         print(json.dumps(record))
     else:
         _print_tables(record, str(invocation.table))
 
 
-def summary_of(table: str, made: Sequence[Manifest], beam_args: Sequence[str]) -> dict[str, Any]:
+def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> dict[str, Any]:
     """Returns what a crawl found as one record.
 
     Args:
         table: Address of the table.
         made: The snapshots that its jobs made.
-        beam_args: For Beam.
+        options: How to launch.
     """
     counts: Counter[str] = Counter()
     for manifest in made:
         counts.update(manifest.counts)
     phases = PROGRESS.snapshot().by_phase()
-    known, best = look(table, beam_args, BEST)
+    known, best = look(table, options, (), BEST)
     return {
         "rounds": sum(manifest.job == "dedup" for manifest in made),
         "urls": known["total_urls"],

@@ -6,17 +6,19 @@ the table.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from ..web.html import Page, ParseFailed, ParseOptions, parse
+from ..web.options import option
 from ..web.protocol import FETCH_SUCCESS
 from ..web.rules import resolve
 from ..web.signature import md5
 from ..web.urls import from_key
+from .parse_filters import Filter, FilteredPage, apply_filters
 from .schema import DOCUMENTS, ParseStatus, conform
 from .scope import Seeds, TargetOptions, judge
 
@@ -30,6 +32,14 @@ AFTER_ROWS = -1
 class DocumentOptions(ParseOptions, TargetOptions):
     """What is taken from pages, and which links are followed."""
 
+    parse_filters: tuple[str, ...] = option(
+        (),
+        "Parse filters of plug-ins that each page goes through, in this order.",
+        nutch="htmlparsefilter.order",
+        pattern="[A-Za-z0-9_.-]+",
+        group="parse",
+    )
+
 
 def documents_of(
     pages: pa.Table,
@@ -37,6 +47,7 @@ def documents_of(
     seeds: Seeds,
     skip: frozenset[int] = frozenset(),
     at_row: Callable[[int], None] = lambda row: None,
+    filters: Sequence[tuple[str, Filter]] = (),
 ) -> tuple[pa.Table, dict[str, int]]:
     """Parses pages.
 
@@ -47,6 +58,7 @@ def documents_of(
         skip: Numbers of rows that stalled or killed a parser before.
         at_row: Is told the number of the row at hand, so that somebody else
             can see which page a parser stalls at.
+        filters: (name, parse filter) that each page goes through.
 
     Returns:
         (DOCUMENTS rows of the pages that were fetched with success, counts).
@@ -70,7 +82,15 @@ def documents_of(
                 url, page["body"] or b"", page["content_type"], options,
                 robots_header=_header(page["headers"], "x-robots-tag"),
             )  # fmt: skip
-            record |= _content(parsed)
+            metadata = _metadata(parsed)
+            if filters:
+                filtered = FilteredPage(url, page["content_type"], parsed, metadata)
+                apply_filters(filtered, filters)
+                if filtered.dropped:
+                    counts[f"skipped/{filtered.dropped}"] += 1
+                    continue
+                metadata = filtered.metadata
+            record |= _content(parsed, metadata)
             links.add(len(records), page["key"], parsed)
             counts["parsed"] += 1
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
@@ -78,7 +98,8 @@ def documents_of(
             raise  # it is the process that is in trouble, not the page
         except Exception as error:  # noqa: BLE001 - one page must not cost the others
             reason = error.reason if isinstance(error, ParseFailed) else "parser_error"
-            message = reason if isinstance(error, ParseFailed) else f"{reason}: {error!r}"[:200]
+            cause = error.__cause__ if isinstance(error, ParseFailed) else error
+            message = reason if cause is None else f"{reason}: {cause!r}"[:200]
             record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": message}
             counts[f"failed/{reason}"] += 1
         records.append(record)
@@ -92,10 +113,11 @@ def _record(page: dict[str, Any], url: str) -> dict[str, Any]:
     return {name: page[name] for name in taken} | {"signature": md5(page["body"] or b"", url)}
 
 
-def _content(page: Page) -> dict[str, Any]:
-    metadata = dict(page.metas)
-    if page.canonical:
-        metadata["canonical"] = page.canonical
+def _metadata(page: Page) -> dict[str, str]:
+    return page.metas | ({"canonical": page.canonical} if page.canonical else {})
+
+
+def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     return {
         "parse_status": int(ParseStatus.SUCCESS),
         "title": page.title,

@@ -1,11 +1,74 @@
-"""Fixtures that several test files use."""
+"""Fixtures that several test files use, and which tests run on another runner than this process."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from flink.cluster import Cluster, started
+from running import NO_PRISM, PRISM, RUNNER
+
+# The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
+PIPELINE_TESTS = (
+    "test_pipelines_bad_input",
+    "test_pipelines_crawl",
+    "test_pipelines_generate",
+    "test_pipelines_jobs",
+    "test_transforms_",
+)
+
+
+# Of these the few that NUTBEAM_TEST_SHORT leaves: each job, a crawl, exports, two shuffles.
+SHORT = (
+    "test_a_round_counts_for_all_its_jobs_and_again_for_none",
+    "test_agrees_with_the_whole_table_in_memory",
+    "test_max_count_and_top_n_together_are_exact",
+    "test_pages_as_parquet",
+    "test_readdb_top",
+    "test_who_comes_second_changes_nothing",
+)
+
+# Tests that say something of this process alone, and why they are left out elsewhere.
+CONSTANT = "it changes a constant of this process, which workers do not see"
+ALONE = {
+    "processes": {
+        "test_a_host_of_any_size_is_in_files_of_bounded_size": CONSTANT,
+        "test_all_rows_of_a_host_come_to_one_partition": CONSTANT,
+        "test_output_is_cut_to_chunks_of_bounded_size": CONSTANT,
+    }
+}
+
+
+def pytest_configure() -> None:
+    # Worker processes import what tests define by its name, as this one does.
+    here = str(Path(__file__).parent)
+    if RUNNER == "processes" and here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [here, os.environ.get("PYTHONPATH")])
+        )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not RUNNER:
+        return
+    chosen = [item for item in items if item.path.stem.startswith(PIPELINE_TESTS)]
+    if os.environ.get("NUTBEAM_TEST_SHORT"):
+        chosen = [item for item in chosen if name_of(item) in SHORT]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+    for item in items:
+        reason = ALONE.get(RUNNER, {}).get(name_of(item))
+        if RUNNER == "prism" and not PRISM.exists():
+            reason = NO_PRISM
+        if reason is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def name_of(item: pytest.Item) -> str:
+    """Returns the name of a test's function."""
+    return item.name.partition("[")[0]
 
 
 @pytest.fixture
@@ -16,3 +79,9 @@ def locked() -> Iterator[Path]:
     yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def flink() -> Iterator[Cluster]:
+    """A Flink cluster of two workers, the same for all tests; skips where something is missing."""
+    yield from started()

@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 
 import polars as pl
 from bs4 import BeautifulSoup
+from running import BEAM_ARGS
 
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.pipelines.cli import main
+from nutbeam.pipelines.cli import COMMANDS, main
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.urls import from_key, parse
 
@@ -20,8 +21,14 @@ VOLATILE = ("fetch_time", "last_fetch_time", "modified_time", "response_ms", "ba
 
 
 def nutbeam(*words):
-    """Runs one command in this process, without progress; returns its exit code."""
-    return main([*map(str, words), "--progress", "false"])
+    """Runs one command in this process, without progress; returns its exit code.
+
+    Its pipeline runs on the runner under test, unless the words say where.
+    """
+    words = [*map(str, words), "--progress", "false"]
+    chosen = any(word.startswith(("--runner", "--direct_")) for word in words)
+    command = COMMANDS.get(words[0])
+    return main(words if chosen or command is None or not command.beam else [*words, *BEAM_ARGS])
 
 
 def reach(web):

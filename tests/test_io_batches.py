@@ -5,6 +5,7 @@ from nutbeam.io.batches import (
     adopted_pages,
     batch_files,
     claimed_keys,
+    page_name,
     page_order,
     place,
     write_file,
@@ -83,6 +84,32 @@ def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
     found = adopted_pages(tmp_path, "1-x", 1)
     assert found == [mine[1], mine[0], mine[2]]
     assert adopted_pages(tmp_path, "1-x", 3) == adopted_pages(tmp_path, "1-y", 1) == []
+
+
+def test_of_what_two_attempts_have_flushed_each_page_is_adopted_once(tmp_path):
+    def flush(started, token, *groups):
+        tables = [table_of(PAGES, *({"key": key, "body": b"x"} for key in keys)) for keys in groups]
+        name = page_name(1, started, token, 0)
+        return write_file(
+            tmp_path, "1-x", "pages", tables, partition=1, order=page_order(started, 0), name=name
+        )
+
+    flush(5, "aa", "bc", "d")
+    flush(5, "bb", "ab", "cd", "ef")  # by one who began at the same time, superseded and late
+    flush(7, "cc", "a", "f")  # nothing new
+    last = flush(8, "dd", "g")
+    for _ in range(3):  # also when what was written anew is there
+        found = adopted_pages(tmp_path, "1-x", 1)
+        keys = [collect(scan([tmp_path / f.path], PAGES))["key"].to_list() for f in found]
+        assert sorted(key for part in keys for key in part) == list("abcdefg")
+        assert [file.rows for file in found] == [len(part) for part in keys]
+        assert [(f.first, f.last) for f in found] == [(min(part), max(part)) for part in keys]
+        orders = [file.order for file in found]
+        assert len(set(orders)) == len(orders)
+        assert last in found
+        for file in found:
+            assert file.bytes == (tmp_path / file.path).stat().st_size
+    assert not list((tmp_path / "batches/1-x/pages").glob(".*"))
 
 
 @pytest.fixture

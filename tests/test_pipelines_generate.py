@@ -15,6 +15,7 @@ from crawling import files_of, manifest_of, nutbeam, tree
 from nutbeam.io import tablets
 from nutbeam.io.manifest import load_files
 from nutbeam.io.operations import Written, begin, commit
+from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform
 from nutbeam.web.urls import to_key
@@ -254,6 +255,20 @@ def test_a_host_is_in_one_partition(table, state, number):
     assert rows["partition"].n_unique() > number // 2  # some hundred hosts
     (batch,) = manifest_of(table).batches.values()
     assert batch.partitions == number
+
+
+def test_a_host_of_any_size_is_in_files_of_bounded_size(table, state, monkeypatch):
+    monkeypatch.setattr(generate, "FILE_BYTES", 20_000)
+    rows = choose(table, "--num_fetchers", 3)
+    same(rows, due(state))
+    (batch,) = manifest_of(table).batches
+    files = load_files(table, manifest_of(table).components[f"batches/{batch}/fetchlist"])
+    keys = [pl.read_parquet(table / file.path)["key"] for file in files]
+    assert max(key.str.len_bytes().sum() + 100 * len(key) for key in keys) <= 20_000
+    big = to_key("http://www.big.com/")
+    holding = {f.partition for f, key in zip(files, keys, strict=True)
+               if key.str.starts_with(big).any()}  # fmt: skip
+    assert len(holding) == 1  # half of all rows, and still one partition
 
 
 def test_two_at_once_cannot_choose_the_same_url(table, state, capsys):

@@ -119,6 +119,10 @@ def test_next_does_each_job_in_its_turn(web, table, tmp_path, say):
     rounds = (len(done) - 1) // 5
     assert done == ["generate", "fetch", "parse", "update", "dedup"] * rounds + ["generate"]
     assert steady(folder).equals(steady(table))
+    # Asked again, as cron does, it leaves no trace.
+    files = tree(folder)
+    assert nutbeam("next", folder, *reach(web)) == 1
+    assert tree(folder) == files
 
 
 def test_next_asks_for_an_agent_only_where_it_fetches(tmp_path, say, capsys):

@@ -1,17 +1,32 @@
 import dataclasses
-import json
 import pathlib
+import re
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from nutbeam.pipelines import reference
+from nutbeam.pipelines.arguments import command_options
 from nutbeam.pipelines.cli import COMMANDS, load
 from nutbeam.pipelines.command import Argument, CommonOptions
-from nutbeam.pipelines.reference import NOT_IN_TEMPLATES, modules, reference_page, template
+from nutbeam.pipelines.job import JobOptions
+from nutbeam.pipelines.reference import (
+    NOT_IN_TEMPLATES,
+    TEMPLATES,
+    main,
+    modules,
+    reference_page,
+    template,
+)
 from nutbeam.pipelines.runner import beam_parser
-from nutbeam.web.options import check_value, option, options_of
+from nutbeam.web.options import Option, check_value, default_text, option, options_of, parse_value
 
 ROOT = pathlib.Path(__file__).parent.parent
+# What the model of a template's parameter knows (DataflowTemplates, ImageSpecParameter).
+KEYS = {"name", "label", "helpText", "isOptional", "regexes", "paramType", "defaultValue",
+        "enumOptions", "groupName"}  # fmt: skip
+TYPES = {"TEXT", "NUMBER", "BOOLEAN", "ENUM"}
 from_source = pytest.mark.skipif(
     not (ROOT / "docs").is_dir(), reason="docs/ and templates/ are not part of the wheel"
 )
@@ -24,25 +39,174 @@ def test_the_reference_page_is_up_to_date():
 
 
 @from_source
-@pytest.mark.parametrize("path", sorted((ROOT / "templates").glob("*.json")), ids=lambda p: p.stem)
-def test_the_templates_are_up_to_date(path):
-    assert json.loads(path.read_text()) == template(path.stem), "run make docs"
+def test_the_templates_are_up_to_date(tmp_path):
+    assert main(["templates", str(tmp_path)]) == 0
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    committed = {path.name: path.read_text() for path in (ROOT / "templates").glob("*.json")}
+    assert committed == made, "run make docs"
 
 
-@from_source
-@from_source
-def test_generate_has_a_template():
-    assert (ROOT / "templates" / "generate.json").is_file()
+def test_every_job_that_changes_the_table_has_a_template():
+    jobs = {c for c, module in modules().items() if issubclass(module.Options, JobOptions)}
+    # They are loops on the machine of whoever calls them; a scheduler has the jobs and the round.
+    assert set(TEMPLATES) == jobs - {"crawl", "next"}
 
 
-@pytest.mark.parametrize("command", modules())
-def test_parameters_are_the_arguments_and_options_and_the_reverse(command):
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_every_parameter_is_an_argument_or_an_option(command):
     module = load(command)
-    names = {argument.name for argument in module.ARGUMENTS}
-    names |= {field.name for field in dataclasses.fields(module.Options)}
-    names |= {field.name for field in dataclasses.fields(CommonOptions)} - set(NOT_IN_TEMPLATES)
+    known = command_options(module)
+    arguments = {argument.name for argument in module.ARGUMENTS}
+    for parameter in template(command)["parameters"]:
+        name = parameter["name"]
+        assert (name in known) != (name in arguments), name
+        assert name not in NOT_IN_TEMPLATES
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_every_option_and_argument_is_a_parameter(command):
+    module = load(command)
     parameters = [parameter["name"] for parameter in template(command)["parameters"]]
-    assert sorted(parameters) == sorted(names)
+    assert len(parameters) == len(set(parameters))
+    wanted = {*command_options(module), *(argument.name for argument in module.ARGUMENTS)}
+    assert wanted - set(parameters) == NOT_IN_TEMPLATES.keys() & wanted
+
+
+def test_what_templates_leave_out_is_there_and_has_a_reason():
+    everywhere = set.intersection(*(set(command_options(load(c))) for c in TEMPLATES))
+    assert set(NOT_IN_TEMPLATES) <= everywhere
+    assert all(NOT_IN_TEMPLATES.values())
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_beams_options_are_the_launchers(command):
+    beams = beam_parser()._option_string_actions
+    names = {parameter["name"] for parameter in template(command)["parameters"]}
+    assert not {f"--{name}" for name in names} & set(beams)
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_parameters_are_ones_that_dataflow_knows(command):
+    for parameter in template(command)["parameters"]:
+        assert set(parameter) <= KEYS, parameter
+        assert re.fullmatch("[a-z][a-z0-9_]*", parameter["name"])
+        assert parameter["paramType"] in TYPES
+        assert parameter["label"]
+        assert parameter["helpText"]
+        assert ("enumOptions" in parameter) == (parameter["paramType"] == "ENUM")
+        for regex in parameter.get("regexes", []):
+            re.compile(regex)
+            # RE2 and JavaScript read it too: no look-around, names, back references.
+            assert not re.search(r"\(\?(?!:)|\\[1-9AZ]", regex), regex
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_defaults_and_choices_are_taken(command):
+    known = command_options(load(command))
+    for parameter in template(command)["parameters"]:
+        declared = known.get(parameter["name"])
+        if declared is None:
+            continue
+        texts = [choice["value"] for choice in parameter.get("enumOptions", [])]
+        for text in texts:
+            assert parse_value(declared, text) in declared.choices
+        text = parameter.get("defaultValue", "")
+        assert text == default_text(declared)
+        if declared.default != "":
+            assert parse_value(declared, text) == declared.default
+        if text:
+            assert matches(parameter, text), parameter
+            assert not texts or text in texts
+
+
+def matches(parameter, text):
+    """Returns whether Dataflow takes a text for a parameter: all regexes match all of it."""
+    return all(re.fullmatch(regex, text) for regex in parameter.get("regexes", []))
+
+
+KINDS = {
+    "int": Option("n", int, 3, "", item=int),
+    "positive": Option("n", int, 3, "", item=int, minimum=1),
+    "natural": Option("n", int, 3, "", item=int, minimum=0),
+    "float": Option("n", float, 3.0, "", item=float),
+    "share": Option("n", float, 0.3, "", item=float, minimum=0),
+    "seconds": Option("n", float, 3.0, "", item=float, unit="s"),
+    "whole_seconds": Option("n", int, 3, "", item=int, unit="s", minimum=1),
+    "days": Option("n", float, 3.0, "", item=float, unit="d", minimum=0),
+    "bytes": Option("n", int, 3, "", item=int, unit="bytes", minimum=0),
+    "maybe": Option("n", float, None, "", item=float, unit="s", minimum=0, optional=True),
+    "text": Option("n", str, "", "", pattern="[A-Za-z_-]*"),
+    "list": Option("n", tuple, (), "", item=str, choices=("score", "fetchTime")),
+    "numbers": Option("n", tuple, (), "", item=int),
+}
+REAL = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+RANGE = re.compile(r" must be (at least|at most) ")
+
+
+def verdicts(declared, text):
+    """Returns what the template and the option say of a text; None is "not of this size"."""
+    try:
+        parse_value(declared, text)
+        says = True
+    except ValueError as error:
+        says = None if RANGE.search(str(error)) else False
+    return matches(reference._parameter(declared), text), says
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text("0123456789.eE+-msdhkKMGTiBb,", max_size=8))
+@example("1.5m")
+@example("64Ki")
+@example("1e3")
+@example(".5")
+@example("5.")
+@example("-1")
+@example("007")
+@example("")
+@example("1,2")
+@example("score,fetchTime")
+def test_a_regex_takes_what_the_option_takes(kind, text):
+    declared = KINDS[kind]
+    template_takes, option_takes = verdicts(declared, text)
+    if option_takes:
+        # -0 is at least 0, which only a pedant would type.
+        assert template_takes or text.startswith("-")
+    if option_takes is False and template_takes:
+        # Whether a number with a suffix is whole, or too large, no regular expression can say.
+        assert declared.item in (int, float)
+        assert re.search(r"[a-zA-Z.]", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "taken"),
+    [
+        ("int", "12", True),
+        ("int", "1.5", False),
+        ("int", "1e3", False),
+        ("int", "12m", False),
+        ("positive", "0", None),
+        ("natural", "-1", None),
+        ("natural", "0", True),
+        ("float", "-1.5e-3", True),
+        ("float", "one", False),
+        ("seconds", "500ms", True),
+        ("seconds", "500 parsecs", False),
+        ("days", "36h", True),
+        ("bytes", "64Ki", True),
+        ("bytes", "1MiB", True),
+        ("bytes", "64Kj", False),
+        ("maybe", "", True),
+        ("maybe", "x", False),
+        ("text", "my-bot", True),
+        ("text", "my bot", False),
+        ("list", "score,fetchTime", True),
+        ("list", "score;fetchTime", False),
+        ("numbers", "1,2", True),
+        ("numbers", "1,x", False),
+    ],
+)
+def test_values_that_are_taken_and_refused(kind, text, taken):
+    assert verdicts(KINDS[kind], text) == (bool(taken), taken)
 
 
 @pytest.mark.parametrize("command", modules())
@@ -99,7 +263,7 @@ def test_kinds_of_parameters(monkeypatch):
         "isOptional": True,
         "paramType": "TEXT",
         "groupName": "test_pipelines_reference",
-        "regexes": [r"-?[0-9]+(\.[0-9]+)?(ms|s|m|h|d)?"],
+        "regexes": [f"^([+]?({REAL}|{REAL}(ms|s|m|h|d)))$"],
         "defaultValue": "5",
     }
     assert by_name["scope"]["enumOptions"][1] == {"value": "any", "label": "any"}

@@ -1,8 +1,9 @@
+import apache_beam as beam
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import apply
+from running import apply, run
 
 from nutbeam.transforms import chunks as chunks_module
 from nutbeam.transforms import dedup_by_hash as module
@@ -119,3 +120,42 @@ def test_no_chunks():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         DedupByHash(**{"hash": "hash", "partitions": 1, **ORDER, **arguments})
+
+
+def test_rows_and_chunks_agree():
+    rows = [beam.Row(**row) for row in FRAME.rows(named=True)]
+
+    def build(p):
+        divided = p | beam.Create(rows) | DedupByHash("hash", partitions=3, **ORDER)
+        assert {part.element_type for part in divided.values()} == {
+            beam.typehints.row_type.RowTypeConstraint.from_fields(
+                [("hash", bytes), ("score", float), ("key", str)]
+            )
+        }
+        return {tag: part | tag >> beam.Map(as_tuple) for tag, part in divided.items()}
+
+    found = run(build)
+    assert (sorted(found[KEPT]), sorted(found[DUPLICATES])) == plain(FRAME.rows())
+
+
+def as_tuple(row):
+    return row.hash, row.score, row.key
+
+
+def test_ascending_unless_it_is_said():
+    rows = [beam.Row(n=1, url="b"), beam.Row(n=1, url="a")]
+    found = apply(rows, DedupByHash("n", "url"))
+    assert [row.url for row in found[KEPT]] == ["a"]
+
+
+@pytest.mark.parametrize("chunks", [True, False])
+def test_a_column_that_is_not_there_is_an_error_that_names_it(chunks):
+    rows = [pl.DataFrame({"url": ["a"]}).to_arrow()] if chunks else [beam.Row(url="a")]
+    with pytest.raises(Exception, match="DedupByHash needs the column 'hash', there are 'url'"):
+        apply(rows, DedupByHash("hash", "url"))
+
+
+def test_duplicates_are_chunks_for_who_comes_next():
+    chunks = beam.Pipeline("FnApiRunner") | beam.Create(chunks_of(FRAME, 50))
+    divided = chunks | DedupByHash("hash", **ORDER)
+    assert [part.element_type for part in divided.values()] == [chunks_module.Chunk] * 2

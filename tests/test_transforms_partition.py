@@ -3,17 +3,19 @@ import itertools
 import subprocess
 import sys
 
+import apache_beam as beam
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import apply
+from running import apply, run
 
 from nutbeam.transforms import chunks as chunks_module
 from nutbeam.transforms.partition import (
     SLOTS,
     PartitionByHost,
     hash_buckets,
+    hosts_of,
     partition_by_host,
     split_by_hash,
 )
@@ -159,3 +161,54 @@ def test_the_column_has_a_name():
 def test_bad_arguments(partitions):
     with pytest.raises(ValueError, match=rf"^partitions must be at least 1, got {partitions}$"):
         PartitionByHost(partitions)
+
+
+def test_rows_get_the_number_of_their_partition():
+    rows = [beam.Row(**row) for row in FRAME.rows(named=True)]
+    transform = PartitionByHost(5, salt="b", slot="slot")
+    found = run(lambda p: p | beam.Create(rows) | transform | beam.Map(as_tuple))
+    chunks = apply(chunks_of(FRAME, 100), PartitionByHost(5, salt="b", slot="slot"))
+    expected = [(*row, number) for number, chunk in chunks for row in pl.from_arrow(chunk).rows()]
+    assert sorted(found) == sorted(expected)
+
+
+def as_tuple(row):
+    return row.host, row.url, row.slot, row.partition
+
+
+def test_rows_of_a_partition_come_one_after_the_other():
+    rows = [beam.Row(host=f"h{n}") for n in range(200)]
+    numbers = [row.partition for row in apply(rows, PartitionByHost(4))]
+    assert len([number for number, _ in itertools.groupby(numbers)]) == 4
+
+
+URLS = ["http://A.com/x", "https://a.com:8443/", "http://a.com./", "http://b.com/", "nothing", None]
+
+
+def test_hosts_of_urls():
+    hosts = ["a.com", "a.com", "a.com", "b.com", None, None]
+    assert hosts_of(pl.Series(URLS, dtype=pl.String)).to_list() == hosts
+
+
+def test_a_column_of_urls_will_do():
+    frame = pl.DataFrame({"link": URLS})
+    found = apply(chunks_of(frame, 1), PartitionByHost(SLOTS, url="link"))
+    places = collections.defaultdict(set)
+    for number, chunk in found:
+        places[number] |= set(chunk["link"].to_pylist())
+    expected = [set(URLS[:3]), {URLS[3]}, set(URLS[4:])]
+    assert sorted(places.values(), key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize("chunks", [True, False])
+def test_a_column_that_is_not_there_is_an_error_that_names_it(chunks):
+    rows = chunks_of(FRAME, 500) if chunks else [beam.Row(host="a", url=1)]
+    message = r"PartitionByHost needs the column 'link' \(url\), there are 'host', 'url'"
+    with pytest.raises(Exception, match=message):
+        apply(rows, PartitionByHost(2, url="link"))
+
+
+def test_a_column_that_is_added_must_not_be_there():
+    rows = beam.Pipeline("FnApiRunner") | beam.Create([beam.Row(host="a", partition=1)])
+    with pytest.raises(ValueError, match="adds the column 'partition', which is there already"):
+        rows | PartitionByHost(2)

@@ -1,10 +1,14 @@
+import typing
+from collections.abc import Sequence
+
+import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 import pytest
 from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
-from running import apply
+from running import apply, run
 
 from nutbeam.policy.schema import STATE
 from nutbeam.transforms import chunks as chunks_module
@@ -112,9 +116,63 @@ def test_no_chunks():
         ({"n": 0}, "n must be at least 1, got 0"),
         ({"n": -3}, "n must be at least 1, got -3"),
         ({"partitions": 0}, "partitions must be at least 1, got 0"),
+        ({"order_by": []}, r"order_by must name a column, got \[\]"),
     ],
 )
 def test_bad_arguments(arguments, message):
     good = {"n": 1, "key": "k", "order_by": ("x",), "partitions": 1}
     with pytest.raises(ValueError, match=rf"^{message}$"):
         TopNPerKey(**good | arguments)
+
+
+def test_rows_and_chunks_agree():
+    rows = [beam.Row(**row) for row in FRAME.rows(named=True)]
+    transform = TopNPerKey(5, key="host", order_by=["score", "url"], partitions=3)
+    kept = run(lambda p: p | beam.Create(rows) | transform | beam.Map(as_tuple))
+    assert sorted(kept) == plain(FRAME.rows(), 5)
+
+
+def as_tuple(row):
+    return row.host, row.score, row.url
+
+
+class Visit(typing.NamedTuple):
+    day: int
+    site: str | None
+    tags: Sequence[str]
+
+
+beam.coders.registry.register_coder(Visit, beam.coders.RowCoder)
+
+
+def test_a_type_of_the_users_comes_back_and_numbers_are_keys():
+    visits = [Visit(1, "a", ["x"]), Visit(1, "b", []), Visit(2, None, ["y"])]
+    kinds = []
+
+    def build(p):
+        kept = p | beam.Create(visits).with_output_types(Visit) | TopNPerKey(1, "day", "site")
+        kinds.append(kept.element_type)
+        return kept | beam.Map(tuple)
+
+    assert sorted(run(build)) == [tuple(visits[1]), tuple(visits[2])]
+    assert kinds == [Visit]
+
+
+def test_a_column_that_is_not_there_is_an_error_when_the_pipeline_is_built():
+    rows = beam.Pipeline("FnApiRunner") | beam.Create([beam.Row(host="a", score=1)])
+    message = "TopNPerKey needs the column 'hots' \\(key\\), there are 'host', 'score'"
+    with pytest.raises(ValueError, match=message):
+        rows | TopNPerKey(1, key="hots", order_by=("score",))
+
+
+def test_a_column_that_chunks_lack_is_an_error_that_names_it():
+    chunk = pl.DataFrame({"host": ["a"], "score": [1]}).to_arrow()
+    message = "TopNPerKey needs the column 'rank' \\(order_by\\), there are 'host', 'score'"
+    with pytest.raises(Exception, match=message):
+        apply([chunk], TopNPerKey(1, key="host", order_by=("score", "rank")))
+
+
+def test_a_key_must_be_one_value():
+    rows = [beam.Row(host=["a", "b"], score=1)]
+    with pytest.raises(Exception, match="column 'host' must be text or numbers to be a key"):
+        apply(rows, TopNPerKey(1, key="host", order_by="score", partitions=2))

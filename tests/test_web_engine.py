@@ -448,3 +448,124 @@ def test_progress_counts_results():
 def test_rejects_an_address_cap_of_0():
     with pytest.raises(ValueError, match="threads_per_address must be at least 1, or -1"):
         FetchOptions(threads_per_address=0)
+
+
+def test_what_others_may_have_asked_just_now_waits_for_its_delay():
+    known = {"a.example.com": HostRecord("a.example.com", crawl_delay=1.0)}
+    with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        began = time.monotonic()
+        options = FetchOptions(server_delay=0.5)
+        engine = Engine(options, client, known, asked_until=began)
+        hosts = [A, "http://b.example.com"]
+        assert len(list(engine.run(Task(f"{host}/1") for host in hosts))) == 2
+        client.close()
+    first = {}
+    for _, head, moment in server.requests:
+        first.setdefault(head.split("Host: ")[1].split()[0], moment - began)
+    assert first["b.example.com"] >= 0.5
+    assert first["a.example.com"] >= 1.0
+
+
+def gated(gate, tasks, **options):
+    with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)), gate=gate)
+        engine = Engine(FetchOptions(**{"server_delay": 0.0} | options), client)
+        results = list(engine.run(map(Task, tasks)))
+        client.close()
+    return results, engine, server
+
+
+def test_a_gate_that_shuts_stops_all():
+    asked = itertools.count(1)
+    tasks = [url for number in range(5) for url in urls(9, f"http://h{number}.example.com")]
+    results, engine, server = gated(lambda: next(asked) <= 17, tasks, threads=4)
+    assert len(server.requests) <= 17
+    assert len(results) == sum(path != "/robots.txt" for path in server.paths)
+    assert engine.dropped == {"stopped": len(tasks) - len(results)}
+    # It is not the hosts' fault.
+    assert all(host.exceptions == 0 for host in engine.hosts())
+
+
+def test_nothing_is_sent_while_the_gate_takes_its_time():
+    opened = threading.Event()
+    moments = []
+
+    def gate():
+        assert opened.wait(20)
+        return True
+
+    def open_later():
+        time.sleep(0.5)
+        moments.append(time.monotonic())
+        opened.set()
+
+    threading.Thread(target=open_later).start()
+    results, _, server = gated(gate, urls(3), threads=4)
+    assert len(results) == 3
+    assert min(moment for _, _, moment in server.requests) >= moments[0]
+
+
+def test_what_hosts_demand_can_be_asked_for_meanwhile():
+    def answer(path, _):
+        if path == "/robots.txt":
+            return reply(b"User-agent: *\nCrawl-delay: 0.1")
+        return reply(b"", "503 Busy", "Retry-After: 900")
+
+    _, engine, _ = run(answer, urls(2), server_delay=0.0)
+    ((host, (delay, until)),) = engine.demands().items()
+    assert (host, delay) == ("a.example.com", 0.1)
+    assert 800_000 < until - time.time() * 1000 <= 900_000
+    assert run(pages, urls(2))[1].demands() == {}
+
+
+def test_what_a_pulse_raises_ends_the_run():
+    def pulse(_):
+        raise RuntimeError("over")
+
+    engine = Engine(FetchOptions(server_delay=9.0), Client(HttpOptions()), on_pulse=pulse)
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="over"):
+        list(engine.run([Task("http://a.invalid/")] * 3))
+    assert time.monotonic() - began < 8
+
+
+def test_the_share_of_threads_that_wait_for_politeness():
+    """One thread is at a slow server all the time; the other waits for a host's delay."""
+    done = threading.Event()
+
+    def answer(path, _):
+        if path == "/robots.txt":
+            return reply(b"", "404 No")
+        if path == "/slow":
+            assert done.wait(30)
+        elif path == "/2":
+            done.set()
+        return reply(b"x")
+
+    told = []
+    with serve(answer) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port), timeout=60.0))
+        options = FetchOptions(server_delay=1.0, threads=2)
+        engine = Engine(options, client, on_pulse=lambda s: told.append((time.monotonic(), s)))
+        tasks = ["http://slow.example.com/slow", *urls(3)]
+        assert len(list(engine.run(map(Task, tasks)))) == 4
+        client.close()
+    delayed = [moment for path, head, moment in server.requests if "Host: a." in head]
+    waited = delayed[-1] - delayed[0]
+    assert waited >= 3
+    # robots.txt of the slow host has a delay of one second, too: both wait then.
+    assert 0.4 * waited <= told[-1][1] <= 0.5 * waited + 1.5
+    assert told == sorted(told)
+
+
+def test_a_pulse_comes_though_nothing_else_does():
+    told = []
+    with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        engine = Engine(FetchOptions(server_delay=5.0), client, on_pulse=told.append)
+        assert len(list(engine.run([Task(f"{A}/1")]))) == 1
+        client.close()
+    waiting = [seconds for seconds in told if 0.5 < seconds < 4.5]
+    assert len(waiting) >= 2
+    assert 4.5 < told[-1] < 8

@@ -20,6 +20,7 @@ from ..io.tablets import (
 )
 from ..policy.schema import to_frame
 from .chunks import Chunk
+from .display import Displayed
 from .operations import Together
 
 
@@ -47,7 +48,7 @@ class Plan:
 
 
 @dataclasses.dataclass
-class ApplyChanges(beam.PTransform):
+class ApplyChanges(Displayed):
     """Rewrites those tablets of components into which changes fall.
 
     Input:  (operations, changes): one operation; pairs of a component's name

@@ -1,7 +1,7 @@
 """Find the rows whose content another row has, too."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -10,19 +10,21 @@ import pyarrow as pa
 
 from ..policy.schema import to_frame
 from .chunks import MAX_ROWS, Chunk, to_chunks
+from .display import Displayed
 from .partition import split_by_hash
+from .rows import check_chunk, column_names, through_chunks
 
 KEPT = "kept"
 DUPLICATES = "duplicates"
 
 
 @dataclasses.dataclass
-class DedupByHash(beam.PTransform):
+class DedupByHash(Displayed):
     """Divides rows into one to keep for each hash, and its duplicates.
 
-    Input:  chunks with the columns ``hash`` and ``order_by``.
-    Output: two collections of chunks of the same columns, ``kept`` and
-        ``duplicates``.
+    Input:  chunks or rows with the columns ``hash`` and ``order_by``.
+    Output: two collections, ``kept`` and ``duplicates``, of chunks of the same
+        columns or of rows of the same type.
 
     Cost: a chunk decides among its own rows first, so at most one row for each
     hash and chunk crosses the shuffle, however many rows share the hash. A
@@ -30,21 +32,27 @@ class DedupByHash(beam.PTransform):
     chunk.
 
     Attributes:
-        hash: Binary or string column; equal values are duplicates, null is
+        hash: Column of bytes, text or numbers; equal values are duplicates, null is
             none of any row.
-        order_by: Columns, the row to keep first, null last; together they must
-            tell any two rows apart.
-        descending: For each of ``order_by``, whether the largest is first.
+        order_by: A column or several, the row to keep first, null last; together
+            they must tell any two rows apart.
+        descending: For each of ``order_by``, whether the largest is first; none
+            are all ascending.
         partitions: How many workers can share the work, from the bytes to come;
             or a side input that says it once these are known.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     hash: str
-    order_by: tuple[str, ...]
-    descending: tuple[bool, ...]
-    partitions: int | beam.pvalue.AsSideInput
+    order_by: Sequence[str]
+    descending: Sequence[bool] = ()
+    partitions: int | beam.pvalue.AsSideInput = 1
 
     def __post_init__(self) -> None:
+        self.order_by = column_names(self.order_by, "order_by")
+        self.descending = tuple(self.descending) or (False,) * len(self.order_by)
         if isinstance(self.partitions, int) and self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
         if len(self.order_by) != len(self.descending):
@@ -53,7 +61,11 @@ class DedupByHash(beam.PTransform):
                 f"got {self.descending!r}"
             )
 
-    def expand(self, chunks: beam.PCollection[Chunk]) -> Any:
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        needed = {"hash": [self.hash], "order_by": self.order_by}
+        return through_chunks(given, self._divide, "DedupByHash", needed)
+
+    def _divide(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         order = (self.hash, self.order_by, self.descending)
         among = chunks | "AmongChunk" >> beam.FlatMap(_divide_chunk, *order).with_output_types(
             Chunk
@@ -70,8 +82,10 @@ class DedupByHash(beam.PTransform):
             .with_output_types(Chunk)
             .with_outputs(DUPLICATES, main=KEPT)
         )
-        lost = (among[DUPLICATES], parts[DUPLICATES]) | beam.Flatten()
-        return {KEPT: parts[KEPT], DUPLICATES: lost}
+        lost = (among[DUPLICATES], parts[DUPLICATES])
+        for chunks_lost in lost:
+            chunks_lost.element_type = Chunk  # Beam does not know it of tagged outputs
+        return {KEPT: parts[KEPT], DUPLICATES: lost | beam.Flatten()}
 
 
 def dedup_by_hash(
@@ -91,6 +105,7 @@ def dedup_by_hash(
 
 
 def _divide_chunk(chunk: Chunk, *order: Any) -> Iterator[Any]:
+    check_chunk(chunk, {"hash": [order[0]], "order_by": order[1]}, "DedupByHash")
     yield from _tagged(to_frame(chunk), chunk.schema, *order)
 
 

@@ -1,15 +1,21 @@
 """Operations as steps of a pipeline: pinned by its first step, committed by its last."""
 
 import dataclasses
+import platform
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.portability import common_urns
 
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
 from ..io.operations import Operation, Written, begin, commit, find, new_id
 from ..web.errors import UserError
+from ..web.json_logs import working_on
 from ..web.progress import PROGRESS
+from .display import Displayed
+from .metrics import count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +28,7 @@ class Ticket:
         batch: The batch to work on; None is the one that is next in line.
         idle: There is nothing to do, for this job and those behind it.
         now: The time that counts as now, ms; None is the clock's.
+        versions: What the launcher runs on, see ``versions``; empty is not checked.
     """
 
     table: str
@@ -29,6 +36,32 @@ class Ticket:
     batch: str | None = None
     idle: bool = False
     now: int | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Returns (name, version) of what launcher and workers must have in common."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return (
+        ("Beam", beam.version.__version__),
+        ("nutbeam", version("nutbeam")),
+        ("Python", python),
+    )
+
+
+def check_versions(ticket: Ticket) -> None:
+    """Refuses a launcher that runs on something else than this worker does.
+
+    Raises:
+        UserError: Beam, nutbeam or Python are of another version there.
+    """
+    here = dict(versions())
+    for name, there in ticket.versions:
+        if here.get(name) != there:
+            raise UserError(
+                f"the workers have {name} {here.get(name)!r}, the launcher {there!r}: "
+                "install the same version on both"
+            )
 
 
 class NothingInLine(UserError):
@@ -38,7 +71,7 @@ class NothingInLine(UserError):
 
 
 @dataclasses.dataclass
-class Begin(beam.PTransform):
+class Begin(Displayed):
     """Pins the operation of a job.
 
     Input:  one ticket.
@@ -63,6 +96,7 @@ def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
     Raises:
         UserError: The batch does not exist or has not come that far.
     """
+    check_versions(ticket)
     name = f"{ticket.operation}.{job}"
     if ticket.idle:
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
@@ -114,7 +148,7 @@ def check_phase(operation: Operation, needs: str) -> bool:
 
 
 @dataclasses.dataclass
-class Commit(beam.PTransform):
+class Commit(Displayed):
     """Makes the next snapshot of the table from what the workers wrote.
 
     Input:  (operations, written): one operation, any number of ``Written``.
@@ -157,12 +191,12 @@ class Together(beam.PTransform):
     """
 
     def expand(self, inputs: Any) -> beam.PCollection[tuple[int, Any]]:
-        return (
-            inputs
-            | beam.Flatten()
-            | "Key" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
-            | beam.GroupByKey()
+        keyed = tuple(
+            items | f"Key{at}" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
+            for at, items in enumerate(inputs)
         )
+        # With one coder: Flink brings elements together as the bytes that they are.
+        return keyed | beam.Flatten() | beam.GroupByKey()
 
 
 def _on_one_key(item: Any) -> tuple[int, Any]:
@@ -170,7 +204,7 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
 
 
 @dataclasses.dataclass
-class ForEach(beam.PTransform):
+class ForEach(Displayed):
     """Divides an operation's work into items, spreads them over the workers, does each.
 
     Input:  operations; one that is idle has no items.
@@ -200,10 +234,35 @@ class ForEach(beam.PTransform):
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
-            # Spreads the items over the workers.
-            | "Spread" >> beam.GroupByKey()
+            | Spread()
             | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
         )
+
+
+class Spread(beam.PTransform):
+    """Spreads numbered items over the workers.
+
+    Input:  (number, item), each number once.
+    Output: the same.
+
+    Cost: a shuffle of the items. A runner that knows Beam's Reshuffle deals them
+    out in turn: two items on two workers are one each, whatever their hashes.
+    """
+
+    def expand(self, numbered: beam.PCollection[tuple[int, Any]]) -> Any:
+        return (
+            numbered
+            | beam.GroupByKey()
+            | "Items" >> beam.FlatMap(_ungroup).with_output_types(tuple[int, Any])
+        )
+
+    def to_runner_api_parameter(self, _: Any) -> tuple[str, None]:
+        return common_urns.composites.RESHUFFLE.urn, None
+
+
+def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+    for item in grouped[1]:
+        yield grouped[0], item
 
 
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
@@ -211,11 +270,10 @@ def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) 
         yield from enumerate(divide(operation))
 
 
-def _work(
-    numbered: tuple[int, Iterable[Any]], work: Callable[..., Any], *args: Any
-) -> Iterator[Any]:
-    for item in numbered[1]:
-        yield from work(item, *args)
+def _work(numbered: tuple[int, Any], work: Callable[..., Any], *args: Any) -> Iterator[Any]:
+    operation = getattr(numbered[1], "operation", None)
+    with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)):
+        yield from work(numbered[1], *args)
 
 
 def _commit(
@@ -259,7 +317,8 @@ def commit_job(
         name: dataclasses.replace(before.batches[name], deduped=True)
         for name in (before.without_dedup() if dedups else ())
     }
-    commit(operation, written, reads=names, batch=batch, others=others)
+    made = commit(operation, written, reads=names, batch=batch, others=others)
+    count(operation.job, made.counts)
     PROGRESS.finish()
     nothing = opens is not None and batch is None
     return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)

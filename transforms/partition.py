@@ -3,13 +3,19 @@
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
+from ..web.urls import BadUrl
+from ..web.urls import host as host_of_url
 from .chunks import MAX_ROWS, Chunk, rechunk
+from .display import Displayed
+from .row_types import with_fields
+from .rows import check_chunk, row_type_of, through_chunks
 
 SLOTS = 4_096
 
@@ -18,20 +24,34 @@ def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int
     """Cuts a chunk into parts, so that equal values of ``key`` get the same number.
 
     Args:
-        chunk: Rows with the string or binary column ``key``; nulls are equal, too.
+        chunk: Rows with the column ``key``: text, bytes, numbers or booleans;
+            nulls are equal, too.
         partitions: How many numbers there are; at least 1.
 
     Yields:
         (number in [0, partitions), its rows), only where there are rows.
+
+    Raises:
+        ValueError: The column holds something else.
     """
     if partitions == 1:
         if len(chunk):
             yield 0, chunk
         return
     frame = to_frame(chunk)
-    number = hash_buckets(frame.get_column(key), partitions)
+    number = hash_buckets(_hashable(frame.get_column(key)), partitions)
     for (part,), rows in frame.group_by(number.alias("_part"), maintain_order=True):
         yield int(str(part)), conform(rows, chunk.schema)
+
+
+def _hashable(keys: pl.Series) -> pl.Series:
+    if keys.dtype in (pl.String, pl.Binary):
+        return keys
+    if keys.dtype.is_nested():
+        raise ValueError(
+            f"column {keys.name!r} must be text or numbers to be a key, got {keys.dtype}"
+        )
+    return keys.cast(pl.String)
 
 
 def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
@@ -61,64 +81,115 @@ def _mixed(value: str | bytes | None, start: int) -> int:
 
 
 @dataclasses.dataclass
-class PartitionByHost(beam.PTransform):
+class PartitionByHost(Displayed):
     """Brings all rows of a host to one worker.
 
-    Input:  chunks with a string column ``host``.
-    Output: (partition, chunk): all rows of a host have the same partition, and
-        each chunk is of bounded size. A host with more rows than a chunk holds
-        gives several chunks of one partition.
+    Input:  chunks or rows with a text column ``host``, or with one of URLs.
+    Output: of chunks, (partition, chunk): all rows of a host have the same
+        partition, and each chunk is of bounded size. A host with more rows than
+        a chunk holds gives several chunks of one partition. Of rows, the same
+        rows with one more field ``partition``; those of a partition come one
+        after the other, on one worker.
 
     Cost: one shuffle of all rows. The values of one partition must stay under
     64 MB, so the number of partitions follows from the bytes to come.
 
     Attributes:
         partitions: How many partitions there are, at least 1.
-        host: Name of the column.
+        host: Name of the column of hosts.
         salt: Deals the hosts otherwise; one batch, one salt.
-        slot: Name of a column to add: each row's slot, a number below ``SLOTS``.
+        slot: Name of a column to add: each row's slot, a number below ``SLOTS``; empty
+            for none.
+        url: Name of a column of URLs whose hosts count; empty to go by ``host``.
+            All that are no URLs count as one host.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     partitions: int
     host: str = "host"
     salt: str = ""
-    slot: str | None = None
+    slot: str = ""
+    url: str = ""
 
     def __post_init__(self) -> None:
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
-    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        needed = {"url": [self.url]} if self.url else {"host": [self.host]}
+        row_type = row_type_of(given, "PartitionByHost")
+        if row_type is None:
+            return through_chunks(given, self._deal, "PartitionByHost", needed)
+        more = ["partition", *([self.slot] if self.slot else [])]
+        outputs = with_fields(row_type, dict.fromkeys(more, int), "PartitionByHost")
+        return through_chunks(given, self._deal_rows, "PartitionByHost", needed, outputs)
+
+    def _deal(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
         parts = tuple[int, Chunk]
         return (
             chunks
             | "Deal"
             >> beam.FlatMap(
-                partition_by_host, self.partitions, self.host, self.salt, self.slot
+                partition_by_host, self.partitions, self.host, self.salt, self.slot, self.url
             ).with_output_types(parts)
             # A host must be one worker's: that is what politeness rests on.
             | "ByPartition" >> beam.GroupByKey()
             | "Chunks" >> beam.FlatMap(_bounded).with_output_types(parts)
         )
 
+    def _deal_rows(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        return self._deal(chunks) | "Number" >> beam.MapTuple(_numbered).with_output_types(Chunk)
+
 
 def partition_by_host(
-    chunk: Chunk, partitions: int, host: str = "host", salt: str = "", slot: str | None = None
+    chunk: Chunk,
+    partitions: int,
+    host: str = "host",
+    salt: str = "",
+    slot: str = "",
+    url: str = "",
 ) -> Iterator[tuple[int, Chunk]]:
     """Cuts a chunk into the parts of its partitions.
 
     A host is in one of ``SLOTS`` slots, and a slot in one partition, so that
     another number of partitions keeps together what a slot keeps together.
     """
+    needed = {"url": [url]} if url else {"host": [host]}
+    check_chunk(chunk, needed, "PartitionByHost")
     frame = to_frame(chunk)
-    slots = hash_buckets(frame.get_column(host), SLOTS, salt)
+    hosts = hosts_of(frame.get_column(url)) if url else frame.get_column(host)
+    slots = hash_buckets(hosts, SLOTS, salt)
     number = (slots.cast(pl.UInt64) * partitions // SLOTS).alias("_part")
     schema = chunk.schema
-    if slot is not None:
+    if slot:
         frame = frame.with_columns(slots.alias(slot))
         schema = schema.append(pa.field(slot, pa.uint32()))
     for (part,), rows in frame.group_by(number, maintain_order=True):
         yield int(str(part)), conform(rows, schema)
+
+
+def hosts_of(urls: pl.Series) -> pl.Series:
+    """Returns the host of each URL, as the URL has it once it is normalized; null of no URL.
+
+    >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
+    ['foo.com', None]
+    """
+    unique = urls.unique()
+    hosts = [_host_of(url) for url in unique]
+    return urls.replace_strict(unique, hosts, return_dtype=pl.String)
+
+
+def _host_of(url: str | None) -> str | None:
+    try:
+        return host_of_url(url.strip()).removesuffix(".") or None if url else None
+    except BadUrl:
+        return None
+
+
+def _numbered(partition: int, chunk: Chunk) -> Chunk:
+    return chunk.append_column("partition", pa.repeat(partition, len(chunk)))
 
 
 def _bounded(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:

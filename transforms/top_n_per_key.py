@@ -1,55 +1,68 @@
 """Keep the best rows of each key."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
 from ..policy.schema import conform, to_frame
 from .chunks import Chunk, rechunk
+from .display import Displayed
 from .partition import split_by_hash
+from .rows import check_chunk, column_names, through_chunks
 
 
 @dataclasses.dataclass
-class TopNPerKey(beam.PTransform):
+class TopNPerKey(Displayed):
     """Keeps the ``n`` rows of each key that rank highest.
 
-    Input:  chunks with at least the columns ``key`` and ``order_by``.
-    Output: chunks of the same columns, at most ``n`` rows per key.
+    Input:  chunks or rows with at least the columns ``key`` and ``order_by``.
+    Output: chunks of the same columns or rows of the same type, at most ``n``
+        per key.
 
     Cost: a combiner, so each bundle is cut to its own best rows before the
     shuffle; a partition holds ``n`` rows for each of its keys in memory.
 
     Attributes:
         n: How many rows to keep per key, at least 1.
-        key: Column that names the group.
-        order_by: Columns, the largest value ranks highest, null lowest, NaN
+        key: Column that names the group: text, bytes or numbers.
+        order_by: A column or several, the largest value ranks highest, null lowest, NaN
             above all numbers; together they must tell any two rows of a key
             apart, or a retried bundle may keep another row.
         partitions: How many workers can share the work; from the bytes to come.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     n: int
     key: str
-    order_by: tuple[str, ...]
-    partitions: int
+    order_by: Sequence[str]
+    partitions: int = 1
 
     def __post_init__(self) -> None:
+        self.order_by = column_names(self.order_by, "order_by")
         if self.n < 1:
             raise ValueError(f"n must be at least 1, got {self.n}")
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
-    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        return through_chunks(given, self._keep, "TopNPerKey", self._needed)
+
+    @property
+    def _needed(self) -> dict[str, Sequence[str]]:
+        return {"key": [self.key], "order_by": self.order_by}
+
+    def _keep(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        split = beam.FlatMap(_split, self.key, self.partitions, self._needed)
         return (
             chunks
-            | "ByKey"
-            >> beam.FlatMap(split_by_hash, self.key, self.partitions).with_output_types(
-                tuple[int, Chunk]
-            )
+            | "ByKey" >> split.with_output_types(tuple[int, Chunk])
             # Cut before the shuffle: a key with half of all rows sends n of them.
-            | "Best" >> beam.CombinePerKey(_Best(self.n, self.key, self.order_by))
+            | "Best" >> beam.CombinePerKey(_Best(self.n, self.key, tuple(self.order_by)))
             | beam.Values()
             | "Cut" >> beam.FlatMap(rechunk).with_output_types(Chunk)
         )
@@ -74,6 +87,13 @@ def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ..
         .select(frame.columns)
     )
     return pl.concat([frame.filter(~crowded), best])
+
+
+def _split(
+    chunk: Chunk, key: str, partitions: int, needed: dict[str, Sequence[str]]
+) -> Iterator[tuple[int, Chunk]]:
+    check_chunk(chunk, needed, "TopNPerKey")
+    return split_by_hash(chunk, key, partitions)
 
 
 class _Best(beam.CombineFn):

@@ -9,6 +9,7 @@ import ssl
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import certifi
@@ -67,6 +68,7 @@ class GuardedAdapter(HTTPAdapter):
         ca_file: Certificates to trust; empty for the bundled ones.
         missing_agent: What to add before a host is asked to which the operator
             did not open the way himself; None if nothing is missing.
+        gate: Is asked right before each request; False denies it.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class GuardedAdapter(HTTPAdapter):
         time_limit: float = 60.0,
         ca_file: str = "",
         missing_agent: str | None = None,
+        gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
         self.guard = guard
         self._timeout, self._time_limit = timeout, time_limit
         self._ca_file, self._missing_agent = ca_file, missing_agent
+        self._gate = gate
         self._idle: OrderedDict[Origin, list[Connection]] = OrderedDict()
         self._idle_count = 0
         self._lock = threading.Lock()
@@ -136,7 +140,7 @@ class GuardedAdapter(HTTPAdapter):
         else:
             connection = PlainConnection(host, port, timeout=self._timeout)
         connection.origin, connection.dial = origin, self.dial
-        connection.patience = self._timeout
+        connection.patience, connection.gate = self._timeout, self._gate
         return connection
 
     @functools.cached_property

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from .adapter import split_url
 from .hosts import HostRecord
@@ -38,8 +38,11 @@ __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 _LOG = logging.getLogger(__name__)
 _FEED = 1000
 _MAX_WAITING = 250_000
+_PULSE_SECONDS = 2.0
 # Refused before anything was sent: no failure of the server, and no delay is due.
-_NOT_SENT = frozenset({"address_denied", "port_denied", "agent_missing", "bad_url"})
+_NOT_SENT = frozenset({"address_denied", "port_denied", "agent_missing", "bad_url", "stopped"})
+# Of these no task will fare better.
+_FOR_ALL = frozenset({"agent_missing", "stopped"})
 
 
 class Engine:
@@ -49,11 +52,19 @@ class Engine:
         options: How fast.
         client: What asks; closed by whoever made it.
         known_hosts: What earlier runs learnt, by host.
+        asked_until: Moment on the monotonic clock until which others may have
+            asked the same hosts.
+        on_pulse: Is told on the caller's thread, at least every 2 s, for how
+            many seconds so far tasks have waited for politeness alone (a second
+            in which half of the threads had nothing else to do is half a
+            second). What it raises ends the run.
+        on_drop: Is told of each task that is dropped, and the reason; in any thread.
 
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
             bad_url, robots_deferred, too_many_exceptions, backoff,
-            time_limit, agent_missing, or the reason given to ``stop``.
+            time_limit, agent_missing, stopped (by the client's gate), or the
+            reason given to ``stop``.
     """
 
     def __init__(
@@ -61,11 +72,16 @@ class Engine:
         options: FetchOptions,
         client: Client,
         known_hosts: Mapping[str, HostRecord] | None = None,
+        asked_until: float = -math.inf,
+        on_pulse: Callable[[float], None] | None = None,
+        on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._options, self._client = options, client
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
-        self._queues = Queues(crawl_pace(options), (known_hosts or {}).get, deadline)
+        known = (known_hosts or {}).get
+        self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
+        self._on_pulse = on_pulse
         self._threads: list[threading.Thread] = []
 
     @property
@@ -73,7 +89,7 @@ class Engine:
         """Tasks without a result, by reason."""
         return self._queues.dropped
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Result]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yields the results as they come; closing it stops the engine.
 
         ``tasks`` is read on the caller's thread, some way ahead. What is under
@@ -86,7 +102,9 @@ class Engine:
             while True:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
-                results = queues.collect(_MAX_WAITING)
+                results = queues.collect(_MAX_WAITING, _PULSE_SECONDS)
+                if self._on_pulse is not None:
+                    self._on_pulse(queues.throttled())
                 if results is None:
                     break
                 _count(results)
@@ -103,6 +121,14 @@ class Engine:
         """
         self._queues.stop(reason)
 
+    def demands(self) -> dict[str, tuple[float | None, int]]:
+        """Returns what hosts have demanded so far, by host.
+
+        The crawl delay in seconds or None, and until when they want to be left
+        alone, in UTC ms, or 0. May be called from any thread.
+        """
+        return self._queues.notes.copy()  # at once: no other thread runs meanwhile
+
     def hosts(self) -> Iterator[HostRecord]:
         """Yields what is known now of every host that had a task."""
         for queue in list(self._queues.hosts.values()):
@@ -113,6 +139,7 @@ class Engine:
         tasks = list(itertools.islice(feed, _FEED))
         self._queues.add(self._with_hosts(tasks))
         missing = min(self._options.threads, len(self._threads) + len(tasks)) - len(self._threads)
+        self._queues.workers += missing
         for _ in range(missing):
             thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
             self._threads.append(thread)
@@ -127,7 +154,7 @@ class Engine:
             try:
                 yield split_url(task.url)[0][1], task
             except ValueError:
-                self._queues.dropped["bad_url"] += 1
+                self._queues.drop([task], "bad_url")
 
     def _work(self) -> None:
         visit = None
@@ -180,7 +207,7 @@ class Engine:
         return self._failed(queue, task, rules.error or "protocol_error")
 
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
-        if error == "agent_missing":
+        if error in _FOR_ALL:
             return Visit(queue, task, again=True, purge=error)
         sent = error not in _NOT_SENT
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)

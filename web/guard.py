@@ -46,7 +46,7 @@ class Denied(OSError):
     """A connection that must not be made.
 
     Attributes:
-        reason: ``address_denied``, ``port_denied`` or ``agent_missing``.
+        reason: ``address_denied``, ``port_denied``, ``agent_missing`` or ``stopped``.
     """
 
     def __init__(self, reason: str, detail: str) -> None:

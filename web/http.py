@@ -6,7 +6,7 @@
 import dataclasses
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 import requests
@@ -98,7 +98,8 @@ class Response:
         elapsed_ms: Until the last byte, or the error.
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
             unreachable, tls, incomplete, protocol_error, headers_too_large,
-            bad_encoding, bad_url, address_denied, port_denied, agent_missing.
+            bad_encoding, bad_url, address_denied, port_denied, agent_missing,
+            stopped.
     """
 
     url: str
@@ -128,9 +129,16 @@ class Client:
     Args:
         options: Agent, limits, and where connections may go.
         guard: Stands for the guard that the options describe.
+        gate: Is asked right before each request; while it takes its time none
+            is sent, and False denies it.
     """
 
-    def __init__(self, options: HttpOptions, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        options: HttpOptions,
+        guard: Guard | None = None,
+        gate: Callable[[], bool] | None = None,
+    ) -> None:
         self._options = options
         self.guard = guard or guard_of(options)
         self._adapter = GuardedAdapter(
@@ -139,6 +147,7 @@ class Client:
             options.http_time_limit,
             options.ca_file,
             missing_agent(options),
+            gate,
         )
         self.token = agent_token(options)
         self._headers = {

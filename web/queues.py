@@ -7,10 +7,11 @@ be, or until another worker changes that.
 
 import heapq
 import itertools
+import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from .hosts import HostRecord
 from .pace import Pace
@@ -29,12 +30,28 @@ class Queues:
         pace: The limits.
         known: Returns what an earlier run learnt about a host.
         deadline: Monotonic moment after which nothing is begun.
+        asked_until: Monotonic moment until which others may have asked the same hosts.
+        on_drop: Is told of each task that will have no result, and why; in any thread.
+
+    Attributes:
+        notes: What hosts have demanded: (crawl delay, UTC ms until which they
+            want to be left alone), by host.
+        workers: How many threads there are.
     """
 
     def __init__(
-        self, pace: Pace, known: Callable[[str], HostRecord | None], deadline: float
+        self,
+        pace: Pace,
+        known: Callable[[str], HostRecord | None],
+        deadline: float,
+        asked_until: float = -math.inf,
+        on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._pace, self._known, self._deadline = pace, known, deadline
+        self._on_drop = on_drop
+        self._asked_until = asked_until
+        self.notes: dict[str, tuple[float | None, int]] = {}
+        self.workers = 0
         self.dropped: Counter[str] = Counter()
         self.hosts: dict[str, HostQueue] = {}
         self.waiting = 0  # tasks in queues
@@ -50,6 +67,8 @@ class Queues:
         self._stopped: str | None = None
         self._fed = self._closed = self._consumer_waits = False
         self._idle = 0
+        self._throttled = self._throttled_now = 0.0
+        self._accounted = time.monotonic()
         self._alarm = float("inf")
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -64,12 +83,19 @@ class Queues:
                 queue = self.hosts.get(host) or self._open(host, now)
                 refused = self._refused(queue)
                 if refused:
-                    self.dropped[refused] += 1
+                    self.drop([task], refused)
                     continue
                 queue.tasks.append(task)
                 self.waiting += 1
                 self._offer(queue, now)
             self._work.notify(self._idle)
+
+    def drop(self, tasks: Collection[Task], reason: str) -> None:
+        """Counts tasks that will have no result."""
+        self.dropped[reason] += len(tasks)
+        if self._on_drop is not None:
+            for task in tasks:
+                self._on_drop(task, reason)
 
     def fed(self) -> None:
         """Says that no more tasks will be added."""
@@ -91,6 +117,7 @@ class Queues:
                     continue
                 turn = self._take(now)
                 if turn is not None:
+                    self._account(now)
                     self._wake_another(now)
                     return turn
                 if self._done():
@@ -100,20 +127,35 @@ class Queues:
             self._arrived.notify_all()
             return None
 
-    def collect(self, most: int) -> list[Result] | None:
+    def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns the results that have come; None when there will be no more.
 
-        Waits for the first, unless fewer than ``most`` tasks wait and more may be added.
+        Waits for the first, up to ``patience`` seconds, unless fewer than
+        ``most`` tasks wait and more may be added.
         """
+        until = time.monotonic() + patience
         with self._arrived:
             while not self._results and (self._fed or self.waiting >= most):
                 if self._done() or self._closed:
                     return None
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
                 self._consumer_waits = True
-                self._arrived.wait()
+                self._arrived.wait(left)
             results, self._results, self._result_bytes = self._results, [], 0
             self._room.notify_all()
             return results
+
+    def throttled(self) -> float:
+        """Returns for how many seconds so far tasks have waited for politeness alone.
+
+        A second in which a third of the threads had nothing to do, because hosts
+        must not be asked yet, is a third of a second.
+        """
+        with self._work:
+            self._account(time.monotonic())
+            return self._throttled
 
     def stop(self, reason: str) -> None:
         """Drops all that waits, now and later; what is under way is still finished."""
@@ -149,6 +191,9 @@ class Queues:
             since = (_now_ms() - known.last_request_end) / 1000
             rest = (known.backoff_until - _now_ms()) / 1000
             queue.ready_at = now + max(0.0, min(delay, delay - since), rest)
+        if self._asked_until > -math.inf:
+            delay = self._pace.delay(queue.crawl_delay)
+            queue.ready_at = max(queue.ready_at, self._asked_until + delay)
         return queue
 
     def _limit(self, queue: HostQueue) -> int:
@@ -233,6 +278,8 @@ class Queues:
         if visit.asked:
             queue.last_end = _now_ms()
             queue.ready_at = max(queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait)
+        if queue.crawl_delay or visit.wait > 0:
+            self.notes[queue.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
             self._hand_over(visit.result)
         if self._stopped:
@@ -262,7 +309,7 @@ class Queues:
 
     def _purge(self, queue: HostQueue, reason: str) -> None:
         if queue.tasks:
-            self.dropped[reason] += len(queue.tasks)
+            self.drop(queue.tasks, reason)
             self.waiting -= len(queue.tasks)
             queue.tasks.clear()
             self._notify_consumer()
@@ -299,6 +346,13 @@ class Queues:
     def _done(self) -> bool:
         return self._fed and not self.waiting and not self._in_progress
 
+    def _account(self, now: float) -> None:
+        """Adds up what was waited since the last call, at the rate of then."""
+        self._throttled += max(0.0, now - self._accounted) * self._throttled_now
+        self._accounted = now
+        delayed = bool(self._heap) and self.waiting > 0
+        self._throttled_now = self._idle / max(1, self.workers) if delayed else 0.0
+
     def _wake_another(self, now: float) -> None:
         """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
         if self._idle and (self._ready or (self._heap and self._heap[0][0] < self._alarm)):
@@ -308,6 +362,7 @@ class Queues:
         """Waits for a change; one worker at a time also waits for the next moment due."""
         due = min(self._heap[0][0] if self._heap else self._deadline, self._deadline)
         self._idle += 1
+        self._account(now)
         if due < self._alarm:
             self._alarm = due
             self._work.wait(min(due - now, threading.TIMEOUT_MAX))
@@ -316,6 +371,7 @@ class Queues:
         else:
             self._work.wait()
         self._idle -= 1
+        self._account(time.monotonic())
 
 
 def _now_ms() -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from .guard import Target
+from .guard import Denied, Target
 
 MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
@@ -169,6 +169,7 @@ class PlainConnection(HTTPConnection):
         deadline: Moment on the monotonic clock when all must be over.
         ip: Address connected to, empty before.
         patience: Longest wait for a connection, or for the next bytes, in s.
+        gate: Is asked right before a request is sent, and before a connection is made for it.
     """
 
     origin: tuple[str, str, int]
@@ -176,6 +177,7 @@ class PlainConnection(HTTPConnection):
     deadline = math.inf
     ip = ""
     patience = 10.0
+    gate: Callable[[], bool] | None = None
     sock: Any
 
     def _new_conn(self) -> socket.socket:
@@ -205,9 +207,12 @@ class PlainConnection(HTTPConnection):
         Raises:
             http.client.HTTPException: What came back is no HTTP.
             OSError: No connection, or it broke.
+            Denied: The gate is shut; nothing was sent.
         """
+        self._pass()
         if self.sock is None:
             self.connect()
+            self._pass()  # connecting may have taken long
         self.sock.deadline = self.deadline
         self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
         self.sock._cut = False
@@ -216,6 +221,10 @@ class PlainConnection(HTTPConnection):
         message.connection, message.request = self, head
         message.begin()
         return message
+
+    def _pass(self) -> None:
+        if self.gate is not None and not self.gate():
+            raise Denied("stopped", "no more requests may be sent")
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""

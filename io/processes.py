@@ -1,0 +1,64 @@
+"""Which process this is, and whether another one still lives."""
+
+import functools
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+@functools.cache
+def _machine() -> dict[str, str]:
+    """Returns where a process runs: where ids of processes, and clocks, can be compared.
+
+    Empty where the system does not say (anything but Linux).
+    """
+    try:
+        return {
+            "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+            # Two containers on one machine have the same boot id, but ids of their own.
+            "pids": str(Path("/proc/self/ns/pid").readlink()),
+            "clock": str(Path("/proc/self/ns/time").readlink()),
+        }
+    except OSError:
+        return {}
+
+
+def this_process() -> dict[str, Any]:
+    """Returns what tells this process from all others, as JSON can hold it."""
+    pid = os.getpid()
+    return {**_machine(), "pid": pid, "start": _start(pid), "host": socket.gethostname()}
+
+
+def same_clock(process: Mapping[str, Any]) -> bool:
+    """Returns whether another process reads the same monotonic clock as this one."""
+    return _agree(process, "boot", "clock")
+
+
+def is_dead(process: Mapping[str, Any]) -> bool:
+    """Returns whether a process has surely ended; False also where that cannot be known."""
+    if not _agree(process, "boot", "pids"):
+        return False
+    try:
+        os.kill(int(process["pid"]), 0)  # sends nothing
+    except ProcessLookupError:
+        return True
+    except OSError:  # somebody else's, whom we may be unable to look at
+        return False
+    return _start(int(process["pid"])) != process.get("start")
+
+
+def _agree(process: Mapping[str, Any], *names: str) -> bool:
+    here = _machine()
+    return bool(here) and all(process.get(name) == here[name] for name in names)
+
+
+def _start(pid: int) -> int | None:
+    """Returns when a process began, in ticks since the boot; None of one that has ended."""
+    try:
+        # The name, in brackets, may hold anything.
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return None if words[0] in (b"Z", b"X") else int(words[19])
+    except (OSError, ValueError, IndexError):
+        return None

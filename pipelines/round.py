@@ -1,0 +1,52 @@
+"""round: one round of a crawl as one pipeline: generate, fetch, parse, updatedb, dedup.
+
+For schedulers and templates: which round it is, and whether an open batch is
+to be finished first, a worker reads off the table when the pipeline runs.
+"""
+
+import dataclasses
+from typing import Any
+
+import apache_beam as beam
+
+from ..io.address import open_table
+from ..io.operations import find, new_id
+from ..transforms.operations import Ticket
+from .command import TABLE, Invocation
+from .crawl import LAST, RoundOptions, build_crawl, made_by
+from .job import check, prepare, report
+from .launch import preflight
+from .live import live_view
+from .runner import run_pipeline, waits
+from .summary import print_summary
+
+ARGUMENTS = (TABLE,)
+HELP = "Run one round of a crawl"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(RoundOptions):
+    """Options of round."""
+
+
+def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    """Builds one round, whichever it is when the pipeline runs."""
+    return build_crawl(tickets, options, rounds=1)
+
+
+def run(invocation: Invocation) -> int:
+    table, options = str(invocation.table), invocation.options
+    check(options)
+    preflight(table, options, invocation.beam_args)
+    open_table(table)
+    launched = options.operation or new_id()
+    pipeline = prepare(Ticket(table, launched), build, options, invocation.beam_args, "round")
+    with live_view(invocation.progress):
+        run_pipeline(pipeline)
+    if not waits(pipeline):
+        report(invocation, {"job": "round", "operation": launched, "submitted": True})
+        return 0
+    pinned = find(table, f"{launched}.crawl")
+    made = made_by(table, launched, pinned.snapshot) if pinned else []
+    print_summary(invocation, made)
+    return 0 if any(manifest.job == LAST for manifest in made) else 1

@@ -1,0 +1,146 @@
+"""What a parse filter sees of a page, and how what it changes is taken over.
+
+A parse filter is a function of a package of the user's. It is called with each
+page that was parsed, and may change what is stored of it, or drop it.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..web.html_page import Page, ParseFailed
+from ..web.urls import parse
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+
+_REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+Filter = Callable[["FilteredPage"], Any]
+
+
+@dataclasses.dataclass
+class Link:
+    """A link of a page.
+
+    Attributes:
+        url: Absolute, as the page means it; as it stands there if it is no URL.
+        anchor: Its text.
+        rel: Its ``rel``, in lower case.
+    """
+
+    url: str
+    anchor: str = ""
+    rel: str = ""
+
+
+class FilteredPage:
+    """A page as parse filters see it; what they set is what is stored.
+
+    Attributes:
+        url: Absolute URL of the page; changing it changes nothing.
+        content_type: The ``Content-Type`` that was sent; changing it changes nothing.
+        title: Of the first ``title``.
+        text: Of the body, without script and style.
+        language: As declared, or None.
+        metadata: Texts by name; description, keywords, Open Graph and the like
+            are there already, and ``canonical``.
+        dropped: The reason, once ``drop`` was called.
+    """
+
+    def __init__(
+        self, url: str, content_type: str | None, page: Page, metadata: dict[str, str]
+    ) -> None:
+        self.url = url
+        self.content_type = content_type
+        self.title = page.title
+        self.text = page.text
+        self.language = page.language
+        self.metadata = metadata
+        self.dropped: str | None = None
+        self._page = page
+        self._links: list[Link] | None = None
+
+    @property
+    def links(self) -> list[Link]:
+        """The links, in document order; add, change and remove as you like."""
+        if self._links is None:
+            page = self._page
+            self._links = [
+                Link(parse(href, page.base) or href, anchor, rel)
+                for href, anchor, rel in zip(page.hrefs, page.anchors, page.rels, strict=True)
+            ]
+        return self._links
+
+    @links.setter
+    def links(self, links: list[Link]) -> None:
+        self._links = list(links)
+
+    @property
+    def soup(self) -> "BeautifulSoup":
+        """The whole document as BeautifulSoup, made once, when first asked for."""
+        return self._page.soup
+
+    def drop(self, reason: str) -> None:
+        """Stores nothing of this page, and follows none of its links.
+
+        Args:
+            reason: A word, counted as ``skipped/REASON``; letters, digits and ``_.-``.
+
+        Raises:
+            ValueError: It is no such word.
+        """
+        if not isinstance(reason, str) or not _REASON.fullmatch(reason):
+            raise ValueError(f"a reason must be one word of letters, digits, _.-, got {reason!r}")
+        self.dropped = reason
+
+    def take_over(self) -> None:
+        """Puts what filters have set into the parsed page.
+
+        Raises:
+            TypeError: Something that must be a text is none.
+        """
+        page = self._page
+        page.title, page.text = _text("title", self.title), _text("text", self.text)
+        page.language = None if self.language is None else _text("language", self.language)
+        self.metadata = {
+            _text("a name in metadata", name): _text(f"metadata {name!r}", value)
+            for name, value in self.metadata.items()
+        }
+        if self._links is not None:
+            page.hrefs = [_text("the url of a link", link.url) for link in self._links]
+            page.anchors = [_text("the anchor of a link", link.anchor) for link in self._links]
+            page.rels = [_text("the rel of a link", link.rel) for link in self._links]
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a text, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as JSON in a page may have it
+        return value.encode("utf-8", "replace").decode()
+    return value
+
+
+def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> None:
+    """Calls filters in their order, up to the first that drops the page.
+
+    Args:
+        page: The page.
+        filters: (name, filter).
+
+    Raises:
+        ParseFailed: A filter failed: ``filter_NAME``, with what it said as its cause.
+    """
+    for name, function in filters:
+        try:
+            function(page)
+            if page.dropped is not None:
+                return
+            page.take_over()
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ParseFailed(f"filter_{name}") from error

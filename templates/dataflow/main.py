@@ -1,0 +1,29 @@
+"""What the launcher of a Flex Template runs: builds the graph of one command and submits it.
+
+Which command it is, and which image the workers have, stands in the
+environment of the image; the options are this template's parameters.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from nutbeam.pipelines.cli import main
+
+# The image is the workers' too: there is nothing to bring there, and nothing in __main__ to pickle.
+SAME_IMAGE = ("--deliver=false", "--sdk_location=container", "--no_save_main_session")
+
+
+def words(parameters: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """Returns the words of the command line that the parameters stand for.
+
+    >>> words(["--table=gs://b/t"], {"NUTBEAM_COMMAND": "dedup", "NUTBEAM_IMAGE": "here/it:1"})[-1]
+    '--sdk_container_image=here/it:1'
+    """
+    image = f"--sdk_container_image={environ['NUTBEAM_IMAGE']}"
+    # The launcher's time is paid for: it ends when Dataflow has the job.
+    return [environ["NUTBEAM_COMMAND"], *parameters, "--no_wait_until_finish", *SAME_IMAGE, image]
+
+
+if __name__ == "__main__":
+    sys.exit(main(words(sys.argv[1:], os.environ)))

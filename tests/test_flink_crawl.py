@@ -1,0 +1,68 @@
+"""The jobs on a real Flink cluster make the table that they make in this process."""
+
+import polars as pl
+import pytest
+from crawling import assert_whole, crawl, manifest_of, manifests_of, nutbeam, reach, steady
+from flink.jobs import attempts, bring_in, choose, flushed_by_partition, launched, whole
+
+from nutbeam.web.simweb.server import SimWeb
+
+pytestmark = pytest.mark.flink
+JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=4, seed=7, crawl_delay=0) as server:  # 3 rounds
+        yield server
+
+
+def test_a_crawl_makes_the_table_of_a_crawl_in_this_process(flink, web, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert crawl(here, web, *web.seeds) == 0
+    with launched(
+        flink, "crawl", there, *web.seeds, "--rounds", -1, "--num_fetchers", 2, *reach(web)
+    ) as command:
+        assert command.ended() == 0
+    assert_whole(there, web.site)
+    assert steady(there).equals(steady(here))
+    assert [m.job for m in manifests_of(there)] == [m.job for m in manifests_of(here)]
+    assert [m.counts for m in manifests_of(there)] == [m.counts for m in manifests_of(here)]
+
+
+@pytest.mark.long
+def test_each_job_by_itself_makes_the_table_of_the_jobs_in_this_process(flink, web, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for table, more in ((here, []), (there, [*flink.options, "--num_fetchers", 2])):
+        for job in JOBS:
+            words = web.site.urls("page") if job == "inject" else []
+            options = [w for w in more if job == "generate" or w not in ("--num_fetchers", 2)]
+            words = [*sorted(words), *(reach(web) if job == "fetch" else []), *options]
+            assert nutbeam(job, table, *words) == 0
+    assert steady(there).equals(steady(here))
+    assert [m.counts for m in manifests_of(there)] == [m.counts for m in manifests_of(here)]
+
+
+def test_each_of_two_workers_fetches_a_third_at_the_same_time(flink, tmp_path):
+    table = tmp_path / "table"
+    with SimWeb(hosts=120, pages=4, seed=3, crawl_delay=0, latency=0.5) as web:
+        urls = choose(table, web, "--num_fetchers", 2)
+        with launched(flink, "fetch", table, *reach(web), "--flush_seconds", 0.5) as command:
+            assert command.ended() == 0
+    pages = flushed_by_partition(table)
+    assert sum(pages.values()) == manifest_of(table).counts["pages"] == len(urls)
+    assert min(pages.values()) >= 0.3 * len(urls), pages
+    processes = attempts(table)
+    assert {number: len(pids) for number, pids in processes.items()} == {0: 1, 1: 1}
+    assert processes[0] != processes[1]
+    # None waits for the other one.
+    times = {
+        number: pl.concat(
+            pl.read_parquet(path, columns=["fetch_time"])
+            for path in whole(table, "pages")
+            if path.name.startswith(f"p{number:05d}-")
+        )["fetch_time"]
+        for number in pages
+    }
+    assert max(times[0].min(), times[1].min()) < min(times[0].max(), times[1].max())
+    bring_in(table, web, "parse", "updatedb")

@@ -1,0 +1,129 @@
+import pytest
+
+from nutbeam.pipelines.failures import from_text, user_error
+from nutbeam.transforms.operations import NothingInLine
+from nutbeam.web.errors import JobFailed, UsageError, UserError
+
+PYTHON = """\
+Traceback (most recent call last):
+  File "apache_beam/runners/common.py", line 1498, in apache_beam.runners.common.DoFnRunner.process
+    return self.do_fn_invoker.invoke_process(windowed_value)
+  File "/w/site-packages/nutbeam/transforms/operations.py", line 60, in check
+    raise {error}
+{module}{error}: {message}
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/w/site-packages/apache_beam/runners/worker/sdk_worker.py", line 311, in _execute
+    response = task()
+               ^^^^^^
+{module}{error}: {message} [while running 'CheckWorker/Map(check_worker)']
+"""
+PRISM = "Pipeline job-001 failed in state FAILED: bundle inst001 stage-001 failed:"
+FLINK = "Pipeline BeamApp-root-1-2_3-4 failed in state FAILED: "
+JAVA = "java.lang.RuntimeException: Error received from SDK harness for instruction 2: "
+STACK = """
+\tat org.apache.beam.runners.fnexecution.control.FnApiControlClient$ResponseStreamObserver.onNext(\
+FnApiControlClient.java:180)
+\tat org.apache.beam.vendor.grpc.v1p60p1.io.grpc.stub.ServerCalls.onMessage(ServerCalls.java:262)
+\t... 1 more
+"""
+
+
+@pytest.mark.parametrize("kind", [UsageError, UserError, JobFailed])
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), (PRISM, ""), (FLINK + JAVA, STACK), (FLINK + JAVA, "\n\n")]
+)
+def test_our_own_error_is_found_in_what_runners_wrap_around_it(before, after, kind):
+    text = PYTHON.format(module="nutbeam.web.errors.", error=kind.__name__, message="the\nreason")
+    error = user_error(RuntimeError(f"{before}{text}{after}"))
+    assert (type(error), str(error)) == (kind, "the reason")
+
+
+def test_an_error_with_an_exit_code_of_its_own():
+    text = PYTHON.format(
+        module="nutbeam.transforms.operations.", error="NothingInLine", message="nothing to fetch"
+    )
+    error = user_error(RuntimeError(FLINK + JAVA + text + STACK))
+    assert (type(error), error.exit_code) == (NothingInLine, 1)
+
+
+def test_dataflow_raises_an_exception_of_its_own():
+    class DataflowRuntimeException(Exception):
+        pass
+
+    text = PYTHON.format(module="nutbeam.web.errors.", error="UserError", message="disk full")
+    raised = DataflowRuntimeException(f"Dataflow pipeline failed. State: FAILED, Error:\n{text}")
+    assert (type(user_error(raised)), str(user_error(raised))) == (UserError, "disk full")
+
+
+def test_our_error_counts_before_what_it_brought_about():
+    text = PYTHON.format(module="nutbeam.web.errors.", error="UserError", message="disk full")
+    assert str(from_text(text + "\nTraceback (most recent call last):\nValueError: later")) == (
+        "disk full"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), (PRISM, ""), (FLINK + JAVA, STACK), (FLINK, "\n\n")]
+)
+def test_another_exception_names_its_step(before, after):
+    text = PYTHON.format(module="", error="OSError", message="disk\nfull")
+    assert str(from_text(before + text + after)) == (
+        "OSError: disk full (in step 'CheckWorker/Map(check_worker)')"
+    )
+
+
+# Each as it came from the cluster that is named.
+KNOWN = {
+    "Prism, nutbeam": (
+        PYTHON.format(module="", error="ModuleNotFoundError", message="No module named 'nutbeam'"),
+        (
+            "package 'nutbeam' is missing on the workers: leave out --deliver false, or install it "
+            "in their image"
+        ),
+    ),
+    "Prism, a plug-in": (
+        PYTHON.format(module="", error="ModuleNotFoundError", message="No module named 'my.rules'"),
+        (
+            "package 'my.rules' is missing on the workers: --plugin_package my, or install it "
+            "in their image"
+        ),
+    ),
+    "Flink, slots": (
+        FLINK + "java.util.concurrent.TimeoutException: Timeout has occurred: 15000 ms",
+        "the cluster has no free slot: wait for a job to end, or add workers",
+    ),
+    "Flink, worker without nutbeam": (
+        FLINK + "java.util.concurrent.TimeoutException: Waited 3 minutes (plus 327354 nanoseconds "
+        "delay) for SettableFuture@5e328863[status=PENDING]",
+        (
+            "the workers do not begin: most often a package is missing on them, their log says which; "
+            "leave out --deliver false, or install it in their image"
+        ),
+    ),
+    "Flink, boot": (
+        FLINK + "java.lang.IllegalStateException: Process died with exit code 1",
+        (
+            "the workers do not start (their boot program failed): see their log; they need Python, "
+            "Beam, and nutbeam's dependencies or a package index to install them from"
+        ),
+    ),
+    "Flink, options": (
+        FLINK + "java.lang.IllegalArgumentException: Parallelism must be at least one",
+        "IllegalArgumentException: Parallelism must be at least one",
+    ),
+    "nothing": ("", "no reason was given"),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_what_clusters_say_is_one_line_that_helps(case):
+    text, line = KNOWN[case]
+    error = from_text(text)
+    assert (type(error), str(error)) == (JobFailed, line)
+
+
+def test_a_long_message_is_cut():
+    assert len(str(from_text("x" * 10_000))) <= 500

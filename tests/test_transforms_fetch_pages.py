@@ -1,0 +1,530 @@
+import collections
+import contextlib
+import itertools
+import threading
+import time
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.typehints.row_type import RowTypeConstraint
+from crawling import answer
+from running import apply, run
+from web_servers import serve
+
+from nutbeam.policy.schema import conform, to_frame
+from nutbeam.transforms import fetch_pages as module
+from nutbeam.transforms import fetch_urls as twin
+from nutbeam.transforms.chunks import MAX_BYTES, Chunk
+from nutbeam.transforms.fetch_pages import FetchPages
+from nutbeam.transforms.fetch_urls import (
+    DEAD_LETTERS,
+    FETCHED,
+    PAGES,
+    WANTED,
+    FetchPagesOptions,
+    admit,
+    fetch_urls,
+)
+from nutbeam.transforms.records import DeadLetter, FetchedPage
+from nutbeam.web.simweb.server import SimWeb
+
+BAD = {
+    None: "malformed",
+    "": "malformed",
+    "nonsense": "malformed",
+    "http://": "malformed",
+    "ftp://h0.example.com/": "scheme_not_allowed",
+    "javascript:alert(1)": "scheme_not_allowed",
+    "http://h0.example.com/" + "x" * 5000: "url_too_long",
+    "http://127.0.0.1/": "address_denied",
+    "http://2130706433/x": "address_denied",
+    "http://[::1]/x": "address_denied",
+    "http://169.254.169.254/latest/meta-data/": "address_denied",
+    "http://127.0.0.1:22/": "port_denied",
+}
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=4, pages=12, crawl_delay=0) as server:
+        yield server
+
+
+def options(web, **more):
+    return {"connect_to": list(web.connect_to), "server_delay": 0, **more}
+
+
+def rows_of(*urls, **more):
+    return [beam.Row(url=url, **more) for url in urls]
+
+
+def fields(row):
+    return row._asdict() if hasattr(row, "_asdict") else row.as_dict()
+
+
+def fetched(elements, transform):
+    """Returns (pages, dead letters) as dicts."""
+
+    def build(p):
+        found = p | beam.Create(elements) | transform
+        return {tag: part | tag >> beam.Map(plain) for tag, part in found.items()}
+
+    found = run(build)
+    return found[PAGES], found[DEAD_LETTERS]
+
+
+def plain(element):
+    if isinstance(element, pa.Table):
+        return element.to_pylist()
+    row = fields(element)
+    if "headers" in row:
+        row["headers"] = [fields(header) for header in row["headers"]]
+    return row
+
+
+def asked(web, since):
+    """Returns the requests since then, robots.txt aside."""
+    return [r for r in web.requests() if r.time >= since and r.path != "/robots.txt"]
+
+
+def pages_of(web):
+    """Returns the URLs of pages, those of different hosts beside each other."""
+    return sorted(web.site.urls("page"), key=lambda url: url.split("/", 3)[::-1])
+
+
+def some(site):
+    """Returns URLs of each kind."""
+    found = collections.defaultdict(list)
+    for url, kind in site.reachable().items():
+        found[kind].append(url)
+    assert {"page", "redirect", "missing"} <= set(found)
+    return [url for urls in found.values() for url in urls[:6]]
+
+
+def test_what_servers_say(web):
+    urls = [url for url in some(web.site) if "/private/" not in url]
+    began = time.time() * 1000
+    pages, dead = fetched(rows_of(*urls), FetchPages(**options(web, partitions=3)))
+    assert dead == []
+    assert sorted(page["url"] for page in pages) == sorted(urls)
+    for page in pages:
+        right = answer(web.site, page["url"])
+        assert list(page) == list(FetchedPage._fields)
+        assert page["http_code"] == right.status
+        assert page["host"] in page["url"]
+        assert page["ip"] == "127.0.0.1"
+        assert began <= page["fetch_time"] <= time.time() * 1000
+        headers = {h["name"].lower(): h["value"] for h in page["headers"]}
+        assert page["content_type"] == headers.get("content-type") == right.content_type
+        for name, value in right.headers:
+            assert headers[name.lower()] == value
+        if right.kind == "page":
+            assert (page["fetch_status"], page["protocol_status"]) == ("success", "success")
+            assert page["body"] == right.body
+            assert page["etag"] == dict(right.headers)["ETag"]
+        elif right.kind == "redirect":
+            assert page["fetch_status"] in ("redir_temp", "redir_perm")
+            assert page["redirect"] == dict(right.headers)["Location"]
+        else:
+            assert page["fetch_status"] == "gone"
+            assert page["body"] is None
+
+
+VOLATILE = {"fetch_time": 0, "response_ms": 0}
+
+
+def test_rows_and_chunks_agree(web):
+    urls = [*some(web.site), "nonsense"]
+    frame = pl.DataFrame({"url": urls, "score": range(len(urls)), "key": range(len(urls))})
+    transform = FetchPages(**options(web))
+    elements = [beam.Row(url=r[0], score=float(r[1]), key=str(r[2])) for r in frame.rows()]
+    by_row = fetched(elements, transform)
+    by_chunk = fetched([part.to_arrow() for part in frame.iter_slices(7)], transform)
+    for rows, chunks in zip(by_row, by_chunk, strict=True):
+        flat = [row | VOLATILE for chunk in chunks for row in chunk]
+        assert sorted((r | VOLATILE for r in rows), key=str) == sorted(flat, key=str)
+
+
+def test_pages_and_dead_letters_have_declared_types(web):
+    pipeline = beam.Pipeline("FnApiRunner")
+    rows = pipeline | beam.Create(rows_of("http://h0.example.com/"))
+    found = rows | FetchPages(**options(web))
+    assert {tag: part.element_type for tag, part in found.items()} == {
+        PAGES: FetchedPage,
+        DEAD_LETTERS: DeadLetter,
+    }
+    chunks = pipeline | "Chunks" >> beam.Create([pa.table({"url": ["http://h0.example.com/"]})])
+    found = chunks | "Fetch" >> FetchPages(**options(web))
+    assert {part.element_type for part in found.values()} == {Chunk}
+
+
+def test_bad_urls_are_dead_letters(web):
+    rows = [beam.Row(url=url, key=f"k{n}") for n, url in enumerate(BAD)]
+    element = RowTypeConstraint.from_fields([("url", str | None), ("key", str)])
+
+    def build(p):
+        typed = p | beam.Create(rows).with_output_types(element)
+        found = typed | FetchPages(**options(web, partitions=2))
+        return {tag: part | tag >> beam.Map(plain) for tag, part in found.items()}
+
+    found = run(build)
+    assert found[PAGES] == []
+    got = {letter["url"]: (letter["reason"], letter["key"]) for letter in found[DEAD_LETTERS]}
+    assert got == {url: (reason, f"k{n}") for n, (url, reason) in enumerate(BAD.items())}
+
+
+def test_robots_txt_is_obeyed_and_said(web):
+    hosts = [host for host in web.site.names if "/private/" in (web.site.robots(host) or "")]
+    pages, (letter,) = fetched(
+        rows_of(f"http://{hosts[0]}/private/0.html"), FetchPages(**options(web))
+    )
+    assert pages == []
+    assert (letter["reason"], letter["message"]) == ("robots_denied", "robots.txt")
+
+
+def test_each_url_is_asked_for_once_however_it_is_written(web):
+    began = time.monotonic()
+    urls = ["http://h1.example.com/", "HTTP://H1.example.com:80/#x", " http://h1.example.com/ "]
+    rows = [beam.Row(url=url, score=float(n), key=f"k{n % 2}") for n, url in enumerate(urls * 10)]
+    (page,), dead = fetched(rows, FetchPages(**options(web)))
+    assert dead == []
+    assert [request.path for request in asked(web, began)] == ["/"]
+    assert (page["url"], page["score"], page["key"]) == ("http://h1.example.com/", 29.0, "k1")
+
+
+def test_the_best_are_asked_first(web):
+    began = time.monotonic()
+    urls = [u for u in web.site.urls("page") if u.startswith("http://h0.")][:8]
+    rows = [beam.Row(url=url, score=float(hash(url) % 101)) for url in urls]
+    fetched(rows, FetchPages(**options(web)))
+    paths = [f"http://{request.host}{request.path}" for request in asked(web, began)]
+    assert paths == [row.url for row in sorted(rows, key=lambda row: (-row.score, row.url))]
+
+
+def test_what_has_not_changed_is_not_sent_again(web):
+    url = web.seeds[0]
+    etag = dict(answer(web.site, url).headers)["ETag"]
+    (page,), _ = fetched([beam.Row(url=url, etag=etag)], FetchPages(**options(web)))
+    assert (page["fetch_status"], page["http_code"], page["body"]) == ("notmodified", 304, None)
+
+
+def test_a_server_that_fails_costs_its_own_urls_only():
+    def speak(path, connection):
+        if path == "/reset":
+            connection.close()
+            return None
+        body = b"x" * 10
+        length = 100 if path == "/short" else 10
+        status = "503 Later\r\nRetry-After: 0" if path == "/later" else "200 OK"
+        return f"HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n".encode() + (
+            body if path != "/short" else body + b"\r\n"
+        )
+
+    with serve(speak) as server, contextlib.closing(closed_port()) as nobody:
+        doors = [f"a.test:80:127.0.0.1:{server.port}", f"b.test:80:127.0.0.1:{nobody.port}"]
+        urls = [f"http://a.test/{name}" for name in ("fine", "later", "reset", "short")]
+        pages, dead = fetched(
+            rows_of(*urls, "http://b.test/", "http://b.test/2"),
+            FetchPages(
+                connect_to=doors, server_delay=0, timeout=1.0, max_exceptions_per_host=9,
+                exceptions_delay=0,
+            ),
+        )  # fmt: skip
+    assert {(page["url"], page["fetch_status"]) for page in pages} == {
+        (urls[0], "success"),
+        (urls[1], "retry"),
+    }
+    reasons = {letter["url"]: letter["reason"] for letter in dead}
+    assert reasons.keys() == {*urls[2:], "http://b.test/", "http://b.test/2"}
+    assert reasons["http://b.test/"] == "refused"
+    assert reasons[urls[3]] in ("timeout", "incomplete")
+
+
+class closed_port:
+    """A port of loopback at which nobody listens."""
+
+    def __init__(self):
+        import socket
+
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [({"time_limit": 0.0}, "time_limit"), ({"max_exceptions_per_host": 1}, "too_many_exceptions")],
+)
+def test_what_the_engine_leaves_out_is_a_dead_letter(more, reason):
+    def fail(path, connection):
+        return b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"
+
+    with serve(fail) as server:
+        urls = [f"http://a.test/{n}" for n in range(20)]
+        doors = [f"a.test:80:127.0.0.1:{server.port}"]
+        transform = FetchPages(connect_to=doors, server_delay=0, exceptions_delay=0, **more)
+        pages, dead = fetched(rows_of(*urls), transform)
+    assert sorted(row["url"] for row in [*pages, *dead]) == sorted(urls)
+    assert {letter["reason"] for letter in dead} <= {reason, "robots_deferred"}
+    assert len(dead) >= 19
+
+
+def test_a_host_is_left_in_peace_with_two_partitions_at_once(web):
+    delay, began = 0.4, time.monotonic()
+    urls = [url for url in web.site.urls("page") if url.count("/private/") == 0]
+    by_host = collections.defaultdict(list)
+    for url in urls:
+        by_host[url.split("/")[2]].append(url)
+    chosen = [url for some in by_host.values() for url in some[:7]]
+    transform = FetchPages(
+        connect_to=list(web.connect_to), server_delay=delay, partitions=2, time_limit=60.0
+    )
+    flags = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions(flags)) as pipeline:
+        pipeline | beam.Create(rows_of(*chosen)) | transform
+    times = collections.defaultdict(list)
+    requests = [request for request in web.requests() if request.time >= began]
+    for request in requests:
+        times[request.host].append(request.time)
+    gaps = [b - a for some in times.values() for a, b in itertools.pairwise(some)]
+    assert len(asked(web, began)) == len(chosen)
+    assert min(gaps) >= delay * 0.99, gaps
+    # All hosts in one engine's turn, or in two at once, never one after the other.
+    assert max(times[host][0] for host in times) < min(times[host][-1] for host in times)
+
+
+KEPT = {PAGES: [], DEAD_LETTERS: []}
+
+
+def keep(element, tag):
+    KEPT[tag].append(element)
+
+
+def retried(web, monkeypatch, **more):
+    """Returns (pages, dead letters, requests) of a run whose fetching fails at two pages."""
+    for kept in KEPT.values():
+        kept.clear()
+    visits = []
+    right = twin.page_row
+
+    def failing(result):
+        visits.append(result.task.url)
+        if len(visits) in (4, 9):
+            raise OSError("the worker is gone")
+        return right(result)
+
+    monkeypatch.setattr(module, "_FLUSH_SECONDS", 0.0)  # each page is on its way at once
+    monkeypatch.setattr(twin, "page_row", failing)
+    began = time.monotonic()
+    urls = [*pages_of(web)[:12], "nonsense", "http://127.0.0.1/"]
+    with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions([])) as pipeline:
+        parts = pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web, **more))
+        for tag, part in parts.items():
+            part | f"Plain {tag}" >> beam.Map(plain) | f"Keep {tag}" >> beam.Map(keep, tag)
+    assert len(visits) >= 9  # it did fail
+    monkeypatch.setattr(twin, "page_row", right)
+    return KEPT[PAGES], KEPT[DEAD_LETTERS], asked(web, began)
+
+
+def by_url(rows):
+    return sorted((row | VOLATILE for row in rows if row), key=lambda row: row["url"])
+
+
+def test_a_retry_gives_the_same_and_each_url_once(web, monkeypatch):
+    delay = 0.2
+    pages, dead, requests = retried(web, monkeypatch, server_delay=delay)
+    once, letters = fetched(
+        rows_of(*pages_of(web)[:12], *(letter["url"] for letter in dead)),
+        FetchPages(**options(web)),
+    )
+    assert by_url(pages) == by_url(once)
+    assert by_url(dead) == by_url(letters)
+    assert len(requests) > len(pages)  # they were asked for again,
+    times = collections.defaultdict(list)
+    for request in requests:
+        times[request.host].append(request.time)
+    gaps = [b - a for some in times.values() for a, b in itertools.pairwise(some)]
+    assert min(gaps) >= delay * 0.99  # but with no less delay
+
+
+def test_with_a_spool_a_retry_asks_for_nothing_that_was_kept(web, monkeypatch, tmp_path):
+    spool = str(tmp_path / "spool")
+    pages, dead, requests = retried(web, monkeypatch, spool=spool, server_delay=0.1)
+    assert sorted(page["url"] for page in pages) == sorted(pages_of(web)[:12])
+    assert len(dead) == 2
+    # At each of the two faults a page is not kept yet, and some are under way.
+    assert 12 < len(requests) <= 12 + 2 * 4
+    kept = [path for path in (tmp_path / "spool").rglob("*") if path.is_file()]
+    assert {path.suffix for path in kept} == {".arrow"}
+    # What is kept is what a retry gives, the time of the request and all.
+    again, _ = fetched(
+        rows_of(*pages_of(web)[:12]),
+        FetchPages(**options(web, spool=spool)),
+    )
+    assert sorted(again, key=str) == sorted(pages, key=str)
+
+
+def threads():
+    return [t for t in threading.enumerate() if t.name == "nutbeam-fetch" and t.is_alive()]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited 30 s in vain"
+        time.sleep(0.02)
+
+
+def wanted_of(*urls):
+    return admit(pl.DataFrame({"url": urls}))[0]
+
+
+def test_closing_ends_the_engine(web):
+    wait_until(lambda: not threads())
+    rows = fetch_urls(
+        wanted_of(*web.site.urls("page")), FetchPagesOptions(connect_to=web.connect_to)
+    )
+    assert next(rows)[0] == PAGES
+    assert threads()
+    rows.close()
+    wait_until(lambda: not threads())
+    number = len(web.requests())
+    assert next(rows, None) is None
+    assert len(web.requests()) == number
+
+
+def test_a_pipeline_that_fails_leaves_no_engine_behind(web, monkeypatch):
+    monkeypatch.setattr(module, "_FLUSH_SECONDS", 0.0)
+    wait_until(lambda: not threads())
+    began = time.monotonic()
+    urls = web.site.urls("page")
+    pipeline = beam.Pipeline("FnApiRunner", options=PipelineOptions([]))
+    found = pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web, server_delay=0.5))
+    found[PAGES] | beam.Map(always_fail)
+    with pytest.raises(Exception, match="always"):
+        pipeline.run()
+    wait_until(lambda: not threads())
+    assert len(asked(web, began)) < len(urls) / 2
+
+
+def test_an_attempt_ends_the_one_that_it_replaces(web):
+    began = time.monotonic()
+    fetch = module._Fetch(
+        FetchPagesOptions(connect_to=web.connect_to, server_delay=0.3), 1, "", "a transform"
+    )
+    chunk = conform(wanted_of(*pages_of(web)), WANTED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FLUSH_SECONDS", 0.0)
+        forgotten = fetch.process((0, [chunk]), GlobalWindow())
+        next(forgotten)
+        second = fetch.process((0, [chunk]), GlobalWindow())
+        list(itertools.islice(second, 8))
+    with pytest.raises(RuntimeError, match="another attempt at this partition has taken over"):
+        list(forgotten)  # what it gave is not all, and must not count as such
+    second.close()
+    times = collections.defaultdict(list)
+    for request in asked(web, began):
+        times[request.host].append(request.time)
+    gaps = [b - a for some in times.values() for a, b in itertools.pairwise(some)]
+    assert gaps
+    assert min(gaps) >= 0.3 * 0.99
+
+
+def always_fail(row):
+    raise OSError("always")
+
+
+def test_the_twin_gives_what_the_transform_gives(web):
+    urls = [*some(web.site), "http://127.0.0.1/"]
+    found = {PAGES: [], DEAD_LETTERS: []}
+    opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)
+    for tag, row in fetch_urls(wanted_of(*urls), opened):
+        found[tag].append(row)
+    pages, dead = fetched(rows_of(*urls), FetchPages(opened))
+    assert by_url(pages) == by_url(found[PAGES])
+    assert by_url(dead) == by_url(found[DEAD_LETTERS])
+
+
+def test_bodies_lie_in_chunks_of_bounded_size():
+    row = dict.fromkeys(FETCHED.names) | {"headers": [], "url": "u", "body": b"x" * (7 << 20)}
+    chunks = [c for _, c in module._chunks((PAGES, row | {"key": str(n)}) for n in range(5))]
+    assert sorted(key for chunk in chunks for key in chunk["key"].to_pylist()) == list("01234")
+    assert max(chunk.nbytes for chunk in chunks) <= MAX_BYTES
+    assert all(chunk.schema == FETCHED for chunk in chunks)
+    # A row of many headers, which are not counted one by one.
+    big = row | {"body": None, "headers": [{"name": "x", "value": "y" * 100_000}]}
+    chunks = [c for _, c in module._chunks((PAGES, big) for _ in range(400))]
+    assert sum(map(len, chunks)) == 400
+    assert max(chunk.nbytes for chunk in chunks) <= MAX_BYTES * 1.01
+
+
+def test_what_crosses_the_shuffle_is_declared():
+    wanted, dead = admit(pl.DataFrame({"url": ["http://a.test/"], "score": [1], "key": [7]}))
+    row = to_frame(conform(wanted, WANTED)).row(0, named=True)
+    assert (row["host"], row["score"], row["key"]) == ("a.test", 1.0, "7")
+    assert dead.is_empty()
+
+
+def test_a_column_of_another_type_is_an_error_that_names_it():
+    with pytest.raises(ValueError, match="column 'score' must be a number, got"):
+        admit(pl.DataFrame({"url": ["http://a.test/"], "score": ["much"]}))
+
+
+@pytest.mark.parametrize("chunks", [True, False])
+def test_a_column_that_is_not_there_is_an_error_that_names_it(web, chunks):
+    rows = [pa.table({"link": ["a"]})] if chunks else [beam.Row(link="a")]
+    message = "FetchPages needs the column 'url', there are 'link'"
+    with pytest.raises(Exception, match=message):
+        apply(rows, FetchPages(**options(web)))
+
+
+AGENT = {"agent_name": "bot", "agent_email": "me@a.test"}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({}, ValueError, "add --agent_name NAME and --agent_url URL or --agent_email"),
+        ({**AGENT, "partitions": 0}, ValueError, "^partitions must be at least 1, got 0$"),
+        ({**AGENT, "server_delay": -1}, ValueError, "^server_delay must be at least 0 s, got -1"),
+        ({**AGENT, "server_delay": "soon"}, ValueError, "^server_delay must be a number.*'soon'"),
+        ({**AGENT, "connect_to": "a:b"}, ValueError, "connect_to must be HOST:PORT.*'a:b'"),
+        ({**AGENT, "content_limit": -1}, ValueError, "content_limit must be 0 to .* got -1"),
+        ({**AGENT, "threads_per_address": 0}, ValueError, "threads_per_address must be at least"),
+        ({**AGENT, "delay": 1}, TypeError, "unexpected keyword argument 'delay'"),
+        ({**AGENT, "error_handling": {"output": "pages"}}, ValueError, "another name than 'pages'"),
+        ({**AGENT, "error_handling": {"to": "x"}}, ValueError, "must be {'output': name}"),
+        ({"options": FetchPagesOptions(**AGENT), "threads": 1}, TypeError, "or keywords"),
+    ],
+)
+def test_bad_arguments(keywords, error, message):
+    with pytest.raises(error, match=message):
+        FetchPages(**keywords)
+
+
+def test_options_are_read_as_on_the_command_line():
+    one = FetchPages(server_delay="500ms", threads="7", allowed_ports="80,81", **AGENT).options
+    assert (one.server_delay, one.threads, one.allowed_ports) == (0.5, 7, ("80", "81"))
+    other = FetchPagesOptions(server_delay=0.5, threads=7, allowed_ports=("80", "81"), **AGENT)
+    assert one == other == FetchPages(other).options
+
+
+def test_display_data_has_the_options():
+    shown = FetchPages(partitions=3, **AGENT).display_data()
+    assert (shown["partitions"], shown["agent_name"], shown["server_delay"]) == (3, "bot", 5.0)
+
+
+def test_what_is_counted(web):
+    pipeline = beam.Pipeline("FnApiRunner", options=PipelineOptions([]))
+    urls = ["http://h0.example.com/", "http://h0.example.com/nope", "http://127.0.0.1/"]
+    pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web))
+    counters = pipeline.run().metrics().query()["counters"]
+    found = {c.key.metric.name: c.result for c in counters if "fetcher" in c.key.metric.namespace}
+    assert found == {"success": 1, "notfound": 1, "dead_letters_address_denied": 1}

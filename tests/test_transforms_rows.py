@@ -1,0 +1,210 @@
+import dataclasses
+import datetime
+import typing
+from collections.abc import Mapping, Sequence
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, TimestampedValue
+from apache_beam.typehints.row_type import RowTypeConstraint
+from hypothesis import given
+from hypothesis import strategies as st
+from running import run
+
+from nutbeam.transforms import rows as module
+from nutbeam.transforms.chunks import Chunk
+from nutbeam.transforms.row_types import (
+    arrow_schema,
+    constraint_of,
+    kinds_of,
+    maker,
+    rows_to_table,
+    table_to_rows,
+)
+from nutbeam.transforms.rows import ChunksToRows, RowsToChunks, row_type_of, through_chunks
+
+
+class Header(typing.NamedTuple):
+    name: str
+    value: str | None
+
+
+class Page(typing.NamedTuple):
+    url: str
+    size: int | None
+    score: float
+    done: bool
+    body: bytes | None
+    headers: Sequence[Header]
+    facts: Mapping[str, Sequence[int]]
+    best: Header | None
+
+
+@dataclasses.dataclass
+class Seed:
+    url: str
+    score: np.float32
+
+
+PAGES = [
+    Page("http://a/", 1, 0.5, True, b"x", [Header("a", "b"), Header("a", None)], {"n": [1, 2]},
+         Header("c", "d")),
+    Page("http://é/", None, float("inf"), False, None, [], {}, None),
+]  # fmt: skip
+
+
+def there_and_back(rows, row_type):
+    kinds = kinds_of(row_type)
+    make = maker(constraint_of(row_type))
+    return list(table_to_rows(rows_to_table(rows, kinds), kinds, make))
+
+
+def test_rows_of_all_kinds_come_back_as_they_were():
+    assert there_and_back(PAGES, Page) == PAGES
+    assert there_and_back([], Page) == []
+    seeds = [Seed("a", 0.25), Seed("b", -1.0)]
+    assert there_and_back(seeds, Seed) == seeds
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+headers = st.builds(Header, texts, st.none() | texts)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Page,
+            url=texts,
+            size=st.none() | st.integers(-(2**63), 2**63 - 1),
+            score=st.floats(allow_nan=False),
+            done=st.booleans(),
+            body=st.none() | st.binary(),
+            headers=st.lists(headers),
+            facts=st.dictionaries(texts, st.lists(st.integers(0, 9))),
+            best=st.none() | headers,
+        )
+    )
+)
+def test_any_row_comes_back_as_it_was(rows):
+    assert there_and_back(rows, Page) == rows
+
+
+def test_a_column_for_each_field():
+    schema = arrow_schema(Page)
+    assert schema.names == list(Page._fields)
+    assert schema.field("url").type == pa.large_string()
+    assert schema.field("size").type == pa.int64()
+    assert schema.field("body").type == pa.large_binary()
+    header = pa.struct([("name", pa.large_string()), ("value", pa.large_string())])
+    assert schema.field("headers").type == pa.large_list(header)
+    assert schema.field("best").type == header
+    assert arrow_schema(Seed).field("score").type == pa.float32()
+
+
+def as_tuple(row):
+    return tuple(getattr(row, name) for name in Page._fields)
+
+
+def test_through_a_pipeline_and_a_shuffle():
+    found = run(
+        lambda p: (
+            p
+            | beam.Create(PAGES).with_output_types(Page)
+            | RowsToChunks()
+            | beam.Reshuffle()
+            | ChunksToRows(Page)
+            | beam.Map(as_tuple)
+        )
+    )
+    assert sorted(found) == sorted(map(tuple, PAGES))
+
+
+def test_the_type_comes_back_too():
+    pipeline = beam.Pipeline("FnApiRunner")
+    pages = pipeline | beam.Create(PAGES).with_output_types(Page)
+    made = pipeline | "Rows" >> beam.Create([beam.Row(a=1, b="x")])
+    for number, rows in enumerate((pages, made)):
+        kind = row_type_of(rows, "T")
+        back = rows | f"There{number}" >> RowsToChunks() | f"Back{number}" >> ChunksToRows(kind)
+        assert back.element_type == rows.element_type
+
+
+def test_a_chunk_has_no_more_than_it_may_hold(monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(module, "_ROW_BYTES", 1)
+    rows = [beam.Row(n=n, text="x" * 700) for n in range(100)]
+    collect = module._Collect(row_type_of(beam.Pipeline() | beam.Create(rows), "T"))
+    collect.setup()
+    collect.start_bundle()
+    found = [value for row in rows for value in collect.process(row) or ()]
+    assert {value.windows for value in found} == {(GlobalWindow(),)}
+    chunks = [value.value for value in found]
+    assert sum(map(len, chunks)) + sum(map(len, collect._rows.values())) == 100
+    assert len(chunks) > 6
+    assert max(chunk.nbytes for chunk in chunks) <= 11_000
+
+
+def test_windows_stay_apart():
+    fields = RowTypeConstraint.from_fields([("n", int)])
+
+    def build(p):
+        timed = p | beam.Create(range(6)) | beam.Map(at).with_output_types(fields)
+        chunks = timed | beam.WindowInto(FixedWindows(20)) | RowsToChunks()
+        return chunks | beam.CombineGlobally(sum_rows).without_defaults()
+
+    assert run(build) == [2, 2, 2]
+
+
+def at(n):
+    return TimestampedValue(beam.Row(n=n), n * 10)
+
+
+def sum_rows(parts):
+    return sum(part if isinstance(part, int) else len(part) for part in parts)
+
+
+@pytest.mark.parametrize(
+    "hint", [datetime.datetime, typing.Any, int | str, tuple[int, str], set, dict]
+)
+def test_a_type_that_chunks_cannot_hold_is_refused_when_the_pipeline_is_built(hint):
+    class Odd(typing.NamedTuple):
+        url: str
+        odd: hint
+
+    rows = beam.Pipeline("FnApiRunner") | beam.Create([]).with_output_types(Odd)
+    with pytest.raises(ValueError, match="field 'odd' has a type that chunks cannot hold"):
+        rows | RowsToChunks()
+
+
+def test_rows_of_unknown_type_are_refused_when_the_pipeline_is_built():
+    unknown = beam.Pipeline("FnApiRunner") | beam.Create([]).with_output_types(typing.Any)
+    with pytest.raises(ValueError, match="RowsToChunks takes rows with fields, got elements of"):
+        unknown | RowsToChunks()
+
+
+@pytest.mark.parametrize("elements", [[1, 2], ["http://a/"], [{"url": "a"}], [("a", 1)]])
+def test_what_has_no_fields_is_refused_when_the_pipeline_is_built(elements):
+    plain = beam.Pipeline("FnApiRunner") | beam.Create(elements)
+    with pytest.raises(ValueError, match=r"T takes rows with fields .* or chunks .*, got elements"):
+        through_chunks(plain, lambda chunks: chunks, "T", {})
+
+
+def test_a_value_of_another_type_is_an_error_that_names_the_field():
+    rows = [Page(*PAGES[0])._replace(size="many")]
+    with pytest.raises(ValueError, match=r"field 'size' must hold int64: .*many"):
+        rows_to_table(rows, kinds_of(Page))
+
+
+def test_chunks_stay_chunks():
+    table = pa.table({"a": [1, 2]})
+    seen = []
+
+    def work(chunks):
+        seen.append(chunks.element_type)
+        return chunks
+
+    found = run(lambda p: through_chunks(p | beam.Create([table]), work, "T", {"key": ["a"]}))
+    assert seen == [Chunk]
+    assert found == [table]

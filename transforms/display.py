@@ -1,0 +1,66 @@
+"""Display data: what a runner's page shows of a step's configuration, without secrets."""
+
+import dataclasses
+import re
+from typing import Any
+
+import apache_beam as beam
+
+from ..web.options import options_of
+
+# Names of options that hold a secret, or the place of one on this machine. No
+# option of ours does so far but by its path: this is for those to come.
+_SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")
+_LOGIN = re.compile(r"//[^/\s]*@")  # of a URL: who holds it is let in
+_LONGEST = 200
+
+
+class Displayed(beam.PTransform):
+    """A transform that shows its fields, if it is a dataclass.
+
+    Options are shown one by one, under their own names; functions by name; a
+    field that holds anything else than these and plain values is left out.
+    """
+
+    def display_data(self) -> dict[str, Any]:
+        return displayed(self)
+
+
+def displayed(step: Any) -> dict[str, str | int | float | bool]:
+    """Returns what may be shown of a dataclass, by name.
+
+    >>> @dataclasses.dataclass
+    ... class Step:
+    ...     most: int
+    ...     columns: tuple[str, ...]
+    ...     api_token: str
+    ...     divide: object
+    >>> displayed(Step(3, ("key", "score"), "hush", len))
+    {'most': 3, 'columns': 'key,score', 'divide': 'len'}
+    """
+    shown: dict[str, str | int | float | bool] = {}
+    for field in dataclasses.fields(step):
+        for name, value in _items(field.name, getattr(step, field.name)):
+            if not _SECRET.search(name) and not (isinstance(value, str) and _LOGIN.search(value)):
+                shown[name] = value[:_LONGEST] if isinstance(value, str) else value
+    return shown
+
+
+def _items(name: str, value: Any) -> list[tuple[str, str | int | float | bool]]:
+    if isinstance(value, str | int | float | bool):
+        return [(name, value)]
+    if not isinstance(value, type) and dataclasses.is_dataclass(value) and options_of(type(value)):
+        return [
+            item
+            for option in options_of(type(value))
+            for item in _items(option.name, getattr(value, option.name))
+        ]
+    if isinstance(value, tuple | list):
+        if all(isinstance(item, str | int | float | bool) for item in value):
+            return [(name, ",".join(map(str, value)))] if value else []
+        return [item for part in value for item in _items(name, part)]
+    if isinstance(value, type):
+        return [(name, value.__name__)]
+    if callable(value):
+        return [(name, getattr(value, "__name__", type(value).__name__))]
+    return []

@@ -1,0 +1,285 @@
+"""Ask for URLs, politely, in a pipeline of one's own."""
+
+import contextlib
+import math
+import threading
+import time
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Optional, Self
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+from apache_beam.metrics import Metrics
+
+from ..io.pages import ROW_BYTES
+from ..policy.schema import to_frame
+from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
+from .display import displayed
+from .fetch_urls import (
+    DEAD,
+    DEAD_LETTERS,
+    FETCHED,
+    PAGES,
+    WANTED,
+    FetchPagesOptions,
+    admit,
+    fetch_urls,
+)
+from .keywords import options_from, with_keywords
+from .metrics import NAMESPACES, count
+from .partition import partition_by_host
+from .records import DeadLetter, FetchedPage
+from .rows import check_chunk, through_chunks
+from .spool import Spool
+
+_NEEDED = {"url": ["url"]}
+_FLUSH_SECONDS = 5.0
+
+
+@with_keywords(FetchPagesOptions)
+class FetchPages(beam.PTransform):
+    """Asks for URLs, each once, and politely.
+
+    Input:  rows or chunks with a text column ``url``; if they have them, these
+        are taken, too: ``score`` (the best are asked first), ``key`` (a name of
+        yours, handed through), ``etag``, ``last_modified`` and ``modified_time``
+        (UTC ms) of the copy that you have, to ask for what has changed only.
+    Output: two collections of rows or chunks, as the input is. ``pages`` has a
+        ``FetchedPage`` for each URL that a server has answered, with a page, a
+        redirect or an error. ``dead_letters`` has a ``DeadLetter`` for each that
+        none has, with the reason: ``malformed``, ``dns``, ``timeout``,
+        ``address_denied``, ``robots_denied``, ``too_many_exceptions``, and so on.
+
+    Of several rows for one URL the one with the best score counts, then the
+    smallest key; the others are left out. Redirects are told, not followed.
+
+    Politeness: a host is in one partition, and a partition is fetched by one
+    engine, with a queue per host: robots.txt, delay, back-off. Two FetchPages
+    at work on the same hosts know nothing of each other, nor do two windows of
+    the input. Private addresses are refused.
+
+    Retries: a bundle that is retried gives each URL once. Without ``spool`` it
+    asks for all of its pages again, after the hosts' delay if it is retried in
+    the same process. With ``spool`` it takes what the earlier attempts have
+    kept there, and asks only for the rest.
+
+    Cost: one shuffle of the URLs; bodies cross none. A worker holds the URLs of
+    a partition, at most 64 MB of results, and a chunk of at most 16 MB.
+
+    Raises:
+        ValueError: An option or the input's type is not right.
+        TypeError: There is no such option.
+
+    Args:
+        options: The options as one object; else each is a keyword.
+        partitions: How many workers can share the work. More are no faster on
+            one worker, and threads are those of a partition.
+        spool: Folder that all workers reach, where pages are kept until the job
+            is done, for retries; one folder for one run. Empty for none.
+        error_handling: ``{"output": name}`` names the output of dead letters.
+    """
+
+    def __init__(
+        self,
+        options: Optional[FetchPagesOptions] = None,  # noqa: UP045 - Beam reads it
+        *,
+        partitions: int = 1,
+        spool: str = "",
+        error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
+        **keywords: Any,
+    ) -> None:
+        super().__init__()
+        if partitions < 1:
+            raise ValueError(f"partitions must be at least 1, got {partitions}")
+        if options is not None and keywords:
+            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
+        self.options = options or options_from(FetchPagesOptions, keywords)
+        self.partitions, self.spool = partitions, spool
+        self.dead_letters = error_output(error_handling, PAGES)
+        # Tells apart several of these in one process; the same in all of its retries.
+        self._id = uuid.uuid4().hex
+
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        outputs = {PAGES: FetchedPage, self.dead_letters: DeadLetter}
+        return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
+
+    def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
+        admit = beam.FlatMap(_admit).with_output_types(Chunk)
+        wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS, main="wanted")
+        deal = beam.FlatMap(partition_by_host, self.partitions)
+        fetch = beam.ParDo(_Fetch(self.options, self.partitions, self.spool, self._id))
+        fetched = (
+            wanted.wanted
+            | "Deal" >> deal.with_output_types(tuple[int, Chunk])
+            # A host must be one engine's: that is what politeness rests on.
+            | "ByPartition" >> beam.GroupByKey()
+            | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(DEAD_LETTERS, main=PAGES)
+        )
+        dead = (wanted[DEAD_LETTERS], fetched[DEAD_LETTERS])
+        for letters in dead:
+            letters.element_type = Chunk  # Beam does not know it of tagged outputs
+        return {PAGES: fetched[PAGES], self.dead_letters: dead | "Dead" >> beam.Flatten()}
+
+    def display_data(self) -> dict[str, Any]:
+        return {**displayed(self.options), "partitions": self.partitions}
+
+
+def error_output(error_handling: Any, main: str) -> str:
+    """Returns the name of the output of dead letters.
+
+    Raises:
+        ValueError: ``error_handling`` is not ``{"output": name}``.
+
+    >>> error_output(None, "pages"), error_output({"output": "errors"}, "pages")
+    ('dead_letters', 'errors')
+    """
+    if error_handling is None:
+        return DEAD_LETTERS
+    if hasattr(error_handling, "_asdict"):  # so it comes from an expansion service
+        error_handling = error_handling._asdict()
+    given = dict(error_handling)
+    name = given.pop("output", None)
+    if given or not isinstance(name, str) or name in ("", main):
+        raise ValueError(
+            f"error_handling must be {{'output': name}}, another name than {main!r}, "
+            f"got {error_handling!r}"
+        )
+    return name
+
+
+def _admit(chunk: Chunk) -> Iterator[Any]:
+    check_chunk(chunk, _NEEDED, "FetchPages")
+    wanted, dead = admit(to_frame(chunk))
+    yield from to_chunks(wanted, WANTED)
+    for letters in to_chunks(dead, DEAD):
+        yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
+
+
+class _Fetch(beam.DoFn):
+    """Fetches a partition; an attempt that it replaces in this process is ended first."""
+
+    def __init__(
+        self, options: FetchPagesOptions, partitions: int, spool: str, transform: str
+    ) -> None:
+        self._options, self._partitions = options, partitions
+        self._spool, self._transform = spool, transform
+
+    def process(
+        self, grouped: tuple[int, Iterable[Chunk]], window: Any = beam.DoFn.WindowParam
+    ) -> Iterator[Any]:
+        number, chunks = grouped
+        wanted = pl.concat(to_frame(chunk) for chunk in chunks)
+        spool = Spool(self._spool, number, self._partitions) if self._spool else None
+        for kept in spool.kept(wanted.get_column("url")) if spool else ():
+            wanted = wanted.join(to_frame(kept.select(["url"])), on="url", how="anti")
+            yield kept
+        with _Attempt.begin((self._transform, number, str(window))) as attempt:
+            throttled = _Throttled()
+            attempt.rows = fetch_urls(wanted, self._options, attempt.asked_until, throttled)
+            for tag, chunk in _chunks(attempt.rows):
+                if tag == DEAD_LETTERS:
+                    yield beam.pvalue.TaggedOutput(DEAD_LETTERS, chunk)
+                    continue
+                if spool:
+                    spool.keep(chunk)
+                yield chunk
+            attempt.check()
+
+
+class _Attempt:
+    """An attempt at a partition of a window, of which this process has one at a time.
+
+    A runner need not close the iterator of an attempt that has failed further
+    on; its engine would go on asking.
+
+    Attributes:
+        asked_until: Monotonic moment until which an earlier one may have asked.
+        rows: The iterator that asks.
+    """
+
+    _known: ClassVar[OrderedDict[tuple[str, int, str], "_Attempt"]] = OrderedDict()
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, earlier: "_Attempt | None") -> None:
+        self.rows: Any = None
+        self._ended: float | None = None
+        self._replaced = False
+        self.asked_until = -math.inf
+        if earlier is not None:
+            self.asked_until, earlier._replaced = earlier._end(), True
+
+    @classmethod
+    def begin(cls, of: tuple[str, int, str]) -> "_Attempt":
+        """Returns a new attempt in place of the one before."""
+        with cls._lock:
+            attempt = cls._known[of] = cls(cls._known.pop(of, None))
+            if len(cls._known) > 1000:
+                cls._known.popitem(last=False)
+        return attempt
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def check(self) -> None:
+        """Raises where another has taken over: what this one gave is not all."""
+        if self._replaced:
+            raise RuntimeError("another attempt at this partition has taken over")
+
+    def _end(self) -> float:
+        """Ends it, if it has not ended; returns when that was."""
+        if self._ended is None:
+            with contextlib.suppress(ValueError):  # another thread is at it: no retry, a twin
+                if self.rows is not None:
+                    self.rows.close()
+            self._ended = time.monotonic()
+        return self._ended
+
+
+class _Throttled:
+    """Tells the runner for how long politeness made us wait: more workers would wait, too."""
+
+    def __init__(self) -> None:
+        self._counter = Metrics.counter(NAMESPACES["fetch"], "cumulativeThrottlingSeconds")
+        self._told = 0
+
+    def __call__(self, seconds: float) -> None:
+        if int(seconds) > self._told:
+            self._counter.inc(int(seconds) - self._told)
+            self._told = int(seconds)
+
+
+def _chunks(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, Chunk]]:
+    """Collects rows into chunks, and counts them; a chunk waits a few seconds to fill."""
+    schemas = {PAGES: FETCHED, DEAD_LETTERS: DEAD}
+    held: dict[str, list[dict[str, Any]]] = {tag: [] for tag in schemas}
+    counts: Counter[str] = Counter()
+    size, since = 0, time.monotonic()
+
+    def flush() -> Iterator[tuple[str, Chunk]]:
+        count("fetch", counts)
+        counts.clear()
+        for tag, some in held.items():
+            if some:
+                chunk = pa.Table.from_pylist(some, schema=schemas[tag])
+                some.clear()
+                fits = chunk.nbytes <= MAX_BYTES
+                yield from ((tag, part) for part in ([chunk] if fits else rechunk(chunk)))
+
+    for tag, row in rows:
+        row_bytes = len(row.get("body") or b"") + ROW_BYTES
+        if size + row_bytes > MAX_BYTES or time.monotonic() - since > _FLUSH_SECONDS:
+            yield from flush()
+            size, since = 0, time.monotonic()
+        held[tag].append(row)
+        size += row_bytes
+        dead = tag == DEAD_LETTERS
+        counts[
+            f"dead_letters/{row['reason']}" if dead else f"protocol/{row['protocol_status']}"
+        ] += 1
+    yield from flush()

@@ -1,0 +1,211 @@
+"""Which URLs are asked for, and what comes of it; knows no Beam."""
+
+import contextlib
+import dataclasses
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from ..io.pages import page_row, why_not
+from ..policy.schema import TEXT
+from ..web.agent import require_agent
+from ..web.engine import Engine
+from ..web.http import Client, HttpOptions
+from ..web.pace import FetchOptions
+from ..web.protocol import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_REDIR_TEMP,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+    PROTOCOL_STATUS_NAMES,
+)
+from ..web.rules import UrlOptions, UrlRules
+from ..web.tasks import Result, Task
+from .chunks import MAX_BYTES
+from .partition import hosts_of
+from .records import DeadLetter, FetchedPage
+from .row_types import arrow_schema
+
+PAGES = "pages"
+DEAD_LETTERS = "dead_letters"
+FETCH_STATUS_NAMES = {
+    FETCH_SUCCESS: "success",
+    FETCH_RETRY: "retry",
+    FETCH_REDIR_TEMP: "redir_temp",
+    FETCH_REDIR_PERM: "redir_perm",
+    FETCH_GONE: "gone",
+    FETCH_NOTMODIFIED: "notmodified",
+}
+FETCHED = arrow_schema(FetchedPage)
+DEAD = arrow_schema(DeadLetter)
+# What crosses the shuffle: each row's URL, and what was given with it.
+WANTED = pa.schema(
+    [
+        ("url", TEXT),
+        ("given", TEXT),
+        ("host", TEXT),
+        ("key", TEXT),
+        ("score", pa.float64()),
+        ("etag", TEXT),
+        ("last_modified", TEXT),
+        ("modified_time", pa.int64()),
+    ]
+)
+# Of a body; what else a row has must fit into a chunk, too.
+_MAX_CONTENT = MAX_BYTES - (1 << 20)
+# URLs as browsers take them; which are wanted is for the user to say.
+URL_OPTIONS = UrlOptions(no_filter=True, no_normalize=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchPagesOptions(FetchOptions, HttpOptions):
+    """How pages are asked for, and how fast."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.content_limit <= _MAX_CONTENT:
+            raise ValueError(
+                f"content_limit must be 0 to {_MAX_CONTENT} bytes, got {self.content_limit}"
+            )
+        require_agent(self)
+
+
+def admit(given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (WANTED rows, dead letters) of what was given.
+
+    >>> wanted, dead = admit(pl.DataFrame({"url": ["HTTP://Foo.com#x", "ftp://foo.com/"]}))
+    >>> wanted["url"].to_list(), dead.select("url", "reason").rows()
+    (['http://foo.com/'], [('ftp://foo.com/', 'scheme_not_allowed')])
+    """
+    urls = _column(given, "url", pl.String).str.strip_chars()
+    admitted = UrlRules(URL_OPTIONS).admit(urls, filters=False)
+    rows = pl.DataFrame(
+        [
+            admitted.get_column("url"),
+            _column(given, "url", pl.String).alias("given"),
+            hosts_of(admitted.get_column("url")).alias("host"),
+            _column(given, "key", pl.String),
+            _column(given, "score", pl.Float64).fill_null(0.0).fill_nan(0.0),
+            _column(given, "etag", pl.String),
+            _column(given, "last_modified", pl.String),
+            _column(given, "modified_time", pl.Int64).fill_null(0),
+            admitted.get_column("reason"),
+        ]
+    )
+    bad = rows.filter(pl.col("reason").is_not_null())
+    dead = bad.select(
+        pl.col("given").alias("url"), "key", "reason", pl.lit(None, pl.String).alias("message")
+    )
+    return rows.filter(pl.col("reason").is_null()).drop("reason"), dead
+
+
+def fetch_urls(
+    wanted: pl.DataFrame,
+    options: FetchPagesOptions,
+    asked_until: float = -math.inf,
+    on_pulse: Callable[[float], None] | None = None,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Asks for URLs with one engine; closing the iterator ends it.
+
+    Args:
+        wanted: WANTED rows; of those for one URL the best counts.
+        options: How to ask.
+        asked_until: Monotonic moment until which somebody may have asked the same hosts.
+        on_pulse: See ``Engine``.
+
+    Yields:
+        As they come, (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row).
+    """
+    rows = _best(wanted)
+    given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
+    lost: deque[tuple[Task, str]] = deque()
+    over = threading.Event()
+    client = Client(options, gate=lambda: not over.is_set())
+    engine = Engine(
+        options, client, None, asked_until, on_pulse,
+        on_drop=lambda task, reason: lost.append((task, reason)),
+    )  # fmt: skip
+
+    def dead_letters() -> Iterator[tuple[str, dict[str, Any]]]:
+        while lost:
+            task, reason = lost.popleft()
+            yield DEAD_LETTERS, _dead(given[int(task.key)], keys[int(task.key)], reason)
+
+    try:
+        with contextlib.closing(engine.run(_tasks(rows))) as results:
+            for result in results:
+                number = int(result.task.key)
+                page = page_row(result)
+                if is_answer(result):
+                    yield PAGES, _fetched(result, page, hosts[number], keys[number])
+                else:
+                    reason = str(why_not(page))
+                    message = result.message if result.message != reason else None
+                    yield DEAD_LETTERS, _dead(given[number], keys[number], reason, message)
+                yield from dead_letters()
+        yield from dead_letters()
+    finally:
+        over.set()  # what is still under way asks nobody any more
+        client.close()
+
+
+def is_answer(result: Result) -> bool:
+    """Returns whether a server has answered, and its answer could be read."""
+    response = result.response
+    if response is None or not response.status:
+        return False
+    return response.error is None or not 200 <= response.status < 300
+
+
+def _column(given: pl.DataFrame, name: str, kind: Any) -> pl.Series:
+    if name not in given.columns:
+        return pl.Series(name, [None] * len(given), kind)
+    column = given.get_column(name)
+    try:
+        return column if column.dtype == kind else column.cast(kind)
+    except pl.exceptions.PolarsError as error:
+        word = "text" if kind == pl.String else "a number"
+        raise ValueError(f"column {name!r} must be {word}, got {column.dtype}") from error
+
+
+def _best(wanted: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row for each URL, the best first: of what a limit cuts off, the least is lost."""
+    order = wanted.sort(
+        "score", "key", "given", "etag", descending=[True, False, False, False], nulls_last=True
+    )
+    return order.unique("url", keep="first", maintain_order=True)
+
+
+def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
+    for number, row in enumerate(rows.iter_rows(named=True)):
+        yield Task(
+            url=row["url"],
+            key=str(number),
+            score=row["score"],
+            etag=row["etag"],
+            last_modified=row["last_modified"],
+            modified_time=row["modified_time"],
+        )
+
+
+def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
+    return {name: page.get(name) for name in FETCHED.names} | {
+        "url": result.task.url,
+        "host": host,
+        "key": key,
+        "fetch_status": FETCH_STATUS_NAMES[result.fetch_status],
+        "protocol_status": PROTOCOL_STATUS_NAMES[result.protocol_status],
+        "message": result.message or None,
+    }
+
+
+def _dead(
+    url: str | None, key: str | None, reason: str, message: str | None = None
+) -> dict[str, Any]:
+    return {"url": url, "key": key, "reason": reason, "message": message or None}

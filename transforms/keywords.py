@@ -1,0 +1,89 @@
+"""Options of a transform as keywords, as Python and Beam YAML give them.
+
+An option stays declared once, where its step declares it (web/options.py).
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Optional, TypeVar
+
+from ..web.options import Option, check_value, default_text, options_of, parse_value, validate
+
+Transform = TypeVar("Transform", bound=type)
+Options = TypeVar("Options")
+
+
+def options_from(cls: type[Options], given: Mapping[str, Any]) -> Options:
+    """Returns the options that keywords stand for, checked.
+
+    Texts are read as on the command line, so that ``"2m"`` is 120 s.
+
+    Raises:
+        TypeError: There is no such option.
+        ValueError: A value is not right; one line that quotes it.
+
+    >>> from ..web.pace import FetchOptions
+    >>> options_from(FetchOptions, {"server_delay": "500ms"}).server_delay
+    0.5
+    """
+    declared = {option.name: option for option in options_of(cls)}
+    for name in given:
+        if name not in declared:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+    try:
+        options = cls(**{name: _value(declared[name], value) for name, value in given.items()})
+        validate(options)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("--")) from error
+    return options
+
+
+def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform]:
+    """Gives a transform's constructor, which takes them, the options of ``cls`` as keywords.
+
+    For ``help`` and Beam YAML, which read signature and docstring.
+
+    Args:
+        cls: The options.
+        defaults: Those that the transform has otherwise.
+    """
+
+    def decorate(transform: Transform) -> Transform:
+        init: Any = vars(transform)["__init__"]
+        signature = inspect.signature(init)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        declared = options_of(cls)
+        more = [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(option.name, option.default),
+                annotation=_annotation(option),
+            )
+            for option in declared
+        ]
+        init.__signature__ = signature.replace(parameters=[*own, *more])
+        lines = "".join(_line(option, defaults) for option in declared)
+        transform.__doc__ = f"{(transform.__doc__ or '').rstrip()}\n{lines}    "
+        return transform
+
+    return decorate
+
+
+def _value(option: Option, value: Any) -> Any:
+    if isinstance(value, str) and (option.type is tuple or option.item is not str):
+        return parse_value(option, value)
+    return check_value(option, value)
+
+
+def _annotation(option: Option) -> Any:
+    kind: Any = Sequence[option.item] if option.type is tuple else option.item  # type: ignore[name-defined]
+    # Beam's schemas do not know X | None.
+    return Optional[kind] if option.optional else kind  # noqa: UP045
+
+
+def _line(option: Option, defaults: Mapping[str, Any]) -> str:
+    unit = f" Unit: {option.unit}." if option.unit else ""
+    default = defaults.get(option.name, default_text(option))
+    stated = f" Default: {default}." if default != "" else ""
+    return f"        {option.name}: {option.help}{unit}{stated}\n"

@@ -1,0 +1,97 @@
+"""Beam's metrics of what the jobs count: Nutch's names where it has one (nutch.md 5.7).
+
+The manifest has every count under our own name, with its reason. A metric
+never names a host, a URL or anything else that the web or a plug-in makes up:
+what is not known here and is not a plain word is counted as ``other``.
+"""
+
+import re
+from collections.abc import Mapping
+
+from apache_beam.metrics import Metrics
+
+# A namespace for each job.
+NAMESPACES = {
+    "inject": "nutbeam_injector",
+    "generate": "nutbeam_generator",
+    "fetch": "nutbeam_fetcher",
+    "parse": "nutbeam_parser",
+    "update": "nutbeam_crawldb",
+    "dedup": "nutbeam_dedup",
+}
+
+# Counts that Nutch has a name for. A count may be a part of two of them.
+NUTCH = {
+    ("inject", "injected"): ("urls_injected_total", "urls_injected_unique_total"),
+    ("inject", "duplicate_lines"): ("urls_injected_total", "duplicate_lines"),
+    ("inject", "known"): ("urls_merged_total",),
+    ("fetch", "protocol/robots_denied"): ("robots_denied", "robots_denied_total"),
+    ("fetch", "protocol/redir_exceeded"): ("redir_exceeded", "redirect_count_exceeded_total"),
+    ("fetch", "dropped/robots_deferred"): ("robots_defer_visits_dropped_total",),
+    ("fetch", "dropped/time_limit"): ("hit_by_timelimit_total",),
+    ("fetch", "dropped/too_many_exceptions"): ("above_exception_threshold_total",),
+    ("parse", "parsed"): ("success",),
+    ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
+}
+
+# Whole families of counts, ``FAMILY/REASON``, that are one name of Nutch's. The
+# reasons of the latter two may come from plug-ins.
+FAMILIES = {
+    ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
+    ("parse", "failed"): "failed",
+    ("parse", "skipped"): "notparsed",
+}
+
+# ``FAMILY/NAME`` where the name alone is the metric: one for each status.
+STATUSES = (("fetch", "protocol"), ("update", "status"))
+
+# Pages may be parsed while others are fetched: these counts of fetch are parse's.
+_PARSED = ("parsed", "outlinks")
+_PARSE_FAMILIES = ("failed", "skipped", "dropped")
+# Why fetch drops a task; whatever else is dropped there is a link.
+DROPPED_TASKS = frozenset(
+    {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
+     "too_many_exceptions"}
+)  # fmt: skip
+
+_WORD = re.compile(r"[a-z0-9_]{1,60}")
+
+
+def count(job: str, counts: Mapping[str, int]) -> None:
+    """Adds what a job has counted to Beam's metrics; to be called inside a DoFn.
+
+    Args:
+        job: Name of the job.
+        counts: By our own names, as in ``Written`` and the manifest.
+    """
+    for name, number in counts.items():
+        for namespace, counter in metrics_of(job, name):
+            Metrics.counter(namespace, counter).inc(number)
+
+
+def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
+    """Returns the metrics, as (namespace, counter), that one of our counts is a part of.
+
+    >>> metrics_of("fetch", "protocol/notfound")
+    (('nutbeam_fetcher', 'notfound'),)
+    >>> metrics_of("fetch", "failed/too_complex"), metrics_of("generate", "chosen")
+    ((('nutbeam_parser', 'failed'),), (('nutbeam_generator', 'chosen'),))
+    """
+    family, _, reason = name.partition("/")
+    if job == "fetch" and _is_of_parse(family, reason):
+        job = "parse"
+    namespace = NAMESPACES.get(job, f"nutbeam_{job}")
+    if (job, name) in NUTCH:
+        return tuple((namespace, counter) for counter in NUTCH[job, name])
+    if (job, family) in FAMILIES and reason:
+        return ((namespace, FAMILIES[job, family]),)
+    if not all(_WORD.fullmatch(word) for word in name.split("/")):
+        return ((namespace, f"{family}_other" if _WORD.fullmatch(family) else "other"),)
+    known = (job, family) in STATUSES and reason
+    return ((namespace, reason if known else name.replace("/", "_")),)
+
+
+def _is_of_parse(family: str, reason: str) -> bool:
+    if not reason:
+        return family in _PARSED
+    return family in _PARSE_FAMILIES and not (family == "dropped" and reason in DROPPED_TASKS)

@@ -1,0 +1,274 @@
+"""Take title, text and links from pages, in a pipeline of one's own."""
+
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Optional
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..io.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
+from ..io.parse_worker import Job
+from ..policy.documents import NEEDED, DocumentOptions
+from ..policy.schema import HEADERS, PAGES, TEXT, ParseStatus, conform, to_frame
+from ..web.options import option
+from ..web.protocol import FETCH_SUCCESS
+from ..web.rules import UrlRules
+from ..web.urls import from_key
+from .chunks import Chunk, to_chunks
+from .display import displayed
+from .fetch_pages import error_output
+from .fetch_urls import DEAD, DEAD_LETTERS, URL_OPTIONS
+from .keywords import options_from, with_keywords
+from .metrics import count
+from .partition import hosts_of
+from .records import DeadLetter, ParsedPage
+from .row_types import arrow_schema
+from .rows import check_chunk, through_chunks
+
+DOCUMENTS = "documents"
+PARSED = arrow_schema(ParsedPage)
+# What one process gets at a time.
+JOB_BYTES = 4 << 20
+_NEEDED = {"url": ["url"], "body": ["body"]}
+# What is taken of the input, where it has it.
+_TAKEN = pa.schema(
+    [
+        ("url", TEXT),
+        ("key", TEXT),
+        ("score", pa.float64()),
+        ("fetch_status", TEXT),
+        ("http_code", pa.int64()),
+        ("redirect", TEXT),
+        ("content_type", TEXT),
+        ("headers", HEADERS),
+        ("fetch_time", pa.int64()),
+        ("truncated", TEXT),
+        ("body", pa.large_binary()),
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ParsePagesOptions(DocumentOptions):
+    """What is taken from pages, and the processes that do it."""
+
+    processes: int = option(
+        0, "How many processes parse on a worker; 0 is one for each core.", minimum=0, maximum=256
+    )
+    process_memory: int = option(
+        8 << 30,
+        "Memory that a process that parses may ask for; 0 is no limit.",
+        unit="bytes",
+        minimum=0,
+    )
+
+
+_DEFAULTS = {"scope": "any"}
+
+
+@with_keywords(ParsePagesOptions, **_DEFAULTS)
+class ParsePages(beam.PTransform):
+    """Takes title, text, links and what else they say from pages.
+
+    Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as
+        FetchPages gives; if they have them, these are taken, too:
+        ``content_type``, ``headers`` (of X-Robots-Tag; a sequence of rows of
+        ``name`` and ``value``), ``fetch_status``, ``truncated``, ``http_code``,
+        ``redirect``, ``key``, ``score``, ``fetch_time``.
+    Output: two collections of rows or chunks, as the input is. ``documents`` has
+        a ``ParsedPage`` for each row that is a page. ``dead_letters`` has a
+        ``DeadLetter`` for each other, with the reason: ``http_404`` and the like,
+        ``redirected``, ``notmodified``, ``no_body``, ``truncated``, ``no_parser``,
+        ``stalled``, ``malformed``, and so on.
+
+    Pages are parsed by processes of their own, which have a time limit a page
+    and a memory limit: a page that stalls or kills its parser costs one dead
+    letter. Each worker starts its processes once.
+
+    Cost: no shuffle. A worker holds a chunk of at most 16 MB and what came of it.
+
+    Raises:
+        ValueError: An option or the input's type is not right.
+        TypeError: There is no such option.
+
+    Args:
+        options: The options as one object; else each is a keyword.
+        error_handling: ``{"output": name}`` names the output of dead letters.
+    """
+
+    def __init__(
+        self,
+        options: Optional[ParsePagesOptions] = None,  # noqa: UP045 - Beam reads it
+        *,
+        error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
+        **keywords: Any,
+    ) -> None:
+        super().__init__()
+        if options is not None and keywords:
+            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
+        self.options = options or options_from(ParsePagesOptions, _DEFAULTS | keywords)
+        UrlRules(self.options)  # its files are there, and can be read
+        self.dead_letters = error_output(error_handling, DOCUMENTS)
+
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        outputs = {DOCUMENTS: ParsedPage, self.dead_letters: DeadLetter}
+        return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
+
+    def _parse(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
+        parse = beam.FlatMap(_parse_chunk, self.options).with_output_types(Chunk)
+        parsed = chunks | "Parse" >> parse.with_outputs(DEAD_LETTERS, main=DOCUMENTS)
+        return {DOCUMENTS: parsed[DOCUMENTS], self.dead_letters: parsed[DEAD_LETTERS]}
+
+    def display_data(self) -> dict[str, Any]:
+        return displayed(self.options)
+
+
+def parse_pages(
+    chunk: Chunk, options: ParsePagesOptions, pool: ParsePool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Parses pages.
+
+    Args:
+        chunk: Rows with the columns ``url`` and ``body``; see ``ParsePages``.
+        options: What is taken.
+        pool: What parses.
+
+    Returns:
+        (PARSED rows, dead letters): each page is one of the two.
+    """
+    pages = _taken(chunk, options)
+    dead = [pages.filter(pl.col("reason").is_not_null()).select(_LETTER)]
+    pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
+    done: list[pl.DataFrame] = []
+    jobs = [(part, pool.submit(_job(options), _job_pages(part))) for part in _parts(pages)]
+    with contextlib.ExitStack() as stack:
+        stack.callback(pool.abandon, [number for _, number in jobs])
+        for part, number in jobs:
+            try:
+                result = pool.result(number)
+            except ParserDied as error:  # whichever page was at fault, none is lost
+                failed = part.with_columns(
+                    reason=pl.lit("parser_failed"), message=pl.lit(str(error))
+                )
+                dead.append(failed.select(_LETTER))
+                continue
+            parsed, failed = _divide(part, result)
+            done.append(parsed)
+            dead.append(failed)
+    nothing = to_frame(PARSED.empty_table())
+    return pl.concat(done) if done else nothing, pl.concat(dead)
+
+
+_LETTER = (pl.col("given").alias("url"), "key", "reason", "message")
+
+
+def _taken(chunk: Chunk, options: ParsePagesOptions) -> pl.DataFrame:
+    """Returns what is needed of the rows, with the reason why one is no page to parse."""
+    try:
+        pages = to_frame(conform(chunk, _TAKEN))
+    except pa.ArrowException as error:
+        raise ValueError(f"ParsePages cannot read its input: {error}") from error
+    admitted = UrlRules(URL_OPTIONS).admit(pages.get_column("url"), filters=False)
+    status, truncated = pl.col("fetch_status"), pl.col("truncated")
+    reason = (
+        pl.when(pl.col("reason").is_not_null())
+        .then("reason")
+        .when(status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null())
+        .then("http_" + pl.col("http_code").cast(pl.String))
+        .when(status.str.starts_with("redir_"))
+        .then(pl.lit("redirected"))
+        .when(status.is_not_null() & (status != "success"))
+        .then(status)
+        .when(truncated.is_not_null() & options.skip_truncated)
+        .then(pl.lit("truncated"))
+        .when(pl.col("body").is_null())
+        .then(pl.lit("no_body"))
+    )
+    message = pl.when(reason == "truncated").then(truncated).otherwise("redirect")
+    return pages.with_columns(
+        admitted.get_column("url"),
+        admitted.get_column("key").alias("row_key"),
+        admitted.get_column("reason"),
+        pl.col("score").fill_null(0.0),
+        given=pages.get_column("url"),
+    ).with_columns(reason=reason, message=message)
+
+
+def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Cuts pages into what one process gets at a time."""
+    if pages.is_empty():
+        return
+    part = pages.get_column("body").bin.size().cum_sum() // JOB_BYTES
+    numbered = pages.with_columns(part.alias("_part"))
+    for rows in numbered.partition_by("_part", maintain_order=True):
+        yield rows.drop("_part")
+
+
+def _job(options: ParsePagesOptions) -> Job:
+    names = [field.name for field in dataclasses.fields(DocumentOptions)]
+    taken = DocumentOptions(**{name: getattr(options, name) for name in names})
+    return Job("", "a chunk of pages", 0, (), taken)
+
+
+def _job_pages(part: pl.DataFrame) -> pa.Table:
+    pages = part.select(
+        pl.col("row_key").alias("key"),
+        pl.col("row").alias("distance"),  # comes back with the document
+        "score",
+        pl.lit(FETCH_SUCCESS).alias("fetch_status"),
+        *("fetch_time", "content_type", "headers", "truncated", "body"),
+    )
+    return conform(pages, PAGES).select(NEEDED)
+
+
+def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (PARSED rows, dead letters) of what came of a job."""
+    documents = to_frame(result.documents).drop("key", "score", "fetch_time", "content_type")
+    documents = documents.with_columns(pl.col("distance").cast(part.schema["row"]).alias("row"))
+    given = part.drop("reason", "message", "body", "headers")
+    rows = given.join(documents, on="row", how="left", maintain_order="left")
+    good = pl.col("parse_status") == int(ParseStatus.SUCCESS)
+    # A page without a document was dropped by a parse filter.
+    skipped = [name.partition("/")[2] for name in result.counts if name.startswith("skipped/")]
+    why = pl.col("parse_message").fill_null(skipped[0] if len(skipped) == 1 else "skipped")
+    reason = why.str.extract(r"^([^:]*)")
+    failed = rows.filter(good.fill_null(False).not_()).with_columns(
+        reason=reason, message=pl.when(why != reason).then(why)
+    )
+    return _parsed(rows.filter(good)), failed.select(_LETTER)
+
+
+def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
+    targets = rows.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
+    urls = [from_key(key) for key in targets]
+    link = pl.element().struct
+    links = pl.struct(
+        link.field("key").replace_strict(targets, urls, return_dtype=pl.String).alias("url"),
+        link.field("anchor"),
+        link.field("rel"),
+    )
+    metadata = rows.get_column("metadata").to_arrow()
+    frame = rows.with_columns(
+        hosts_of(rows.get_column("url")).alias("host"),
+        links=pl.col("outlinks").fill_null([]).list.eval(links),
+        canonical=pl.Series(pc.map_lookup(metadata, pa.scalar("canonical", TEXT), "first")),
+        directives=pl.col("directives").fill_null([]),
+    )
+    return to_frame(conform(frame, PARSED))
+
+
+def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
+    check_chunk(chunk, _NEEDED, "ParsePages")
+    documents, dead = parse_pages(
+        chunk, options, shared_pool(options.processes, options.process_memory)
+    )
+    reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
+    count("parse", {"parsed": len(documents), **reasons})
+    yield from to_chunks(documents, PARSED)
+    for letters in to_chunks(dead, DEAD):
+        yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)

@@ -1,0 +1,202 @@
+"""Types of rows: which column of a chunk a field is, and how its values get there and back."""
+
+import collections.abc
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.typehints import native_type_compatibility, typehints
+from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
+
+from ..policy.schema import TEXT
+
+_PLAIN = {
+    str: TEXT,
+    bytes: pa.large_binary(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    np.int8: pa.int8(),
+    np.int16: pa.int16(),
+    np.int32: pa.int32(),
+    np.int64: pa.int64(),
+    np.float32: pa.float32(),
+    np.float64: pa.float64(),
+}
+Pack = Callable[[Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How values of one type lie in a chunk.
+
+    Attributes:
+        arrow: The column's type.
+        pack: From a value to what Arrow takes; None where that is the value.
+        unpack: From what Arrow gives to a value.
+    """
+
+    arrow: pa.DataType
+    pack: Pack | None = None
+    unpack: Pack | None = None
+
+
+def arrow_schema(row_type: Any) -> pa.Schema:
+    """Returns the columns of chunks of such rows.
+
+    Args:
+        row_type: A ``NamedTuple``, a dataclass, or an element type of Beam's.
+
+    Raises:
+        ValueError: A field has a type that is not taken.
+
+    >>> print(arrow_schema(typing.NamedTuple("Seed", url=str, score=float)))
+    url: large_string
+    score: double
+    """
+    return pa.schema([(name, kind.arrow) for name, kind in kinds_of(row_type).items()])
+
+
+def with_fields(row_type: RowTypeConstraint, fields: Mapping[str, Any], name: str) -> Any:
+    """Returns the type of rows that have more fields.
+
+    Raises:
+        ValueError: One of them is there already.
+    """
+    there = [field for field, _ in row_type._fields]
+    for field in fields:
+        if field in there:
+            raise ValueError(f"{name} adds the column {field!r}, which is there already")
+    more: list[tuple[str, Any]] = [*row_type._fields, *fields.items()]
+    return RowTypeConstraint.from_fields(more)
+
+
+def constraint_of(hint: Any) -> RowTypeConstraint | None:
+    if isinstance(hint, RowTypeConstraint):
+        return hint
+    return RowTypeConstraint.from_user_type(hint) if isinstance(hint, type) else None
+
+
+def kinds_of(row_type: Any) -> dict[str, Kind]:
+    fields = constraint_of(row_type)
+    assert fields is not None
+    return {name: _kind(hint, name) for name, hint in fields._fields}
+
+
+def _kind(hint: Any, field: str) -> Kind:
+    """Returns how values of a type lie in a chunk."""
+    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowTypeConstraint):
+        hint = native_type_compatibility.convert_to_python_type(hint)
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        some = [arg for arg in args if arg is not type(None)]
+        if len(some) == 1:
+            return _optional(_kind(some[0], field))
+    elif hint in _PLAIN:
+        return Kind(_PLAIN[hint])
+    elif (row_type := constraint_of(hint)) is not None:
+        return _struct(row_type, field)
+    elif isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
+        return _map(*(_kind(arg, field) for arg in args))
+    elif _is_sequence(origin, args):
+        return _list(_kind(args[0], field))
+    raise ValueError(f"field {field!r} has a type that chunks cannot hold: {hint!r}")
+
+
+def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
+    if not isinstance(origin, type) or not issubclass(origin, collections.abc.Iterable):
+        return False
+    return args[1:] == ((...,) if origin is tuple else ())
+
+
+def _optional(kind: Kind) -> Kind:
+    def unless_none(function: Pack | None) -> Pack | None:
+        return function and (lambda value: None if value is None else function(value))
+
+    return Kind(kind.arrow, unless_none(kind.pack), unless_none(kind.unpack))
+
+
+def _struct(row_type: RowTypeConstraint, field: str) -> Kind:
+    kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
+    packs = {name: kind.pack or _same for name, kind in kinds.items()}
+    unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
+    make = maker(row_type)
+    return Kind(
+        pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
+        lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
+        lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
+    )
+
+
+def _map(key: Kind, item: Kind) -> Kind:
+    pack, unpack = item.pack or _same, item.unpack or _same
+    return Kind(
+        pa.map_(key.arrow, item.arrow),
+        lambda values: [(name, pack(value)) for name, value in values.items()],
+        lambda values: {name: unpack(value) for name, value in values},
+    )
+
+
+def _list(item: Kind) -> Kind:
+    pack, unpack = item.pack or _same, item.unpack or _same
+    return Kind(
+        pa.large_list(item.arrow),
+        lambda values: [pack(value) for value in values],
+        lambda values: [unpack(value) for value in values],
+    )
+
+
+def maker(row_type: RowTypeConstraint) -> Callable[..., Any]:
+    """Returns what makes a row of the values of its fields, given by name."""
+    return beam.Row if is_generated(row_type) else row_type.user_type
+
+
+def is_generated(row_type: RowTypeConstraint) -> bool:
+    return isinstance(row_type, GeneratedClassRowTypeConstraint)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
+    """Returns rows as one table.
+
+    Raises:
+        ValueError: A value is not of its field's type; names the field.
+    """
+    columns = {}
+    for name, kind in kinds.items():
+        pack = kind.pack
+        values = [getattr(row, name) for row in rows]
+        try:
+            packed = values if pack is None else [None if v is None else pack(v) for v in values]
+            columns[name] = pa.array(packed, kind.arrow)
+        except (pa.ArrowException, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"field {name!r} must hold {kind.arrow}: {error}") from error
+    return pa.table(columns, pa.schema([(name, kind.arrow) for name, kind in kinds.items()]))
+
+
+def table_to_rows(
+    table: pa.Table, kinds: Mapping[str, Kind], make: Callable[..., Any]
+) -> Iterator[Any]:
+    """Yields the rows of a table, made by ``make`` of the fields' values."""
+    columns = []
+    for name, kind in kinds.items():
+        if name not in table.column_names:
+            columns.append([None] * len(table))
+            continue
+        column = table.column(name)
+        values = (column if column.type == kind.arrow else column.cast(kind.arrow)).to_pylist()
+        unpack = kind.unpack
+        columns.append(
+            values if unpack is None else [None if v is None else unpack(v) for v in values]
+        )
+    names = list(kinds)
+    for row in zip(*columns, strict=True):
+        yield make(**dict(zip(names, row, strict=True)))

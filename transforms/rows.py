@@ -1,0 +1,262 @@
+"""Beam rows to chunks and back: what the transforms are given, they give.
+
+A row is a ``beam.Row``, a ``NamedTuple`` or a dataclass that Beam takes for one,
+of a collection whose element type says its fields; those of Beam YAML are such.
+Fields are text, bytes, numbers and booleans; sequences, mappings and rows of
+these; and all that or None.
+"""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindow, WindowedValue
+from apache_beam.typehints import typehints
+from apache_beam.typehints.row_type import RowTypeConstraint
+
+from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
+from .display import Displayed
+from .row_types import (
+    arrow_schema,
+    constraint_of,
+    is_generated,
+    kinds_of,
+    maker,
+    rows_to_table,
+    table_to_rows,
+)
+
+_ROW_BYTES = MAX_BYTES // MAX_ROWS  # what a row counts at least
+_GLOBAL = GlobalWindow()
+
+
+@dataclasses.dataclass
+class RowsToChunks(Displayed):
+    """Collects rows into chunks.
+
+    Input:  rows, of a type with fields.
+    Output: chunks with a column for each field. The rows of a bundle and
+        window come together, until a chunk is full; timestamps are not kept.
+
+    Raises:
+        ValueError: The input has no fields, or one of a type that is not taken.
+    """
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[Chunk]:
+        row_type = row_type_of(rows, "RowsToChunks")
+        if row_type is None:
+            raise ValueError(
+                f"RowsToChunks takes rows with fields, got elements of {rows.element_type!r}: "
+                "say what they are with with_output_types"
+            )
+        arrow_schema(row_type)  # now, not in a worker, is when a wrong type must show
+        collect = _Collect if rows.windowing.is_default() else _CollectByWindow
+        return rows | "Collect" >> beam.ParDo(collect(row_type)).with_output_types(Chunk)
+
+
+@dataclasses.dataclass
+class ChunksToRows(Displayed):
+    """Takes chunks apart.
+
+    Input:  chunks.
+    Output: a row for each of theirs; columns that are no fields are left out,
+        and a missing one is None.
+
+    Attributes:
+        row_type: What the rows are: a ``NamedTuple``, a dataclass, or a
+            collection's ``element_type``.
+    """
+
+    row_type: Any
+
+    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Any]:
+        row_type = constraint_of(self.row_type)
+        if row_type is None:
+            raise ValueError(f"row_type must be a type with fields, got {self.row_type!r}")
+        arrow_schema(row_type)
+        # A class of the user's comes back as it is, not as its fields.
+        hint = row_type if is_generated(row_type) else row_type.user_type
+        return chunks | "Rows" >> beam.ParDo(_Explode(row_type)).with_output_types(hint)
+
+
+def through_chunks(
+    collection: beam.PCollection[Any],
+    work: Callable[[beam.PCollection[Chunk]], Any],
+    name: str,
+    columns: Mapping[str, Iterable[str]],
+    outputs: Any = None,
+) -> Any:
+    """Does work that is written for chunks on what a user has: chunks or rows.
+
+    The one place that tells them apart, by the collection's element type.
+
+    Args:
+        collection: Chunks, or rows of a type with fields. A collection of
+            unknown type must hold chunks.
+        work: From chunks to chunks, or to a dict of such.
+        name: Of the transform, for messages.
+        columns: What the work needs, by the argument that names it.
+        outputs: Type of the rows that come out, or a dict of such; None is the
+            type of those that go in.
+
+    Returns:
+        What ``work`` returns, as chunks or as rows.
+
+    Raises:
+        ValueError: The collection has neither, or a column is missing.
+    """
+    row_type = row_type_of(collection, name)
+    if row_type is None:
+        done = work(collection)  # which looks at each with check_chunk
+        for chunks in done.values() if isinstance(done, dict) else ():
+            chunks.element_type = Chunk  # Beam does not know it of tagged outputs
+        return done
+    check_columns([field for field, _ in row_type._fields], columns, name)
+    done = work(collection | "ToChunks" >> RowsToChunks())
+    if isinstance(done, dict):
+        kinds = outputs or dict.fromkeys(done, row_type)
+        return {
+            tag: chunks | f"ToRows {tag}" >> ChunksToRows(kinds[tag])
+            for tag, chunks in done.items()
+        }
+    return done | "ToRows" >> ChunksToRows(outputs or row_type)
+
+
+def check_columns(there: Iterable[str], needed: Mapping[str, Iterable[str]], name: str) -> None:
+    """Checks that columns are there.
+
+    Raises:
+        ValueError: One line that names the first that is not, and those that are.
+
+    >>> check_columns(["host", "n"], {"key": ["hots"]}, "TopNPerKey")
+    Traceback (most recent call last):
+    ValueError: TopNPerKey needs the column 'hots' (key), there are 'host', 'n'
+    """
+    known = list(there)
+    for argument, columns in needed.items():
+        for column in columns:
+            if column not in known:
+                of = f" ({argument})" if argument != column else ""
+                listed = ", ".join(map(repr, known)) or "none"
+                raise ValueError(f"{name} needs the column {column!r}{of}, there are {listed}")
+
+
+def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) -> None:
+    """Checks that an element is a chunk with the columns that are needed.
+
+    Raises:
+        ValueError: It is not, or a column is missing.
+    """
+    if not isinstance(element, pa.Table):
+        raise ValueError(  # noqa: TRY004 - as of columns
+            f"{name} takes rows with fields or chunks, got a {type(element).__name__} from a "
+            "collection of unknown type: say what it holds with with_output_types"
+        )
+    check_columns(element.schema.names, needed, name)
+
+
+def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
+    """Returns an argument that is one name or several as names.
+
+    Raises:
+        ValueError: There is none.
+    """
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names:
+        raise ValueError(f"{argument} must name a column, got {given!r}")
+    return names
+
+
+def row_type_of(collection: beam.PCollection[Any], name: str) -> RowTypeConstraint | None:
+    """Returns the fields of a collection's rows; None if it holds chunks.
+
+    Raises:
+        ValueError: It has elements of another type.
+    """
+    element = collection.element_type
+    if element in (None, Any, typehints.Any) or element is Chunk:
+        return None
+    row_type = constraint_of(element)
+    if row_type is None:
+        raise ValueError(
+            f"{name} takes rows with fields (beam.Row, NamedTuple) or chunks (pyarrow.Table), "
+            f"got elements of type {element!r}"
+        )
+    return row_type
+
+
+class _Collect(beam.DoFn):
+    """Collects rows of the global window; a function without parameters is called faster."""
+
+    def __init__(self, row_type: RowTypeConstraint) -> None:
+        self._row_type = row_type
+
+    def setup(self) -> None:
+        self._kinds = kinds_of(self._row_type)
+        self._sized = [name for name, kind in self._kinds.items() if not _is_fixed(kind.arrow)]
+
+    def start_bundle(self) -> None:
+        self._rows: dict[Any, list[Any]] = defaultdict(list)
+        self._bytes = 0
+
+    def process(self, row: Any) -> list[WindowedValue] | None:
+        return self._add(row, _GLOBAL)
+
+    def finish_bundle(self) -> list[WindowedValue]:
+        return self._emit()
+
+    def _add(self, row: Any, window: Any) -> list[WindowedValue] | None:
+        size = _ROW_BYTES
+        for name in self._sized:
+            value = getattr(row, name)
+            size += len(value) if isinstance(value, str | bytes) else _bytes_of(value)
+        full = self._emit() if self._bytes + size > MAX_BYTES else None
+        self._rows[window].append(row)
+        self._bytes += size
+        return full
+
+    def _emit(self) -> list[WindowedValue]:
+        found = []
+        for window, rows in self._rows.items():
+            table = rows_to_table(rows, self._kinds)
+            # What a row takes was an estimate.
+            fits = len(table) <= MAX_ROWS and table.nbytes <= MAX_BYTES
+            for chunk in [table] if fits else rechunk(table):
+                found.append(WindowedValue(chunk, window.max_timestamp(), (window,)))
+        self.start_bundle()
+        return found
+
+
+class _CollectByWindow(_Collect):
+    def process(self, row: Any, window: Any = beam.DoFn.WindowParam) -> list[WindowedValue] | None:
+        return self._add(row, window)
+
+
+def _is_fixed(kind: pa.DataType) -> bool:
+    return pa.types.is_primitive(kind)  # numbers and booleans
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_bytes_of(key) + _bytes_of(item) + 8 for key, item in value.items())
+    if isinstance(value, beam.Row):
+        value = value.as_dict().values()
+    if isinstance(value, Iterable):  # a NamedTuple, too
+        return sum(_bytes_of(item) + 8 for item in value)
+    return 8
+
+
+class _Explode(beam.DoFn):
+    def __init__(self, row_type: RowTypeConstraint) -> None:
+        self._row_type = row_type
+
+    def setup(self) -> None:
+        self._kinds = kinds_of(self._row_type)
+
+    def process(self, chunk: Chunk) -> Iterator[Any]:
+        yield from table_to_rows(chunk, self._kinds, maker(self._row_type))

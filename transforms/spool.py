@@ -1,0 +1,57 @@
+"""Pages kept in a folder as they come, so that a retry need not ask for them again."""
+
+import secrets
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ..policy.schema import to_frame
+from .chunks import Chunk, ChunkCoder
+
+
+class Spool:
+    """What attempts at one partition have kept; any of Beam's file systems will do.
+
+    Args:
+        folder: Of one run; all workers must reach it.
+        number: Of the partition.
+        partitions: How many there are.
+    """
+
+    def __init__(self, folder: str, number: int, partitions: int) -> None:
+        self._folder = FileSystems.join(folder, f"{number:05d}-of-{partitions:05d}")
+        self._attempt = secrets.token_hex(8)
+        self._files = 0
+
+    def kept(self, urls: pl.Series) -> Iterator[Chunk]:
+        """Yields the rows of some URLs, each once, in chunks as they were kept."""
+        missing = urls.unique()
+        (found,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
+        for file in sorted(found.metadata_list, key=lambda file: str(file.path)):
+            if missing.is_empty():
+                return
+            chunk = _read(file.path)
+            there = to_frame(chunk.select(["url"])).get_column("url")
+            take = there.is_in(missing.implode()) & there.is_first_distinct()
+            missing = missing.filter(~missing.is_in(there.implode()))
+            if take.any():
+                yield chunk.filter(pa.array(take.to_list(), pa.bool_()))
+
+    def keep(self, chunk: Chunk) -> None:
+        """Writes a chunk; once this returns it survives the worker."""
+        path = FileSystems.join(self._folder, f"{self._attempt}-{self._files:05d}.arrow")
+        # Not under its name until it is whole.
+        with FileSystems.create(
+            f"{path}.part", compression_type=CompressionTypes.UNCOMPRESSED
+        ) as file:
+            file.write(ChunkCoder().encode(chunk))
+        FileSystems.rename([f"{path}.part"], [path])
+        self._files += 1
+
+
+def _read(path: str) -> Chunk:
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        return ChunkCoder().decode(file.read())

@@ -1,0 +1,84 @@
+"""Logs as JSON, an object a line, for collectors of logs.
+
+Fields: ``time`` (RFC 3339, UTC), ``severity``, ``logger``, ``message``; where
+known ``job`` and ``worker`` (as the runner calls them), ``operation`` and
+``batch``; ``exception`` is a traceback.
+"""
+
+import contextlib
+import datetime
+import json
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator
+
+# What Beam's boot program tells a worker about itself.
+_OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
+_LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
+_active: list[tuple[int, dict[str, str]]] = []  # (thread, fields)
+
+
+class JsonFormatter(logging.Formatter):
+    """Makes an object of a record.
+
+    >>> record = logging.LogRecord("nutbeam.x", 30, "", 0, "via %s", ("http://me:pw@p/",), None)
+    >>> json.loads(JsonFormatter().format(record))["message"]
+    'via http://***@p/'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns one line; what looks like user name and password in a URL is left out."""
+        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        fields = {
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "severity": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for name, variables in _OF_WORKER.items():
+            known = [os.environ[v] for v in variables if os.environ.get(v)]
+            fields |= {name: known[0]} if known else {}
+        fields |= _working_on()
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps({name: without_login(text) for name, text in fields.items()})
+
+
+def without_login(text: str) -> str:
+    """Returns a text without user names and passwords in its URLs.
+
+    >>> without_login("via http://me:pw@p/")
+    'via http://***@p/'
+    """
+    return _LOGIN.sub("***", text)
+
+
+@contextlib.contextmanager
+def working_on(operation: str | None, batch: str | None) -> Iterator[None]:
+    """Names what is worked on, for the logs of this thread and of those that it started."""
+    given = {"operation": operation, "batch": batch}
+    entry = threading.get_ident(), {name: value for name, value in given.items() if value}
+    _active.append(entry)
+    try:
+        yield
+    finally:
+        _active.remove(entry)
+
+
+def _working_on() -> dict[str, str]:
+    active = list(_active)
+    mine = [fields for thread, fields in active if thread == threading.get_ident()]
+    if mine:
+        return mine[-1]
+    # A thread of an engine: it works for whoever is at work, if that is one.
+    return active[0][1] if len(active) == 1 else {}
+
+
+def install() -> None:
+    """Makes all of this process' logs JSON."""
+    if not logging.getLogger().handlers:
+        logging.basicConfig()
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonFormatter())

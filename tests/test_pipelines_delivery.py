@@ -46,7 +46,14 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
             words, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True
         ).stdout
 
-    install = ("install", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel))
+    install = (
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--ignore-installed",
+        "--disable-pip-version-check",
+        str(wheel),
+    )
     run(python, "-m", "pip", *install)
     assert run(str(venv / "bin" / "nutbeam"), "--version").startswith("nutbeam ")
     assert "crawl" in run(python, "-m", "nutbeam.pipelines", "--help")

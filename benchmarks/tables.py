@@ -8,10 +8,13 @@ import time
 import numpy as np
 import polars as pl
 
-from nutbeam.io import tablets
+from nutbeam.io import tablet_writer
 from nutbeam.io.batches import place, write_file
 from nutbeam.io.manifest import Batch, latest_snapshot
 from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.tablet_writer import write_run
+from nutbeam.io.tablets import NUMBER
+from nutbeam.io.tablets import tablets as known_tablets
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
 from nutbeam.web.protocol import FETCH_SUCCESS, SUCCESS
 
@@ -92,17 +95,19 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
         tablet_rows: Rows of a tablet, where it is not the default.
     """
     if tablet_rows is not None:
-        tablets.TABLET_ROWS = tablet_rows
+        tablet_writer.TABLET_ROWS = tablet_rows
     sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
     operation = begin(str(root), "load", "load", now=now)
-    writer = tablets.TabletWriter(root, "state", "state")
+    writer = tablet_writer.TabletWriter(root, "state", "state")
     for start in range(0, rows, _STEP):
         frame = state_rows(sizes, start, min(start + _STEP, rows), now)
         writer.write(pl.from_arrow(conform(frame, STATE)))
     commit(operation, [Written("state", tuple(writer.close()))])
 
 
-def add_batch(root: pathlib.Path, rows: int, hosts: int, pages: int, links: int) -> None:
+def add_batch(
+    root: pathlib.Path, rows: int, hosts: int, pages: int, links: int, file_pages: int = 10_000
+) -> None:
     """Adds a batch that is parsed: pages of the table, each with links to its URLs.
 
     Args:
@@ -111,6 +116,7 @@ def add_batch(root: pathlib.Path, rows: int, hosts: int, pages: int, links: int)
         hosts: Of the table.
         pages: How many are in the batch; of all hosts.
         links: How many a page has; a tenth of them to URLs that are new.
+        file_pages: How many pages are in a file.
     """
     sizes = host_sizes(rows, hosts)
     operation = begin(str(root), "load", "load-batch", batch=BATCH)
@@ -135,10 +141,34 @@ def add_batch(root: pathlib.Path, rows: int, hosts: int, pages: int, links: int)
     for kind, frame, schema in (
         ("fetchlist", common, FETCHLIST), ("pages", common, PAGES), ("documents", documents, DOCUMENTS)
     ):  # fmt: skip
-        parts = (conform(part, schema) for part in frame.iter_slices(2_000))
-        written.append(Written(place(BATCH, kind), (write_file(root, BATCH, kind, parts),)))
+        files = []
+        for order, rows_of_file in enumerate(frame.iter_slices(file_pages)):
+            parts = (conform(part, schema) for part in rows_of_file.iter_slices(2_000))
+            files.append(write_file(root, BATCH, kind, parts, order=order))
+        written.append(Written(place(BATCH, kind), tuple(files)))
     batch = Batch("parsed", operation.now, 1, len(key), operation.now + 7 * DAY_MS)
     commit(operation, written, batch=batch)
+
+
+def add_runs(root: pathlib.Path, share: float, runs: int) -> None:
+    """Puts runs on all tablets of a table by ``make_table``: rows that are due as before.
+
+    Args:
+        root: The table.
+        share: What part of the rows each run has.
+        runs: How many.
+    """
+    for number in range(runs):
+        operation = begin(str(root), "load", f"load-runs-{number}")
+        every = int(1 / share)
+        written = []
+        for tablet in known_tablets(operation.files("state")):
+            base = tablet.base
+            rows = pl.read_parquet(root / base.path, row_index_name=NUMBER)
+            some = rows.gather_every(every, offset=number * 7 % every)
+            run = write_run(root, "state", base, some, 0, operation.snapshot + 1)
+            written.append(Written("state", (run,)))
+        commit(operation, written)
 
 
 def clone(root: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:

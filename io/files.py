@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -70,13 +70,15 @@ def overwrite_bytes(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
+def scan(paths: Sequence[Path], schema: pa.Schema, row_index: str | None = None) -> pl.LazyFrame:
     """Returns the rows of Parquet files, lazily, so that only what is asked for is read.
 
     Args:
         paths: At least one file, each with some of the columns of ``schema``.
         schema: What the rows are declared to be; columns that an older file
             lacks are null, columns that it does not know are ignored.
+        row_index: Name of a further column with the number of each row, over
+            all files; None is none.
 
     Raises:
         UserError: A file is missing or damaged (also later, when rows are
@@ -92,6 +94,7 @@ def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
         extra_columns="ignore",
         glob=False,
         hive_partitioning=False,
+        row_index_name=row_index,
     )
 
 
@@ -160,7 +163,9 @@ class ParquetWriter:
         rows: How many rows were written so far.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    # ``plain``: columns whose values hardly repeat. To try a dictionary would cost half the time.
+
+    def __init__(self, path: Path, schema: pa.Schema, plain: Collection[str] = ()) -> None:
         self.path = path
         self.rows = 0
         self._schema = schema
@@ -168,7 +173,11 @@ class ParquetWriter:
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(
-                self._temporary, schema, compression="zstd", compression_level=1
+                self._temporary,
+                schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=[n for n in schema.names if n not in plain] if plain else True,
             )
 
     def write(self, rows: pa.Table | pl.DataFrame) -> None:
@@ -239,3 +248,60 @@ def _unreadable(path: Path, error: Exception) -> UserError:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def store_time(folder: Path) -> float:
+    """Returns what the store's clock says, s since the epoch: when a file is written now.
+
+    Ages of files are told by that clock alone, not by this machine's.
+    """
+    probe = folder / f".{new_name('')}"
+    with _writing(probe):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            probe.write_bytes(b"")
+            return float(probe.stat().st_mtime)
+        finally:
+            probe.unlink(missing_ok=True)
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, float]]:
+    """Yields all files in a folder and its folders, and when each was written, as ``store_time``.
+
+    Raises:
+        UserError: The folder may not be read.
+    """
+    try:
+        for path in folder.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # somebody else removes, too
+                if path.is_file():
+                    yield path, float(path.stat().st_mtime)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def remove_file(path: Path) -> int:
+    """Removes a file; returns how many bytes that frees, 0 where it is gone already.
+
+    Raises:
+        UserError: It may not be removed.
+    """
+    try:
+        size = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise UserError(f"cannot remove {path}: {error.strerror or error}") from error
+    return int(size)
+
+
+def remove_empty_folders(folder: Path) -> None:
+    """Removes a folder and those below it, as far as there are no files in them."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir():
+                remove_empty_folders(path)
+        folder.rmdir()

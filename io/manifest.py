@@ -5,11 +5,12 @@ A manifest names one Parquet list of live files per component (``state``,
 created exclusively, so of two writers one wins and the other sees it.
 """
 
+import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
@@ -18,7 +19,8 @@ from ..web.errors import UserError
 from .commit import create_exclusive
 from .files import file_version, new_name, read_bytes, write_bytes
 
-FORMAT = 1
+# 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
+FORMAT = 2
 PHASES = ("generated", "fetched", "parsed", "updated")
 
 
@@ -34,7 +36,9 @@ class DataFile:
         last: Largest row key.
         base: Path of the file that this one is a run on; None for a base.
         partition: Number of the partition that wrote it.
-        order: Its place among the files of a component that have no key order.
+        order: Its place among the files of a component that have no key order;
+            of a run the snapshot that it made: the newest one's rows count.
+        fresh: How many rows of a run neither its base nor older runs have.
         min_fetch_time: Zone map: earliest due time, ms.
         max_fetch_time: Zone map: latest due time, ms.
         max_score: Zone map: best score.
@@ -53,23 +57,49 @@ class DataFile:
     max_fetch_time: int | None = None
     max_score: float | None = None
     statuses: int | None = None
+    fresh: int | None = None
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows it adds to the component; a run's others supersede what is below."""
+        return self.rows if self.base is None else self.fresh or 0
 
 
 FILE_LIST = {
     "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
     "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
     "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
+    "fresh": pl.Int64,
 }  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Component:
-    """A list of live files. ``list`` is a new name whenever it changes."""
+    """A list of live files.
+
+    Attributes:
+        list: Path of the list; a new name whenever it changes.
+        files: How many there are.
+        rows: How many rows they have together; none is counted twice.
+        bytes: Their size.
+        content: The list at the last change of what the rows say, where files
+            were only folded since; None is this one.
+    """
 
     list: str
     files: int
     rows: int
     bytes: int
+    content: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The same as long as all rows are the same, in whatever files they lie."""
+        return self.content or self.list
+
+
+class SnapshotTooOld(UserError):
+    """Files of the snapshot were deleted: its retention is over."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +189,23 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
     if snapshot == 0:
         return Manifest()
     path = manifest_path(root, snapshot)
-    return _parse_manifest(path, file_version(path))
+    version = file_version(path)
+    if not version:
+        check_kept(root, snapshot)
+    return _parse_manifest(path, version)
+
+
+def check_kept(root: Path, snapshot: int) -> None:
+    """Sees whether a snapshot that was pinned is still there.
+
+    Raises:
+        SnapshotTooOld: It was deleted.
+    """
+    if snapshot and snapshot < latest_snapshot(root) and not manifest_path(root, snapshot).exists():
+        raise SnapshotTooOld(
+            f"snapshot too old: {snapshot} of table {root} was deleted by compact "
+            "(--snapshot_retention): run it again"
+        )
 
 
 @functools.lru_cache(maxsize=256)
@@ -217,11 +263,11 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
 def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
-    path = Path("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
-    rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
-    sink = _to_parquet(rows)
-    write_bytes(root / path, sink)
-    return Component(str(path), len(files), sum(f.rows for f in files), sum(f.bytes for f in files))
+    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    frame = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
+    write_bytes(root / path, _to_parquet(frame))
+    rows = sum(file.live_rows for file in files)
+    return Component(path.as_posix(), len(files), rows, sum(file.bytes for file in files))
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:
@@ -263,6 +309,15 @@ class Pinned:
     @property
     def root(self) -> Path:
         return Path(self.table)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Says of a file that is missing whether that is because the snapshot is too old."""
+        try:
+            yield
+        except UserError:
+            check_kept(self.root, self.snapshot)
+            raise
 
     def manifest(self) -> Manifest:
         """Returns the snapshot that is read."""

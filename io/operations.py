@@ -69,12 +69,15 @@ class Written:
         files: New files.
         replaced: Paths of live files that they stand for.
         counts: By counter name, such as ``dropped/out_of_scope``.
+        tidies: Whether what the table says stays the same. Then it is left out
+            if somebody has changed those files in the meantime.
     """
 
     component: str = ""
     files: tuple[DataFile, ...] = ()
     replaced: tuple[str, ...] = ()
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    tidies: bool = False
 
 
 def new_id(now: float | None = None) -> str:
@@ -142,6 +145,7 @@ def commit(
     reads: frozenset[str] = frozenset(),
     batch: Batch | None = None,
     others: Mapping[str, Batch] | None = None,
+    forgets: frozenset[str] = frozenset(),
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -155,6 +159,7 @@ def commit(
             ``batches`` stands for the list of open batches.
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
+        forgets: Batches that are named no longer once they have no files.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
@@ -175,6 +180,7 @@ def commit(
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)
+        following = _forget(following, forgets)
         if store_manifest(operation.root, following):
             return following
 
@@ -190,8 +196,9 @@ def _following(
     for name in sorted({part.component for part in written if part.files or part.replaced}):
         old = components.get(name)
         if (name, old) not in lists:  # not again for each lost race
-            lists[name, old] = _new_list(operation.root, name, old, written)
+            lists[name, old] = _new_list(operation, name, old, written)
         components[name] = lists[name, old]
+    components = {name: some for name, some in components.items() if some.files or not some.content}
     return Manifest(
         snapshot=latest.snapshot + 1,
         operation=operation.id,
@@ -204,12 +211,47 @@ def _following(
     )
 
 
-def _new_list(root: Path, name: str, old: Component | None, written: list[Written]) -> Component:
+def _new_list(
+    operation: Operation, name: str, old: Component | None, written: list[Written]
+) -> Component:
     parts = [part for part in written if part.component == name]
-    replaced = {path for part in parts for path in part.replaced}
-    live = {file.path: file for file in load_files(root, old) if file.path not in replaced}
-    live |= {file.path: file for part in parts for file in part.files}
-    return store_files(root, name, live.values())
+    known = {file.path: file for file in load_files(operation.root, old)}
+    runs: dict[str, set[str]] = {}
+    for file in known.values():
+        if file.base is not None:
+            runs.setdefault(file.base, set()).add(file.path)
+    applied = [part for part in parts if not part.tidies or _is_as_it_was(part, known, runs)]
+    replaced = {path for part in applied for path in part.replaced}
+    live = {path: file for path, file in known.items() if path not in replaced}
+    live |= {file.path: file for part in applied for file in part.files}
+    missing = replaced - known.keys()
+    missing |= {file.base for file in live.values() if file.base and file.base not in live}
+    if missing:
+        # What was read is still true, but it lies in other files now.
+        raise ConflictError(
+            f"{operation.job}: {name} was compacted in the meantime; nothing was written: "
+            "run it again"
+        )
+    if old is not None and not applied:
+        return old
+    made = store_files(operation.root, name, live.values())
+    if old is not None and all(part.tidies for part in applied):
+        return dataclasses.replace(made, content=old.identity)
+    return made
+
+
+def _is_as_it_was(
+    part: Written, known: Mapping[str, DataFile], runs: Mapping[str, set[str]]
+) -> bool:
+    gone = set(part.replaced)
+    return gone <= known.keys() and all(runs.get(path, set()) <= gone for path in gone)
+
+
+def _forget(manifest: Manifest, batches: frozenset[str]) -> Manifest:
+    used = {name.split("/")[1] for name in manifest.components if name.startswith("batches/")}
+    gone = batches - used
+    known = {name: batch for name, batch in manifest.batches.items() if name not in gone}
+    return dataclasses.replace(manifest, batches=known)
 
 
 def _check_unchanged(
@@ -219,12 +261,17 @@ def _check_unchanged(
         if name == "batches":
             same = before.open_batches(operation.now) == latest.open_batches(operation.now)
         else:
-            same = before.components.get(name) == latest.components.get(name)
+            same = _identity(before, name) == _identity(latest, name)
         if not same:
             raise ConflictError(
                 f"{operation.job}: {name} was changed by {latest.job} (operation "
                 f"{latest.operation!r}) in the meantime; nothing was written: run it again"
             )
+
+
+def _identity(manifest: Manifest, component: str) -> str | None:
+    found = manifest.components.get(component)
+    return None if found is None else found.identity
 
 
 def check_batch(operation: Operation, latest: Manifest) -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from .manifest import DataFile, Manifest, latest_snapshot, load_files, load_manifest
+from .manifest import Manifest, latest_snapshot, load_files, load_manifest
 from .operations import Operation, find
+from .tablets import Tablet, tablets
 
 
 def history(operation: Operation) -> dict[str, Manifest]:
@@ -14,7 +15,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
 
 
 def next_round(
-    table: str, launched: str, rounds: int, may_be_due: Callable[[DataFile], bool]
+    table: str, launched: str, rounds: int, may_be_due: Callable[[Tablet], bool]
 ) -> tuple[int, str | None] | None:
     """Returns the round that a crawl has come to.
 
@@ -46,8 +47,8 @@ def next_round(
     if number <= len(open_batches):
         return number, open_batches[number - 1]
     latest = load_manifest(operation.root, latest_snapshot(operation.root))
-    tablets = load_files(operation.root, latest.components.get("state"))
-    if chosen is None and not any(may_be_due(tablet) for tablet in tablets):
+    known = tablets(load_files(operation.root, latest.components.get("state")))
+    if chosen is None and not any(may_be_due(tablet) for tablet in known):
         return None
     return number, None
 

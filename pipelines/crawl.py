@@ -14,10 +14,11 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.address import open_table
-from ..io.manifest import DataFile, Manifest, latest_snapshot, load_manifest
+from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
 from ..io.rounds import next_round
+from ..io.tablets import Tablet
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket, check_versions
@@ -130,7 +131,7 @@ def _next_round(
 ) -> tuple[int, str | None] | None:
     now = int(time.time() * 1000)
 
-    def may_be_due(tablet: DataFile) -> bool:
+    def may_be_due(tablet: Tablet) -> bool:
         return generate.may_be_due(tablet, now, options)
 
     return next_round(table, launched, rounds, may_be_due)

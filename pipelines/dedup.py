@@ -15,11 +15,12 @@ import polars as pl
 
 from ..io.batches import batch_files
 from ..io.files import collect, scan
-from ..io.manifest import DataFile
+from ..io.fold import read_tablets
 from ..io.operations import Operation
-from ..io.tablets import Resolved
+from ..io.resolve import Resolved
+from ..io.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
-from ..policy.schema import OUTCOME, SIGNATURES, STATE
+from ..policy.schema import OUTCOME, SIGNATURES
 from ..policy.selection import groups
 from ..transforms.apply_changes import ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
@@ -43,11 +44,11 @@ class Options(DedupOptions, BatchOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Tablet:
+class Probed:
     """A tablet of the state, and the batch whose signatures are sought, if any."""
 
     operation: Operation
-    file: DataFile
+    tablet: Tablet
     outcome: tuple[str, ...] | None
 
 
@@ -75,11 +76,11 @@ def _partitions(operation: Operation) -> int:
     """Returns how many partitions keep a shuffle's keys small, were all rows to cross it."""
     if operation.idle:
         return 1
-    rows = sum(file.rows for file in operation.files("state"))
+    rows = sum(file.live_rows for file in operation.files("state"))
     return 1 + rows * ROW_BYTES // PARTITION_BYTES
 
 
-def _tablets(operation: Operation) -> Iterator[Tablet]:
+def _tablets(operation: Operation) -> Iterator[Probed]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
@@ -91,22 +92,26 @@ def _tablets(operation: Operation) -> Iterator[Tablet]:
             for batch in sorted(waiting)
             for file in batch_files(operation.root, manifest, batch, "outcome")
         )
-    files = operation.files("state")
-    PROGRESS.start("dedup", total=len(files), unit="tablets")
-    for file in files:
-        yield Tablet(operation, file, outcome)
+    known = tablets(operation.files("state"))
+    PROGRESS.start("dedup", total=len(known), unit="tablets")
+    for tablet in known:
+        yield Probed(operation, tablet, outcome)
 
 
-def _probe(tablet: Tablet, options: DedupOptions) -> Iterator[Chunk]:
-    root = tablet.operation.root
+def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
+    root = probed.operation.root
     PROGRESS.add()
-    rows = scan([root / tablet.file.path], STATE).select(COLUMNS)
-    if tablet.outcome is not None:
-        if not tablet.outcome:
+    narrow = None
+    if probed.outcome is not None:
+        if not probed.outcome:
             return
-        new = collect(scan([root / path for path in tablet.outcome], OUTCOME).select("signature"))
-        rows = rows.filter(pl.col("signature").is_in(new["signature"].drop_nulls().implode()))
-    pages = comparable(collect(rows))
+        new = collect(scan([root / path for path in probed.outcome], OUTCOME).select("signature"))
+        sought = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
+
+        def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
+            return rows.filter(sought)
+
+    pages = comparable(read_tablets(root, "state", [probed.tablet], COLUMNS, narrow))
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":
         names = groups(pages.get_column("key"), options.dedup_group)

@@ -297,7 +297,7 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
 
 def _known(part: Partition, rows: pl.DataFrame, lease: Lease) -> Mapping[str, HostRecord]:
     keys = host_keys(rows.get_column("key")).unique()
-    found = read_hosts(part.operation.root, list(part.hosts), keys)
+    found = read_hosts(part.operation.root, part.hosts, keys)
     known = {
         host: HostRecord(
             host=host,

@@ -24,11 +24,12 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
-from ..io.files import collect, scan
+from ..io.fold import read_tablets
 from ..io.hosts import hosts_backing_off
-from ..io.manifest import Batch, DataFile
+from ..io.manifest import Batch
 from ..io.operations import Operation, Written
-from ..policy.schema import FETCHLIST, STATE, conform, to_frame
+from ..io.tablets import Tablet, tablets
+from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
@@ -57,11 +58,11 @@ class Options(GenerateOptions, JobOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Tablet:
+class Surveyed:
     """A tablet of the state, and what its neighbours' keys are."""
 
     operation: Operation
-    file: DataFile
+    tablet: Tablet
     last_before: str | None
     first_after: str | None
 
@@ -153,27 +154,30 @@ def _raise_bar(
     )
 
 
-def _tablets(operation: Operation) -> Iterator[Tablet]:
-    files = operation.files("state")
-    PROGRESS.start("generate", total=len(files), unit="tablets")
-    for at, file in enumerate(files):
-        before = files[at - 1].last if at else None
-        after = files[at + 1].first if at + 1 < len(files) else None
-        yield Tablet(operation, file, before, after)
+def _tablets(operation: Operation) -> Iterator[Surveyed]:
+    known = tablets(operation.files("state"))
+    PROGRESS.start("generate", total=len(known), unit="tablets")
+    for at, tablet in enumerate(known):
+        before = known[at - 1].last if at else None
+        after = known[at + 1].first if at + 1 < len(known) else None
+        yield Surveyed(operation, tablet, before, after)
 
 
-def _eligible(tablet: Tablet, options: GenerateOptions) -> pl.DataFrame:
+def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
-    operation, file = tablet.operation, tablet.file
-    state = eligible(scan([operation.root / file.path], STATE), operation.now, options)
-    rows = collect(state.select(NEEDED))
+    operation, tablet = surveyed.operation, surveyed.tablet
+
+    def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
+        return eligible(state, operation.now, options)
+
+    rows = read_tablets(operation.root, "state", [tablet], NEEDED, narrow)
     manifest = operation.manifest()
     claimed = claimed_keys(
-        operation.root, manifest, manifest.open_batches(operation.now), file.first, file.last
+        operation.root, manifest, manifest.open_batches(operation.now), tablet.first, tablet.last
     )
     if len(claimed):
         rows = rows.join(claimed.to_frame(), on="key", how="anti", maintain_order="left")
-    hosts = tuple(host.path for host in operation.files("hosts"))
+    hosts = tuple(operation.files("hosts"))
     resting = hosts_backing_off(operation.root, hosts, operation.now)
     if len(resting):
         rows = rows.filter(~host_keys(rows.get_column("key")).is_in(resting.implode()))
@@ -181,7 +185,7 @@ def _eligible(tablet: Tablet, options: GenerateOptions) -> pl.DataFrame:
 
 
 def _divide(
-    rows: pl.DataFrame, tablet: Tablet, options: GenerateOptions
+    rows: pl.DataFrame, tablet: Surveyed, options: GenerateOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Applies the limit per group: (groups of this tablet alone, groups of others too)."""
     if options.max_count <= 0:
@@ -198,22 +202,22 @@ def _divide(
     return inside, outside
 
 
-def may_be_due(file: DataFile, now: int, options: GenerateOptions) -> bool:
+def may_be_due(tablet: Tablet, now: int, options: GenerateOptions) -> bool:
     """Asks the zone map; a tablet of which nothing can be due is not read."""
-    if file.min_fetch_time is None or file.max_fetch_time is None:
+    if tablet.min_fetch_time is None or tablet.max_fetch_time is None:
         return True
     until = now + int(options.add_days * 86_400_000)
     far = until + options.max_fetch_interval * 1000
-    return file.min_fetch_time <= until or file.max_fetch_time > far
+    return tablet.min_fetch_time <= until or tablet.max_fetch_time > far
 
 
-def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
+def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: says how good its rows are, and puts the best aside."""
-    operation = tablet.operation
+    operation = surveyed.operation
     PROGRESS.add()
-    if not may_be_due(tablet.file, operation.now, options):
+    if not may_be_due(surveyed.tablet, operation.now, options):
         return
-    inside, apart = _divide(_eligible(tablet, options), tablet, options)
+    inside, apart = _divide(_eligible(surveyed, options), surveyed, options)
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)

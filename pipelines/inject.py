@@ -17,8 +17,8 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.operations import Operation, Written, new_id
+from ..io.resolve import Resolved
 from ..io.seeds import Source, read_seeds, sources
-from ..io.tablets import Resolved
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..io.address import open_table
 from ..io.manifest import Manifest, load_files
+from ..io.tablets import tablets
 from ..policy.selection import GenerateOptions
 from ..web.options import option
 from . import crawl, dedup, fetch, generate, parse, update
@@ -57,8 +58,8 @@ def run(invocation: Invocation) -> int:
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     now = int(time.time() * 1000)
-    tablets = load_files(Path(table), manifest.components.get("state"))
-    return any(generate.may_be_due(tablet, now, options) for tablet in tablets)
+    known = tablets(load_files(Path(table), manifest.components.get("state")))
+    return any(generate.may_be_due(tablet, now, options) for tablet in known)
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.files import collect, scan
-from ..io.manifest import DataFile
-from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
+from ..io.fold import read_tablets
+from ..io.tablets import Tablet, tablets
+from ..policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
 from ..web.options import option
 from ..web.urls import from_key
@@ -65,12 +66,12 @@ class Options(LaunchOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Tablet:
+class Exported:
     """A tablet of the state, read for an export."""
 
     reading: Reading
     number: int
-    file: DataFile
+    tablet: Tablet
 
 
 def run(invocation: Invocation) -> int:
@@ -82,7 +83,7 @@ def run(invocation: Invocation) -> int:
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         (
             readings
-            | "Tablets" >> beam.FlatMap(tablets).with_output_types(Tablet)
+            | "Tablets" >> beam.FlatMap(tablets_of).with_output_types(Exported)
             # Spreads the tablets over the workers.
             | "Spread" >> beam.Reshuffle()
             | "Rows" >> beam.FlatMap(_rows_by_document).with_output_types(tuple[str, Chunk])
@@ -107,18 +108,23 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def tablets(reading: Reading) -> Iterator[Tablet]:
+def tablets_of(reading: Reading) -> Iterator[Exported]:
     """Names the tablets of the state."""
-    for number, file in enumerate(reading.files("state")):
-        yield Tablet(reading, number, file)
+    for number, tablet in enumerate(tablets(reading.files("state"))):
+        yield Exported(reading, number, tablet)
 
 
-def _rows_by_document(tablet: Tablet) -> Iterator[tuple[str, Chunk]]:
-    state = scan([tablet.reading.root / tablet.file.path], STATE).select(ROW_COLUMNS)
-    rows = collect(state.filter(pl.col("document").is_not_null()))
+def _rows_by_document(exported: Exported) -> Iterator[tuple[str, Chunk]]:
+    with exported.reading.reading():
+        root, tablet = exported.reading.root, exported.tablet
+        rows = read_tablets(root, "state", [tablet], ROW_COLUMNS, _with_document)
     for (document,), part in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(part):
             yield str(document), chunk
+
+
+def _with_document(rows: pl.LazyFrame) -> pl.LazyFrame:
+    return rows.filter(pl.col("document").is_not_null())
 
 
 def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:
@@ -127,7 +133,8 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     files = [f for name in reading.manifest().components if name.endswith("/documents")
              for f in reading.files(name) if f.path == document]  # fmt: skip
     path = reading.part(files[0].order if files else 0, f"-{Path(document).stem}{suffix}")
-    texts = collect(scan([reading.root / document], DOCUMENTS))
+    with reading.reading():
+        texts = collect(scan([reading.root / document], DOCUMENTS))
     pages = page_records(rows, texts)
     if suffix == ".parquet":
         pq.write_table(conform(pages, PAGE), path, compression="zstd")

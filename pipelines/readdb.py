@@ -20,9 +20,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.address import open_table
-from ..io.files import collect, row_groups, scan
+from ..io.fold import folded, read_tablets
 from ..io.manifest import Manifest, load_files
-from ..policy.schema import STATE, STATUS_NAMES, to_frame
+from ..io.tablets import tablets
+from ..policy.schema import STATE, STATUS_NAMES
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
 from ..web.options import option
@@ -31,7 +32,7 @@ from ..web.urls import from_key
 from .command import TABLE, Invocation
 from .export import Reading, check_output, exported, join_bytes
 from .launch import LaunchOptions
-from .pages import Tablet, tablets
+from .pages import Exported, tablets_of
 
 ARGUMENTS = (TABLE,)
 HELP = "Show the table: statistics, one URL, the best, or all of it"
@@ -135,28 +136,34 @@ def look(
     ]
 
 
-def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Tablet]:
+def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Exported]:
     # The shuffle spreads the tablets over the workers.
-    return readings | beam.FlatMap(tablets).with_output_types(Tablet) | beam.Reshuffle()
+    return readings | beam.FlatMap(tablets_of).with_output_types(Exported) | beam.Reshuffle()
 
 
-def _look(tablet: Tablet, best: int, min_score: float) -> None:
+def _look(exported: Exported, best: int, min_score: float) -> None:
     columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
-    state = scan([tablet.reading.root / tablet.file.path], STATE)
-    rows = collect(state.select(columns if best else columns[1:]))
-    tablet.reading.part(tablet.number, ".json").write_text(to_json(statistics_of(rows)))
+    reading = exported.reading
+    with reading.reading():
+        wanted = columns if best else columns[1:]
+        rows = read_tablets(reading.root, "state", [exported.tablet], wanted)
+    reading.part(exported.number, ".json").write_text(to_json(statistics_of(rows)))
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
         chosen = good.top_k(best, by="score").select("key", "score", "status")
-        chosen.write_parquet(tablet.reading.part(tablet.number, ".parquet"))
+        chosen.write_parquet(reading.part(exported.number, ".parquet"))
 
 
 def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
     """Returns the STATE row of a key, or None."""
     root = Path(table)
-    for file in load_files(root, manifest.components.get("state")):
-        if str(file.first) <= key <= str(file.last):
-            found = collect(scan([root / file.path], STATE).filter(pl.col("key") == key))
+
+    def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(pl.col("key") == key)
+
+    for tablet in tablets(load_files(root, manifest.components.get("state"))):
+        if str(tablet.first) <= key <= str(tablet.last):
+            found = read_tablets(root, "state", [tablet], STATE.names, narrow)
             return found.row(0, named=True) if len(found) else None
     return None
 
@@ -200,11 +207,13 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
     return 0
 
 
-def _write_dump(tablet: Tablet, options: Options, suffix: str) -> None:
+def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
     pattern = re.compile(options.regex) if options.regex else None
-    with tablet.reading.part(tablet.number, suffix).open("w", newline="") as file:
-        for group in row_groups(tablet.reading.root / tablet.file.path, STATE):
-            rows = to_frame(group).filter(pl.col("retries") >= options.retry)
+    reading = exported.reading
+    part = reading.part(exported.number, suffix)
+    with part.open("w", newline="") as file, reading.reading():
+        for group in folded(reading.root, "state", exported.tablet):
+            rows = group.filter(pl.col("retries") >= options.retry)
             if options.status:
                 rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
             for row in rows.iter_rows(named=True):

@@ -19,7 +19,7 @@ from ..io.files import collect, scan
 from ..io.hosts import read_seeds_hosts
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
-from ..io.tablets import Resolved
+from ..io.resolve import Resolved
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
@@ -34,6 +34,7 @@ from .job import BatchOptions, run_job
 ARGUMENTS = (TABLE,)
 HELP = "Bring what a batch found into the table"
 COUNTS = "counts"
+LINKED = ("key", "order", "inlink_score", "inlink_distance")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,10 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
-    yield from (("state", chunk) for chunk in to_chunks(rows, CHANGES))
+    linked = pl.col("fetch_status").is_null()
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
+    # Of sixty changes one is an event: the others cross the shuffle without its columns.
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -76,16 +76,17 @@ def update_state(
 
 def _join(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """One row per key: its state, its event as ``event.*``, and its links' sums."""
-    ordered = changes.sort("key", "order", maintain_order=True)
     events = (
-        ordered.filter(pl.col("fetch_status").is_not_null())
+        changes.filter(pl.col("fetch_status").is_not_null())
+        .sort("order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
     )
     links = sum_links(
-        ordered.filter(pl.col("inlink_score").is_not_null()).select(
-            "key", "inlink_score", "inlink_distance"
-        )
+        changes.filter(pl.col("inlink_score").is_not_null())
+        .select("key", "order", "inlink_score", "inlink_distance")
+        .sort("order", maintain_order=True)
+        .drop("order")
     )
     events = events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
     return rows.join(events, on="key", how="full", coalesce=True).join(

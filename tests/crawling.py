@@ -59,11 +59,31 @@ def files_of(table, component):
     return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
 
 
+def plain_rows(root, files):
+    """Returns the rows of a component's files in key order, as plain polars reads them.
+
+    Of several rows of a key the newest run's counts, and a base's if there is none.
+    """
+    parts = [
+        pl.read_parquet(Path(root) / file.path).with_columns(
+            _age=pl.lit(file.order if file.base else 0)
+        )
+        for file in files
+    ]
+    assert [len(part) for part in parts] == [file.rows for file in files]
+    bases = pl.concat([p for p, file in zip(parts, files, strict=True) if file.base is None])
+    assert bases["key"].is_unique().all()
+    rows = pl.concat(parts, how="diagonal").sort("key", "_age")
+    rows = rows.unique("key", keep="last", maintain_order=True)
+    assert len(rows) == sum(file.live_rows for file in files)
+    return rows.select(bases.drop("_age").columns)
+
+
 def state_of(table):
-    """Returns the whole state, with ``url`` in front, as plain polars reads it."""
-    rows = pl.concat([pl.read_parquet(path) for path in files_of(table, "state")])
-    assert rows["key"].is_sorted()
-    assert rows["key"].is_unique().all()
+    """Returns the whole state, with ``url`` in front."""
+    component = manifest_of(table).components.get("state")
+    rows = plain_rows(table, load_files(Path(table), component))
+    assert component is None or component.rows == len(rows)
     urls = pl.Series("url", [from_key(key) for key in rows["key"]], dtype=pl.String)
     return rows.select(urls, pl.all())
 

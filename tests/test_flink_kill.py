@@ -14,7 +14,7 @@ from flink.jobs import (
     whole,
 )
 
-from nutbeam.io import tablets
+from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import latest_snapshot
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import from_key
@@ -144,7 +144,7 @@ def test_a_kill_in_the_middle_of_parse(flink, quick, tmp_path):
 def test_a_kill_in_the_middle_of_update(flink, quick, tmp_path, monkeypatch):
     here, there = tmp_path / "here", tmp_path / "there"
     in_this_process(here, quick)
-    monkeypatch.setattr(tablets, "TABLET_ROWS", 8)  # many to be rewritten
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)  # many to be rewritten
     choose(there, quick)
     bring_in(there, quick, "fetch", "parse")
     known, before = set(there.glob("state/*.parquet")), latest_snapshot(there)

@@ -80,7 +80,7 @@ def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
 
 def test_a_newer_format_is_refused(tmp_path, stored):
     damage(stored, lambda record: record.update(format=FORMAT + 1))
-    with pytest.raises(UserError, match=r"has format 2, this version reads up to 1: upgrade"):
+    with pytest.raises(UserError, match=r"has format 3, this version reads up to 2: upgrade"):
         load_manifest(tmp_path, 3)
 
 

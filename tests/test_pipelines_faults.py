@@ -19,11 +19,12 @@ from crawling import (
     manifest_of,
     manifests_of,
     nutbeam,
+    plain_rows,
     reach,
     steady,
 )
 
-from nutbeam.io import documents, operations, pages, tablets
+from nutbeam.io import documents, operations, pages, resolve, tablet_writer
 from nutbeam.io.manifest import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.transforms import apply_changes
@@ -97,9 +98,9 @@ ENDS = [
 ]
 APPLY = [
     Trap(apply_changes, "split_by_range", after=False),
-    Trap(tablets.TabletWriter, "close"),
-    Trap(tablets.TabletWriter, "close", at=2),
-    Trap(tablets.TabletWriter, "write", at=2),
+    Trap(tablet_writer.TabletWriter, "close"),
+    Trap(tablet_writer.TabletWriter, "close", at=2),
+    Trap(tablet_writer.TabletWriter, "write", at=2),
 ]
 # By job: each moment at which a step may fail.
 TRAPS = {
@@ -123,7 +124,8 @@ TRAPS = {
     ],
     "parse": [*ENDS, Trap(documents, "write_file"), *both(parse, "parse_file", at=2)],
     "updatedb": [*ENDS, Trap(update, "changes_of"), Trap(update, "changes_of", at=2), *APPLY],
-    "dedup": [*ENDS, Trap(dedup, "comparable"), *APPLY],
+    # Few rows change: they become a run.
+    "dedup": [*ENDS, Trap(dedup, "comparable"), APPLY[0], *both(resolve, "write_run")],
 }
 
 
@@ -137,7 +139,7 @@ def web():
 def small():
     """Several tablets, and a file for each page."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablets, "TABLET_ROWS", 6)
+        patch.setattr(tablet_writer, "TABLET_ROWS", 6)
         yield
 
 
@@ -173,10 +175,7 @@ def contents(table):
     for name, component in manifest.components.items():
         files = load_files(Path(table), component)
         assert len({file.path for file in files}) == len(files)
-        frames = [pl.read_parquet(Path(table) / file.path) for file in files]
-        assert [len(frame) for frame in frames] == [file.rows for file in files]
-        rows = pl.concat(frames)
-        assert rows["key"].is_unique().all(), name
+        rows = plain_rows(table, files)
         kept = [column for column in rows.columns if column not in VOLATILE]
         found[name.replace(str(manifest.batch), "BATCH")] = rows.select(kept).sort("key")
     return found
@@ -243,7 +242,7 @@ def test_without_an_end_to_the_faults_the_job_fails_and_the_table_is_as_it_was(
     table = shutil.copytree(before, tmp_path / "table")
     manifests = len(manifests_of(table))
     with monkeypatch.context() as patch:
-        Trap(tablets.TabletWriter, "close").set(patch, lambda _: True)
+        Trap(tablet_writer.TabletWriter, "close").set(patch, lambda _: True)
         capsys.readouterr()
         assert nutbeam(*words_of("updatedb", table, web)) == 3
         error = capsys.readouterr().err

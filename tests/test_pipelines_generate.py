@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from crawling import files_of, manifest_of, nutbeam, tree
 
-from nutbeam.io import tablets
+from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import load_files
 from nutbeam.io.operations import Written, begin, commit
 from nutbeam.pipelines import generate
@@ -72,7 +72,7 @@ def make_state():
 def store(folder, state):
     """Makes a table of a state, by the writer that updates write with."""
     operation = begin(str(folder), "inject", "made.inject")
-    writer = tablets.TabletWriter(folder, "state", "state")
+    writer = tablet_writer.TabletWriter(folder, "state", "state")
     for part in state.iter_slices(700):
         rows = conform(part.drop("host", "domain"), STATE)
         writer.write(pl.DataFrame(pl.from_arrow(rows)))
@@ -88,7 +88,7 @@ def state():
 def original(state, tmp_path_factory):
     folder = tmp_path_factory.mktemp("generate") / "table"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablets, "TABLET_ROWS", 500)
+        patch.setattr(tablet_writer, "TABLET_ROWS", 500)
         store(folder, state)
     return folder
 
@@ -209,7 +209,7 @@ def test_add_days(table, state):
 
 
 def test_a_tie_is_settled_and_the_number_is_exact(state, tmp_path, steps, monkeypatch):
-    monkeypatch.setattr(tablets, "TABLET_ROWS", 1_000)
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1_000)
     tied = state.with_columns(
         score=pl.when(pl.col("score") > 0.9).then(2.0).otherwise(1.0).cast(pl.Float32),
         fetch_time=pl.lit(NOW),

@@ -9,7 +9,7 @@ import apache_beam as beam
 import pytest
 from crawling import assert_whole, crawl, files_of, manifest_of, nutbeam, reach, steady
 
-from nutbeam.io import tablets
+from nutbeam.io import tablet_writer
 from nutbeam.io.batches import batch_files
 from nutbeam.pipelines.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.operations import Begin, ForEach, Ticket
@@ -30,7 +30,7 @@ def table(web, tmp_path_factory):
     """A table of several tablets and files of pages, crawled in this process."""
     folder = tmp_path_factory.mktemp("runners") / "table"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablets, "TABLET_ROWS", 8)
+        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
         assert crawl(folder, web, *web.seeds, "--num_fetchers", 4) == 0
     assert len(files_of(folder, "state")) > 2
     return folder

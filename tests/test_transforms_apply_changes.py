@@ -4,11 +4,14 @@ import pytest
 from frames import frame_of, table_of
 from running import run
 
-from nutbeam.io import tablets as tablets_module
+from nutbeam.io import tablet_writer
 from nutbeam.io.files import collect, scan
+from nutbeam.io.fold import folded
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
 from nutbeam.io.operations import Written, begin, commit
-from nutbeam.io.tablets import Resolved, TabletWriter
+from nutbeam.io.resolve import Resolved
+from nutbeam.io.tablet_writer import TabletWriter
+from nutbeam.io.tablets import tablets
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target
@@ -52,7 +55,7 @@ TARGETS = {
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A table of the even keys in several tablets."""
-    monkeypatch.setattr(tablets_module, "TABLET_ROWS", 25)
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 25)
     writer = TabletWriter(tmp_path, "state", "state")
     writer.write(frame_of(STATE, *({"key": key, "score": 1.0} for key in KEYS[::2])))
     operation = begin(str(tmp_path), "make", "make")
@@ -82,11 +85,12 @@ def rows_of(table, component, schema, *columns):
     operation = begin(table, "look", "look")
     manifest = load_manifest(operation.root, latest_snapshot(operation.root))
     files = load_files(operation.root, manifest.components.get(component))
-    return [
-        row
-        for file in files
-        for row in collect(scan([operation.root / file.path], schema)).select(columns).rows()
-    ]
+    if component.startswith("batches/"):
+        frames = [collect(scan([operation.root / file.path], schema)) for file in files]
+    else:
+        known = tablets(files)
+        frames = [rows for t in known for rows in folded(operation.root, component, t)]
+    return [row for frame in frames for row in frame.select(columns).rows()]
 
 
 def changes_to(keys, rows):
@@ -112,8 +116,8 @@ def test_tablets_without_changes_stay_as_they_are(table):
     before = {file.path for file in begin(table, "x", "x").files("state")}
     apply(table, changes_to(KEYS[:3], 50))
     after = {file.path for file in begin(table, "y", "y").files("state")}
-    assert len(before - after) == 1
-    assert len(before & after) == len(before) - 1
+    assert len(after - before) == 1
+    assert len(before & after) >= len(before) - 1
 
 
 def test_several_components_at_once(table):

@@ -9,15 +9,9 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.operations import Operation, Written
-from ..io.tablets import (
-    Range,
-    Resolver,
-    Sample,
-    plan_ranges,
-    resolve_range,
-    sample_keys,
-    split_by_range,
-)
+from ..io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
+from ..io.resolve import Resolver, resolve_range
+from ..io.tablets import tablets
 from ..policy.schema import to_frame
 from .chunks import Chunk
 from .display import Displayed
@@ -29,7 +23,7 @@ class Target:
     """A component that changes are for, and what they do to it.
 
     Attributes:
-        schema: What a chunk of changes is.
+        schema: What a chunk of changes is; columns that are null may be missing.
         resolver: Makes the resolver from the operation, on the worker.
         places: Where the resolver's extra frames belong, ``{batch}`` filled in.
     """
@@ -49,7 +43,7 @@ class Plan:
 
 @dataclasses.dataclass
 class ApplyChanges(Displayed):
-    """Rewrites those tablets of components into which changes fall.
+    """Adds runs to those tablets of components into which changes fall.
 
     Input:  (operations, changes): one operation; pairs of a component's name
         and a chunk of changes to it.
@@ -57,7 +51,10 @@ class ApplyChanges(Displayed):
 
     Cost: the changes cross one shuffle, by range; the table crosses none. A
     range gets about 32 MB of changes, cut by sampling. A worker holds the
-    changes of one range and one row group.
+    changes of one range, and the rows that they change: what it reads and
+    writes follows from the changes, not from the table. A tablet is rewritten
+    where it has no base yet, where the changes swamp it, and where it is past
+    the limits of ``io/tablets.py``: a bounded amount per operation.
 
     Attributes:
         targets: By component, such as ``state`` and ``hosts``.
@@ -99,7 +96,10 @@ def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
             samples.setdefault(item[0], []).append(item[1])
     return Plan(
         operation,
-        {name: tuple(plan_ranges(operation.files(name), some)) for name, some in samples.items()},
+        {
+            name: tuple(plan_ranges(tablets(operation.files(name)), some))
+            for name, some in samples.items()
+        },
     )
 
 
@@ -122,11 +122,12 @@ def _resolve(
 ) -> Iterator[Written]:
     (name, number), chunks = grouped
     operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
-    changes = pl.concat(to_frame(chunk) for chunk in chunks)
+    # What is null in all rows of a chunk may be left out of it.
+    wide = to_frame(target.schema.empty_table())
+    changes = pl.concat([wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal")
     places = {extra: place.format(batch=operation.batch) for extra, place in target.places.items()}
     resolver = target.resolver(operation)
-    for place, files, counts in resolve_range(
-        operation.root, name, part, changes, resolver, places
-    ):
-        replaced = (part.base.path,) if part.base and place == name else ()
-        yield Written(place, tuple(files), replaced, counts)
+    order = operation.snapshot + 1
+    with operation.reading():
+        for done in resolve_range(operation.root, name, part, changes, resolver, places, order):
+            yield Written(done.component, done.files, done.replaced, done.counts)

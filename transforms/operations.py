@@ -3,6 +3,7 @@
 import dataclasses
 import platform
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
 
@@ -272,7 +273,8 @@ def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) 
 
 def _work(numbered: tuple[int, Any], work: Callable[..., Any], *args: Any) -> Iterator[Any]:
     operation = getattr(numbered[1], "operation", None)
-    with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)):
+    reading = operation.reading() if isinstance(operation, Operation) else nullcontext()
+    with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)), reading:
         yield from work(numbered[1], *args)
 
 

@@ -1,0 +1,102 @@
+"""Compaction: which tablets are written anew, and which bodies nobody needs any more."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from . import tablet_writer
+from .batches import batch_files, place
+from .fold import folded
+from .manifest import Manifest
+from .operations import Operation, Written
+from .resolve import write_bases
+from .tablets import Tablet
+
+# What a closed batch has no use for; bodies, texts and outcome go file by file.
+_SPENT = ("fetchlist", "learnt")
+
+
+def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
+    """Returns tablets that are to be written anew, each group as one.
+
+    Args:
+        known: Tablets of a component in key order.
+        full: Whether all are.
+
+    Returns:
+        Neighbours that are tiny, and tablets that have runs or are too large.
+    """
+    size = tablet_writer.TABLET_ROWS
+    groups: list[list[Tablet]] = []
+    for tablet in known:
+        rows = sum(one.rows for one in groups[-1]) if groups else 0
+        tiny = min(rows, tablet.rows) < size // 4
+        if groups and tiny and rows + tablet.rows <= size:
+            groups[-1].append(tablet)
+        else:
+            groups.append([tablet])
+    return [
+        tuple(group)
+        for group in groups
+        if full or len(group) > 1 or group[0].runs or group[0].rows > 2 * size
+    ]
+
+
+def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
+    """Writes neighbouring tablets anew: their rows as they are, without runs."""
+    frames = (folded(operation.root, component, tablet) for tablet in group)
+    files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
+    replaced = tuple(path for tablet in group for path in tablet.paths)
+    counts = {"tablets/folded": len(group), "tablets/written": len(files)}
+    return Written(component, files, replaced, counts, tidies=True)
+
+
+def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:
+    """Returns the batches whose superseded files may go.
+
+    Args:
+        manifest: The snapshot.
+        now: ms.
+        retention_s: How old they are at least.
+        keep: How many of the newest stay as they are.
+    """
+    ordered = sorted(manifest.batches, key=lambda name: (manifest.batches[name].created, name))
+    older = ordered[: max(0, len(ordered) - keep)]
+    return [
+        name
+        for name in older
+        if (batch := manifest.batches[name]).phase == "updated"
+        and batch.deduped
+        and batch.created <= now - retention_s * 1000
+    ]
+
+
+def superseded(
+    operation: Operation, batches: Sequence[str], named: frozenset[str]
+) -> Iterator[Written]:
+    """Yields the files of batches that go.
+
+    Args:
+        operation: Whose snapshot is read.
+        batches: Ids of the batches; see ``spent_batches``.
+        named: Paths of all files that rows of the state name.
+    """
+    manifest = operation.manifest()
+    for batch in batches:
+        bodies = {
+            kind: batch_files(operation.root, manifest, batch, kind)
+            for kind in ("pages", "documents")
+        }
+        gone = {
+            kind: [file for file in files if file.path not in named]
+            for kind, files in bodies.items()
+        }
+        kinds = list(_SPENT)
+        if len(gone["documents"]) == len(bodies["documents"]):
+            kinds.append("outcome")
+        for kind in kinds:
+            gone[kind] = batch_files(operation.root, manifest, batch, kind)
+        for kind, files in gone.items():
+            if files:
+                counts = {f"dropped/{kind}": len(files)}
+                paths = tuple(file.path for file in files)
+                yield Written(place(batch, kind), (), paths, counts, tidies=True)

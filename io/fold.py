@@ -1,0 +1,179 @@
+"""Reads tablets: the rows of bases and runs, of several of one key the newest.
+
+No keys are compared: a run says with each of its rows which row of the tablet
+it is (``NUMBER``). So to fold is to look up, row by row, whether a newer run
+has that number. Predicates narrow each file by itself; what is superseded goes
+afterwards, and so it never comes back where a newer row does not match.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..policy.schema import COMPONENTS, conform, empty, to_frame
+from ..web.errors import UserError
+from .files import ROW_GROUP_ROWS, collect, scan
+from .tablets import NUMBER, Tablet, run_schema
+
+Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
+_AT = "_row_of_files"
+
+
+def read_tablets(
+    root: Path,
+    component: str,
+    some: Sequence[Tablet],
+    columns: Sequence[str],
+    narrow: Narrow | None = None,
+) -> pl.DataFrame:
+    """Returns rows of tablets, each as the newest run has it.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        some: Tablets.
+        columns: What is wanted of the rows.
+        narrow: Filters rows, each by itself; it sees all columns.
+
+    Returns:
+        In key order where no tablet has runs. Where some have, the rows of
+        runs come behind those of their base.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
+    schema = COMPONENTS[component]
+    paths = [root / path for tablet in some for path in tablet.paths]
+    if not paths:
+        return empty(schema).select(columns)
+    plain = not any(tablet.runs for tablet in some)
+    rows = scan(paths, schema, row_index=None if plain else _AT)
+    if narrow is not None:
+        rows = narrow(rows)
+    if plain:
+        return collect(rows.select(columns))
+    found = collect(rows.select(*columns, _AT))
+    live = np.concatenate([_live(tablet, _numbers(root, tablet)) for tablet in some])
+    return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
+
+
+def find_rows(root: Path, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+    """Returns the rows of some keys, in key order, with their numbers.
+
+    Only row groups into whose range a key falls are read.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        keys: Sought keys, none of them null, at least one.
+    """
+    paths = [root / path for path in tablet.paths]
+    key = pl.col("key")
+    sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
+    found = collect(scan(paths, COMPONENTS[component], row_index=_AT).filter(sought))
+    numbers = _numbers(root, tablet)
+    at = found.get_column(_AT).to_numpy()
+    all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
+    return (
+        found.drop(_AT)
+        .with_columns(pl.Series(NUMBER, all_numbers[at], dtype=pl.UInt32))
+        .filter(pl.Series(_live(tablet, numbers)[at]))
+        .sort("key")
+    )
+
+
+def newest_rows(
+    root: Path, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Returns the rows of a tablet's runs, in key order, with their numbers.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        over: Rows of a run that is newer than all of them.
+    """
+    parts = [empty(run_schema(component))]
+    if tablet.runs:
+        paths = [root / run.path for run in tablet.runs]
+        parts.append(collect(scan(paths, run_schema(component))))
+    if over is not None:
+        parts.append(to_frame(conform(over, run_schema(component))))
+    return pl.concat(parts).unique(NUMBER, keep="last", maintain_order=True).sort("key")
+
+
+def folded(
+    root: Path, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        over: Rows of a run that is newer than all that it has.
+
+    Yields:
+        For each row group of the base its rows, and those of runs up to its
+        last key (``group_bounds``); then the rest of the runs, if there is one.
+    """
+    groups = _groups(root, component, tablet)
+    if not tablet.runs and over is None:
+        yield from groups
+        return
+    runs = newest_rows(root, component, tablet, over)
+    numbers = runs.get_column(NUMBER).to_numpy()
+    live = np.ones(tablet.base.rows, dtype=bool)
+    live[numbers[numbers < tablet.base.rows]] = False
+    runs = runs.drop(NUMBER)
+    keys = runs.get_column("key")
+    begin = done = 0
+    for rows in groups:
+        upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
+        kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
+        yield pl.concat([kept, runs.slice(done, upto - done)]).sort("key") if upto > done else kept
+        begin, done = begin + len(rows), upto
+    if done < len(runs):
+        yield runs.slice(done)
+
+
+def group_bounds(root: Path, component: str, tablet: Tablet) -> pl.Series:
+    """Returns the last key of each piece of the base, as ``folded`` yields them."""
+    keys = scan([root / tablet.base.path], COMPONENTS[component]).select("key")
+    ends = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
+    last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in ends]
+    return collect(pl.concat(last)).get_column("key")
+
+
+def _groups(root: Path, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+    """Yields the rows of the base, so many at a time as are in a row group."""
+    rows = scan([root / tablet.base.path], COMPONENTS[component])
+    for start in range(0, tablet.base.rows, ROW_GROUP_ROWS):
+        yield collect(rows.slice(start, ROW_GROUP_ROWS))
+
+
+def _numbers(root: Path, tablet: Tablet) -> list[np.ndarray]:
+    """Returns the number of each row of each run."""
+    schema = pa.schema([pa.field(NUMBER, pa.uint32())])
+    found = []
+    for run in tablet.runs:
+        numbers = collect(scan([root / run.path], schema)).get_column(NUMBER)
+        if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
+            raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
+        found.append(numbers.to_numpy())
+    return found
+
+
+def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns which rows of the base and the runs, one behind the other, are the newest."""
+    seen = np.zeros(tablet.rows, dtype=bool)
+    parts = []
+    for run in reversed(numbers):
+        parts.append(~seen[run])
+        seen[run] = True
+    parts.append(~seen[: tablet.base.rows])
+    return np.concatenate(parts[::-1])

@@ -1,0 +1,63 @@
+"""What the tests of tablets share: keys that lie close to each other, rows, tablets of them."""
+
+import itertools
+
+import pytest
+from frames import frame_of
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from nutbeam.io import tablet_writer as writer_module
+from nutbeam.io.files import collect, scan
+from nutbeam.io.manifest import DataFile
+from nutbeam.io.tablet_writer import TabletWriter
+from nutbeam.io.tablets import Tablet
+from nutbeam.policy.schema import STATE
+
+# Hosts that lie close to each other, in key order or not; "." < ":" < letters.
+HOSTS_OF_KEYS = ["com.a", "com.a.b", "com.a-b", "com.a1", "com.b", "[::1]", "localhost"]
+KEYS = st.builds(
+    lambda host, path: f"{host}:http/{path}",
+    st.sampled_from(HOSTS_OF_KEYS),
+    st.sampled_from(["", *"abcdefgh", "a]b:c", "x:y"]),
+)
+SORTED_KEYS = st.lists(KEYS, unique=True, max_size=40).map(sorted)
+FILES = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+
+
+def tablets_of(keys, cuts):
+    """Tablets that hold keys, cut anywhere."""
+    edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(keys)}), len(keys)]
+    return [
+        Tablet(DataFile(f"t{low}", high - low, 1, keys[low], keys[high - 1]))
+        for low, high in itertools.pairwise(edges)
+        if high > low
+    ]
+
+
+def state(keys):
+    return frame_of(
+        STATE,
+        *(
+            {"key": key, "status": 1 + at % 3, "fetch_time": 100 + at, "score": at / 2}
+            for at, key in enumerate(keys)
+        ),
+    )
+
+
+def write(root, rows, sizes, tablet_rows):
+    """Writes rows in parts of the given sizes; returns the keys of each file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer_module, "TABLET_ROWS", tablet_rows)
+        writer = TabletWriter(root, "state", "state")
+        for size in sizes:
+            writer.write(rows.head(size))
+            rows = rows.slice(size)
+        writer.write(rows)
+        return writer.close()
+
+
+def keys_of(root, files):
+    return [collect(scan([root / file.path], STATE))["key"].to_list() for file in files]

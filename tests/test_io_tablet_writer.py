@@ -1,0 +1,77 @@
+import itertools
+
+import pytest
+from frames import frame_of
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
+
+from nutbeam.io.files import collect, scan
+from nutbeam.io.tablet_writer import TabletWriter
+from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.web.urls import host_of
+
+
+@FILES
+@given(SORTED_KEYS, st.lists(st.integers(0, 12), max_size=8), st.integers(1, 12))
+@example([f"com.a:http/{n}" for n in range(9)], [4, 4], 3)
+def test_tablets_are_cut_between_hosts(tmp_path, keys, sizes, most):
+    files = write(tmp_path, state(keys), sizes, most)
+    found = keys_of(tmp_path, files)
+    assert list(itertools.chain(*found)) == keys
+    for part in found:
+        assert 0 < len(part) < 2 * most or most == 1
+    size_of = {host: sum(host_of(key) == host for key in keys) for host in map(host_of, keys)}
+    for before, after in itertools.pairwise(found):
+        host = host_of(before[-1])
+        assert host != host_of(after[0]) or size_of[host] > most
+
+
+@pytest.mark.parametrize("sizes", [[], [10], [5, 5, 5, 5, 5, 5], [1] * 30, [29]])
+def test_a_host_larger_than_a_tablet_takes_several(tmp_path, sizes):
+    keys = [f"com.a:http/{n}" for n in range(3)]
+    keys += [f"com.b:http/{n:02d}" for n in range(25)]
+    keys += [f"com.c:http/{n}" for n in range(4)]
+    found = keys_of(tmp_path, write(tmp_path, state(keys), sizes, 10))
+    assert list(itertools.chain(*found)) == keys
+    assert max(len(part) for part in found) <= 13
+    assert len(found) <= 5
+    # What follows a big host begins where it ends, or is in one file with its rest.
+    assert keys[-4:] == found[-1][-4:]
+
+
+def test_zone_maps(tmp_path):
+    keys = [f"com.{host}:http/{n}" for host in "abc" for n in range(4)]
+    files = write(tmp_path, state(keys), [3, 3], 4)
+    for file, part in zip(files, keys_of(tmp_path, files), strict=True):
+        rows = collect(scan([tmp_path / file.path], STATE))
+        assert (file.first, file.last, file.rows) == (part[0], part[-1], len(part))
+        assert (file.min_fetch_time, file.max_fetch_time) == (
+            rows["fetch_time"].min(), rows["fetch_time"].max()
+        )  # fmt: skip
+        assert file.max_score == rows["score"].max()
+        assert file.statuses == sum(1 << status for status in set(rows["status"]))
+        assert file.bytes == (tmp_path / file.path).stat().st_size
+
+
+def test_zone_maps_of_rows_that_have_no_times(tmp_path):
+    writer = TabletWriter(tmp_path, "hosts", "hosts")
+    writer.write(frame_of(HOSTS, {"key": "com.a"}, {"key": "com.b"}))
+    (file,) = writer.close()
+    assert (file.first, file.last, file.min_fetch_time, file.statuses) == (
+        "com.a", "com.b", None, None
+    )  # fmt: skip
+
+
+def test_a_writer_without_rows_writes_nothing(tmp_path):
+    writer = TabletWriter(tmp_path, "state", "state")
+    writer.write(state([]))
+    assert writer.close() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_abandoned_writer_leaves_nothing_behind(tmp_path):
+    writer = TabletWriter(tmp_path, "state", "state")
+    writer.write(state(["com.a:http/"]))
+    writer.abandon()
+    assert list((tmp_path / "state").iterdir()) == []

@@ -44,6 +44,7 @@ COMMANDS = {
     "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
     "updatedb": Command("update", "Apply what a batch brought to the table."),
     "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
+    "compact": Command("compact", "Fold tablets, delete what is too old to be of use."),
     "round": Command("round", "Run one round of a crawl as one pipeline."),
     "next": Command("next", "Run the phase that is next in line."),
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),

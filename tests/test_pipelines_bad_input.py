@@ -30,7 +30,8 @@ from nutbeam.web import rules as regex_rules
 from nutbeam.web.simweb.server import SimWeb
 
 AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
-COMMANDS = ["crawl", "generate", "fetch", "parse", "updatedb", "dedup", "next", "readdb", "pages"]
+COMMANDS = ["crawl", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "next", "readdb",
+            "pages"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

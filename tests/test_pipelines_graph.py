@@ -13,7 +13,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from crawling import crawl as crawl_web
 from crawling import files_of, manifest_of
 
-from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
+from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
 from nutbeam.pipelines.job import prepare
 from nutbeam.transforms.display import displayed
@@ -40,6 +40,7 @@ JOBS = {
     "parse": (parse.build, parse.Options),
     "update": (update.build, update.Options),
     "dedup": (dedup.build, dedup.Options),
+    "compact": (compact.build, compact.Options),
     "round": (round_module.build, round_module.Options),
     "crawl": (lambda tickets, options: crawl.build_crawl(tickets, options, 3), crawl.Options),
 }

@@ -18,6 +18,7 @@ NAMESPACES = {
     "parse": "nutbeam_parser",
     "update": "nutbeam_crawldb",
     "dedup": "nutbeam_dedup",
+    "compact": "nutbeam_compact",
 }
 
 # Counts that Nutch has a name for. A count may be a part of two of them.

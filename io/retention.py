@@ -1,0 +1,173 @@
+"""Retention: which files of a table are deleted, and in which order.
+
+Kept are the newest snapshot, those that were the newest at any time since the
+retention began, and all from the one on that a living operation has pinned:
+one that is younger than the retention, or not committed and younger than a
+day. A file goes when it is older than the retention and than all operations
+that may be under way, and no kept snapshot names it. Manifests go first, the oldest first; what only they
+named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
+or gone, and the next sweep deletes the rest.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..web.errors import UserError
+from .files import (
+    files_below,
+    read_bytes,
+    remove_empty_folders,
+    remove_file,
+    store_time,
+)
+from .manifest import PHASES, Batch, latest_snapshot, load_files, load_manifest
+
+# What holds data files, and what is in use only as long as its job runs.
+FOLDERS = ("manifest", "state", "hosts", "batches", "exports", "seeds")
+SCRATCH = ("exports", "seeds")
+# For so long an operation that has not committed may be under way, s.
+UNDER_WAY = 86_400
+
+
+def sweep(root: Path, retention_s: float) -> dict[str, int]:
+    """Deletes what is too old to be of use; may be cut off and repeated.
+
+    Args:
+        root: The table's folder.
+        retention_s: How long a snapshot can be read after it was replaced.
+            Longer than any reader takes: of those no trace is in the table.
+
+    Returns:
+        Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``.
+    """
+    now = store_time(root / "manifest")
+    until = now - retention_s
+    operations = _operations(root, now, until)
+    oldest = _oldest_kept(root, until, operations.pinned)
+    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0}
+    for snapshot, path, _ in _manifests(root):
+        if snapshot < oldest:
+            counts["deleted/bytes"] += remove_file(path)
+            counts["deleted/snapshots"] += 1
+    for path in _unnamed(root, min(until, operations.since), now, oldest):
+        counts["deleted/bytes"] += remove_file(path)
+        counts["deleted/files"] += 1
+    # At last: until then the same operation again would say that its snapshot is gone.
+    for path in operations.expired:
+        counts["deleted/bytes"] += remove_file(path)
+        counts["deleted/files"] += 1
+    return {name: number for name, number in counts.items() if number}
+
+
+def _manifests(root: Path) -> list[tuple[int, Path, float]]:
+    """Returns (number, path, when it was written) of all manifests, oldest first."""
+    return sorted(
+        (int(path.stem), path, written)
+        for path, written in files_below(root / "manifest")
+        if path.parent == root / "manifest" and path.suffix == ".json" and path.stem.isdigit()
+    )
+
+
+class _Operations(NamedTuple):
+    """Files of operations that are over, snapshots that others pinned, when the first began."""
+
+    expired: list[Path]
+    pinned: list[int]
+    since: float
+
+
+def _operations(root: Path, now: float, until: float) -> _Operations:
+    files = dict(files_below(root / "operations"))
+    manifests = [number for number, _, _ in _manifests(root)]
+    done = {load_manifest(root, number).operation for number in manifests}
+    first = min(manifests, default=1)
+    batches = load_manifest(root, max(manifests, default=0)).batches
+    pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
+    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # A crawl commits nothing itself. It goes on for as long as its phases do.
+    under_way = [
+        path
+        for path, pinned in pins.items()
+        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
+        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
+    ]
+    alive = {path.stem for path, written in files.items() if written > until}
+    alive.update(path.stem for path in under_way)
+    launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
+    expired, snapshots = [], []
+    for path, written in files.items():
+        launch, _, job = path.stem.rpartition(".")
+        if path.stem in alive or (job == "crawl" and launch in launches):
+            snapshots += [pins[path].snapshot] if path in pins else []
+        elif written <= now - UNDER_WAY:  # else it may still say that it was done
+            expired.append(path)
+    return _Operations(expired, snapshots, min((files[path] for path in under_way), default=now))
+
+
+class _Pinned(NamedTuple):
+    job: str
+    snapshot: int
+    batch: str | None
+
+
+def _pinned(path: Path) -> _Pinned:
+    try:
+        record = json.loads(read_bytes(path))
+        return _Pinned(str(record["job"]), int(record["snapshot"]), record["batch"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"operation file is damaged: {path}: {error}") from error
+
+
+def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
+    """Returns whether the batch of an operation is already as far as that would bring it."""
+    reached = {"fetch": "fetched", "parse": "parsed", "update": "updated"}.get(pinned.job)
+    if reached is None or pinned.batch is None:
+        return False
+    known = batches.get(pinned.batch)
+    return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
+
+
+def _oldest_kept(root: Path, until: float, pinned: list[int]) -> int:
+    found = _manifests(root)
+    kept = [number for number, _, _ in found[-1:]]
+    for (number, _, _), (_, _, replaced) in itertools.pairwise(found):
+        if replaced > until:
+            kept.append(number)
+    first = found[0][0] if found else 0  # what somebody pinned before is gone already
+    return max(first, min([*kept, *pinned], default=0))
+
+
+def _unnamed(root: Path, until: float, now: float, oldest: int) -> Iterator[Path]:
+    """Yields the old files that no kept snapshot names."""
+    # Listed before it is known what is named: what is committed meanwhile is younger.
+    files = [(path, written) for name in FOLDERS for path, written in files_below(root / name)]
+    newest = latest_snapshot(root)
+    named: set[str] = set()
+    for snapshot in range(oldest, newest + 1):
+        manifest = load_manifest(root, snapshot)
+        for component in manifest.components.values():
+            if component.list not in named:
+                named.add(component.list)
+                named.update(file.path for file in load_files(root, component))
+    batches = load_manifest(root, newest).batches
+    open_batches = {name for name, batch in batches.items() if batch.phase != "updated"}
+    touched = set()
+    for path, written in files:
+        place = path.relative_to(root)
+        scratch = place.parts[0] in SCRATCH  # may be older than its operation
+        if written > (min(until, now - UNDER_WAY) if scratch else until):
+            continue
+        if place.as_posix() in named:
+            continue
+        if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
+            continue
+        if place.parts[0] == "batches" and len(place.parts) > 2:
+            if place.parts[1] in open_batches:
+                continue
+            touched.add(place.parts[1])
+        yield path
+    for batch in touched - batches.keys():
+        remove_empty_folders(root / "batches" / batch)

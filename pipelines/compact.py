@@ -1,0 +1,169 @@
+"""compact: folds tablets, drops what was superseded, deletes what nobody can read any more.
+
+::
+
+    tablets with runs, tiny neighbours ─ fold ─▶ state', hosts'
+    tablets ─ which bodies do rows name ─ the rest of old batches is dropped ─▶ batches'
+    then: old snapshots, files that no kept snapshot names, old operations ─ deleted
+
+It changes nothing that the table says, so it disturbs nobody: tablets that
+somebody changes meanwhile are left as they are.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.compaction import fold, plan_folds, spent_batches, superseded
+from ..io.fold import read_tablets
+from ..io.operations import Operation, Written, commit
+from ..io.retention import sweep
+from ..io.tablets import Tablet, tablets
+from ..transforms.display import Displayed
+from ..transforms.metrics import count
+from ..transforms.operations import Begin, ForEach, Ticket, Together
+from ..web.options import option
+from ..web.progress import PROGRESS
+from .command import TABLE, Invocation
+from .job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+HELP = "Fold tablets, and delete what is too old to be of use"
+NAMED = "named"
+COMPONENTS = ("state", "hosts")
+
+
+@dataclasses.dataclass(frozen=True)
+class CompactOptions:
+    """What compacting needs to know."""
+
+    full: bool = option(
+        False, "Write all tablets anew, not only those with runs on them.", group="compact"
+    )
+    snapshot_retention: int = option(
+        604_800,
+        "How long a snapshot can be read after it was replaced; then its files go. Longer than "
+        "any export takes.",
+        unit="s",
+        minimum=0,
+        group="compact",
+    )
+    keep_batches: int = option(
+        1,
+        "How many of the newest batches keep all their files. Of older ones, files of which all "
+        "pages were fetched again go when the retention is over.",
+        minimum=0,
+        group="compact",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(CompactOptions, JobOptions):
+    """Options of compact."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Folding:
+    """Tablets that are written anew together."""
+
+    operation: Operation
+    component: str
+    group: tuple[Tablet, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """A tablet of the state whose rows may name files of old batches."""
+
+    operation: Operation
+    tablet: Tablet
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "compact")
+
+
+def build(tickets: beam.PCollection[Ticket], options: CompactOptions) -> beam.PCollection[Ticket]:
+    """Compacts a table; the ticket that comes out is for the next job."""
+    operations = tickets | "Begin" >> Begin("compact")
+    done = operations | "Work" >> ForEach(_Items(options), _work, outputs=(NAMED,))
+    named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
+    return (operations, done["main"], named) | "Finish" >> Finish(options)
+
+
+@dataclasses.dataclass
+class Finish(Displayed):
+    """Commits, and deletes.
+
+    Input:  (operations, written, names of files that rows name).
+    Output: one ticket for the next job.
+
+    Cost: a shuffle of descriptors onto one key.
+    """
+
+    options: CompactOptions
+
+    def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
+        finish = beam.Map(_finish, self.options).with_output_types(Ticket)
+        return inputs | Together() | "Commit" >> finish
+
+
+@dataclasses.dataclass(frozen=True)
+class _Items:
+    options: CompactOptions
+
+    def __call__(self, operation: Operation) -> Iterator[Folding | Survey]:
+        items: list[Folding | Survey] = []
+        for component in COMPONENTS:
+            known = tablets(operation.files(component))
+            for group in plan_folds(known, full=self.options.full):
+                items.append(Folding(operation, component, group))
+            if component == "state" and _spent(operation, self.options):
+                items += [Survey(operation, tablet) for tablet in known]
+        PROGRESS.start("compact", total=len(items), unit="tablets")
+        yield from items
+
+
+def _spent(operation: Operation, options: CompactOptions) -> list[str]:
+    return spent_batches(
+        operation.manifest(), operation.now, options.snapshot_retention, options.keep_batches
+    )
+
+
+def _work(item: Folding | Survey) -> Iterator[Any]:
+    PROGRESS.add()
+    if isinstance(item, Folding):
+        yield fold(item.operation, item.component, item.group)
+        return
+    rows = read_tablets(item.operation.root, "state", [item.tablet], ("page", "document"))
+    names = pl.concat([rows.get_column("page"), rows.get_column("document")]).unique().drop_nulls()
+    yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
+
+
+def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*parts)
+
+
+def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Ticket:
+    items = list(grouped[1])
+    (operation,) = [item for item in items if isinstance(item, Operation)]
+    ticket = Ticket(operation.table, operation.id.removesuffix(".compact"))
+    if operation.idle:
+        return dataclasses.replace(ticket, idle=operation.idle == "nothing")
+    written = [item for item in items if isinstance(item, Written)]
+    named = frozenset().union(*(item for item in items if isinstance(item, frozenset)))
+    spent = _spent(operation, options)
+    written += superseded(operation, spent, named)
+    root = Path(operation.table)
+    # Before the commit, so that it tells what went; what it replaces is kept for a while anyway.
+    written.append(Written(counts=sweep(root, options.snapshot_retention)))
+    made = commit(operation, written, forgets=frozenset(spent))
+    if options.snapshot_retention == 0:
+        sweep(root, 0)
+    count(operation.job, made.counts)
+    PROGRESS.finish()
+    return ticket

@@ -1,0 +1,219 @@
+"""What a sweep deletes, and above all what it does not."""
+
+import os
+import time
+
+import pytest
+
+from nutbeam.io import retention as module
+from nutbeam.io.manifest import (
+    Batch,
+    DataFile,
+    SnapshotTooOld,
+    latest_snapshot,
+    load_files,
+    load_manifest,
+)
+from nutbeam.io.operations import Operation, Written, begin, commit
+from nutbeam.io.retention import sweep
+from nutbeam.web.errors import UserError
+
+DAY = 86_400
+WEEK = 7 * DAY
+
+
+def put(root, path, text="x"):
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+    return path
+
+
+def written(root, component, *paths, replaced=()):
+    files = tuple(DataFile(put(root, path), rows=1, bytes=1) for path in paths)
+    return Written(component, files, tuple(replaced))
+
+
+def make(root, name, *parts, batch=None, job="update", **known):
+    operation = begin(str(root), job, f"{name}.{job}", batch=batch)
+    return commit(operation, parts, batch=Batch(**known) if known else None)
+
+
+def pass_time(root, days, since=0.0):
+    """Makes all files older that were not written before."""
+    for path in root.rglob("*"):
+        if path.is_file() and path.stat().st_mtime >= since:
+            then = path.stat().st_mtime - days * DAY
+            os.utime(path, (then, then))
+
+
+def paths(root, *folders):
+    found = (path for folder in folders for path in (root / folder).rglob("*") if path.is_file())
+    return sorted(path.relative_to(root).as_posix() for path in found)
+
+
+def assert_whole(root):
+    """Asserts that all snapshots that are there can be read."""
+    assert latest_snapshot(root) == 3
+    for path in (root / "manifest").glob("*.json"):
+        for component in load_manifest(root, int(path.stem)).components.values():
+            assert all((root / file.path).exists() for file in load_files(root, component))
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Three snapshots; each has one file of its own and one of all."""
+    make(tmp_path, "one", written(tmp_path, "state", "state/all", "state/a"))
+    make(tmp_path, "two", written(tmp_path, "state", "state/b", replaced=["state/a"]))
+    make(tmp_path, "three", written(tmp_path, "state", "state/c", replaced=["state/b"]))
+    return tmp_path
+
+
+def test_nothing_that_is_young_goes(table):
+    before = paths(table, ".")
+    put(table, "state/orphan")
+    assert sweep(table, WEEK) == {}
+    assert paths(table, ".") == sorted([*before, "state/orphan"])
+
+
+def test_old_snapshots_go_with_all_that_only_they_name(table):
+    put(table, "state/orphan")
+    put(table, "state/.d.parquet.writing")
+    put(table, "batches/17-gone/aside/f.arrow")
+    put(table, "exports/17-x/part-00000001.json")
+    pass_time(table, 8)
+    put(table, "state/young")
+    counts = sweep(table, WEEK)
+    assert counts["deleted/snapshots"] == 2
+    assert paths(table, "state") == ["state/all", "state/c", "state/young"]
+    assert [path.name for path in (table / "manifest").glob("*.json")] == ["00000003.json"]
+    assert paths(table, "manifest/lists") == [
+        component.list for component in load_manifest(table, 3).components.values()
+    ]
+    assert paths(table, "operations", "batches", "exports") == []
+    assert not (table / "batches" / "17-gone").exists()
+    assert_whole(table)
+    assert sweep(table, WEEK) == {}
+
+
+def test_what_was_the_newest_since_is_kept(table):
+    pass_time(table, 8)
+    (table / "manifest" / "00000003.json").touch()  # so snapshot 2 was the newest until now
+    sweep(table, WEEK)
+    assert paths(table, "state") == ["state/all", "state/b", "state/c"]
+    assert_whole(table)
+
+
+def test_a_reader_of_what_is_gone_is_told_so(table):
+    reader = Operation(str(table), "late", "generate", 1, 0, 0)
+    assert reader.files("state")
+    pass_time(table, 8)
+    sweep(table, WEEK)
+    for read in (lambda: reader.files("state"), lambda: read_missing(reader)):
+        with pytest.raises(SnapshotTooOld, match=r"^snapshot too old: 1 of table \S+ was deleted"):
+            read()
+    with pytest.raises(UserError, match=r"^data file is missing"):
+        read_missing(Operation(str(table), "new", "generate", 3, 0, 0))
+
+
+def read_missing(operation):
+    with operation.reading():
+        raise UserError("data file is missing: state/a")
+
+
+@pytest.mark.parametrize(("job", "kept"), [("dedup", True), ("crawl", False), ("update", False)])
+def test_the_snapshot_of_an_operation_that_is_under_way_is_kept(table, job, kept):
+    pass_time(table, 8)
+    begin(str(table), job, f"late.{job}", batch="closed")
+    (table / "operations" / f"late.{job}.json").write_text(
+        (table / "operations" / f"late.{job}.json")
+        .read_text()
+        .replace('"snapshot": 3', '"snapshot": 1')
+    )
+    put(table, "state/written-by-it")
+    sweep(table, 0)
+    # A crawl commits nothing itself: that it is there does not mean that it goes on.
+    # And what has nothing left to do on its batch commits nothing either.
+    assert ("state/a" in paths(table, "state")) == kept
+    assert ("state/written-by-it" in paths(table, "state")) == kept
+    assert_whole(table)
+    pass_time(table, 2)
+    sweep(table, 0)
+    assert paths(table, "state") == ["state/all", "state/c"]
+    assert paths(table, "operations") == []
+
+
+def test_a_crawl_goes_on_for_as_long_as_its_phases_do(table):
+    begin(str(table), "crawl", "17-ab.crawl")
+    pass_time(table, 8)
+    begin(str(table), "fetch", "17-ab.2.fetch", batch="b")
+    sweep(table, WEEK)
+    assert paths(table, "operations") == [
+        "operations/17-ab.2.fetch.json",
+        "operations/17-ab.crawl.json",
+    ]
+    pass_time(table, 8)
+    sweep(table, WEEK)
+    assert paths(table, "operations") == []
+
+
+@pytest.mark.parametrize(("phase", "kept"), [("fetched", True), ("updated", False)])
+def test_what_an_open_batch_has_flushed_is_kept(table, phase, kept):
+    put(table, "batches/b1/pages/p00000-1-a-00001.parquet")
+    known = {"phase": phase, "created": 1, "partitions": 1, "urls": 1, "blocks_until": 1}
+    operation = begin(str(table), "fetch", "four.fetch", batch="b1")
+    pass_time(table, 8)
+    manifest = load_manifest(table, 3)
+    assert manifest.snapshot == 3
+    commit(operation, [written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f")],
+           others={"b1": Batch(**known)})  # fmt: skip
+    pass_time(table, 8)
+    sweep(table, WEEK)
+    assert "batches/b1/fetchlist/f" in paths(table, "batches")
+    assert ("batches/b1/pages/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
+
+
+def test_copies_of_seeds_may_be_older_than_their_operation(table):
+    put(table, "seeds/1.txt")
+    sweep(table, 0)
+    assert paths(table, "seeds") == ["seeds/1.txt"]
+    pass_time(table, 2)
+    sweep(table, 0)
+    assert paths(table, "seeds") == []
+
+
+def test_the_clock_is_the_stores(table, monkeypatch):
+    pass_time(table, 6)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 100 * DAY)
+    assert sweep(table, WEEK) == {}
+
+
+def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
+    put(table, "state/orphan")
+    pass_time(table, 8)
+    real = module.remove_file
+    for allowed in range(30):
+        left = iter(range(allowed))
+
+        def remove(path, left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return real(path)
+
+        monkeypatch.setattr(module, "remove_file", remove)
+        try:
+            sweep(table, WEEK)
+        except KeyboardInterrupt:
+            assert_whole(table)
+            continue
+        break
+    else:
+        pytest.fail("it never ends")
+    assert paths(table, "state") == ["state/all", "state/c"]
+    assert allowed > 0
+
+
+def test_a_damaged_operation_is_named(table):
+    put(table, "operations/x.update.json", "{")
+    with pytest.raises(UserError, match=r"^operation file is damaged: \S+x\.update\.json: "):
+        sweep(table, WEEK)

@@ -1,0 +1,239 @@
+"""compact changes nothing that a table says, whatever else goes on."""
+
+import json
+import os
+import shutil
+
+import polars as pl
+import pytest
+from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, reach, state_of, steady
+from frames import frame_of
+
+from nutbeam.io import tablet_writer
+from nutbeam.io.compaction import fold, plan_folds
+from nutbeam.io.files import collect, scan
+from nutbeam.io.fold import folded, read_tablets
+from nutbeam.io.manifest import DataFile, load_files
+from nutbeam.io.operations import ConflictError, Written, begin, commit
+from nutbeam.io.resolve import write_bases
+from nutbeam.io.tablet_writer import write_run
+from nutbeam.io.tablets import NUMBER, Tablet, tablets
+from nutbeam.policy.schema import DOCUMENTS, STATE
+from nutbeam.web.simweb.server import SimWeb
+
+DAY = 86_400
+
+
+def rows_of(numbers, score):
+    return frame_of(STATE, *(
+        {"key": f"com.h{n // 10:02d}:http/{n:03d}", "score": score, "status": 1, "fetch_time": 1,
+         "retries": 0, "fetch_interval": 1}
+        for n in numbers
+    ))  # fmt: skip
+
+
+def add_run(table, numbers, score, name):
+    """Commits a run as an update does that changes some rows of the first tablet."""
+    operation = begin(str(table), "update", name)
+    (tablet, *_) = tablets(operation.files("state"))
+    rows = rows_of(numbers, score).with_columns(pl.Series(NUMBER, list(numbers), dtype=pl.UInt32))
+    run = write_run(operation.root, "state", tablet.base, rows, 0, operation.snapshot + 1)
+    return operation, Written("state", (run,))
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Four tablets of 50 rows; the first has two runs."""
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 50)
+    operation = begin(str(tmp_path), "inject", "made.inject")
+    files = write_bases(tmp_path, "state", [rows_of(range(200), 1.0)])
+    commit(operation, [Written("state", files)])
+    for name, numbers, score in (("a", range(5), 2.0), ("b", range(3, 7), 3.0)):
+        operation, run = add_run(tmp_path, numbers, score, f"{name}.update")
+        commit(operation, [run], reads=frozenset({"state"}))
+    return tmp_path
+
+
+def compact(table, *words, code=0):
+    assert nutbeam("compact", table, *words) == code
+
+
+def test_all_is_as_it_was_without_runs(table, capsys):
+    before = state_of(table)
+    assert before["score"].to_list()[:8] == [2, 2, 2, 3, 3, 3, 3, 1]
+    bases = set(files_of(table, "state")[1:])
+    compact(table, "--format", "json")
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert counts == {"tablets/folded": 1, "tablets/written": 1}
+    assert state_of(table).equals(before)
+    files = load_files(table, manifest_of(table).components["state"])
+    assert all(file.base is None for file in files)
+    assert len(bases & set(files_of(table, "state"))) == 3  # what had no runs is as it was
+    assert manifest_of(table).components["state"].rows == 200
+
+
+def test_full_writes_all_anew(table):
+    before, files = state_of(table), set(files_of(table, "state"))
+    compact(table, "--full", "true")
+    assert state_of(table).equals(before)
+    assert not files & set(files_of(table, "state"))
+
+
+def test_tiny_neighbours_become_one_and_large_ones_are_split(table, monkeypatch):
+    before = state_of(table)
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1000)
+    compact(table)
+    assert len(files_of(table, "state")) == 1
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 60)
+    compact(table)
+    assert len(files_of(table, "state")) == 4
+    assert state_of(table).equals(before)
+
+
+def test_which_tablets_are_folded(monkeypatch):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
+
+    def tablet(rows, runs=0):
+        base = DataFile(f"{rows}-{runs}", rows, rows)
+        files = (DataFile("r", 1, 1, base=base.path, fresh=1) for _ in range(runs))
+        return Tablet(base, tuple(files))
+
+    sizes = [tablet(80), tablet(10), tablet(5), tablet(90), tablet(24), tablet(70, 1), tablet(201),
+             tablet(150)]  # fmt: skip
+    groups = [[one.base.rows for one in group] for group in plan_folds(sizes)]
+    assert groups == [[80, 10, 5], [24, 70], [201]]
+    full = [[one.base.rows for one in group] for group in plan_folds(sizes, full=True)]
+    assert full == [[80, 10, 5], [90], [24, 70], [201], [150]]
+
+
+def test_the_same_operation_again_changes_nothing(table, capsys):
+    compact(table, "--operation", "x")
+    snapshot = manifest_of(table).snapshot
+    compact(table, "--operation", "x")
+    assert manifest_of(table).snapshot == snapshot
+
+
+def compacting(table):
+    """Begins to compact: returns the operation and what it has written, not committed."""
+    operation = begin(str(table), "compact", "slow.compact")
+    groups = plan_folds(tablets(operation.files("state")))
+    return operation, [fold(operation, "state", group) for group in groups]
+
+
+def test_who_only_reads_is_not_disturbed(table):
+    reader = begin(str(table), "generate", "slow.generate", batch="b")
+    compact(table)
+    before = read_tablets(
+        table, "state", tablets(reader.files("state")), ("key", "score")
+    )  # fmt: skip
+    assert before.sort("key").rows() == state_of(table).select("key", "score").rows()
+    commit(reader, [Written(counts={"chosen": 1})], reads=frozenset({"state", "batches"}))
+
+
+def test_an_update_beside_it_fails_clearly_and_changes_nothing(table):
+    operation, run = add_run(table, range(2), 9.0, "slow.update")
+    compact(table)
+    before = state_of(table)
+    with pytest.raises(ConflictError, match=r"^update: state was compacted in the meantime"):
+        commit(operation, [run], reads=frozenset({"state"}))
+    assert state_of(table).equals(before)
+
+
+def test_tablets_that_were_changed_in_the_meantime_are_left(table):
+    operation, written = compacting(table)
+    late, run = add_run(table, range(2), 9.0, "late.update")
+    commit(late, [run], reads=frozenset({"state"}))
+    before, files = state_of(table), files_of(table, "state")
+    commit(operation, written)
+    assert state_of(table).equals(before)
+    assert files_of(table, "state") == files
+
+
+def test_two_at_once(table):
+    before = state_of(table)
+    operation, written = compacting(table)
+    compact(table)
+    commit(operation, written)
+    assert state_of(table).equals(before)
+
+
+def test_updates_and_folds_take_turns(table):
+    for at in range(6):
+        operation, run = add_run(table, range(at, at + 4), 10.0 + at, f"u{at}.update")
+        commit(operation, [run], reads=frozenset({"state"}))
+        if at % 2:
+            compact(table)
+    assert state_of(table)["score"].to_list()[:10] == [10, 11, 12, 13, 14, 15, 15, 15, 15, 1]
+    assert state_of(table)["score"].to_list()[10:] == [1] * 190
+
+
+# --- bodies and old snapshots
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A table whose oldest batch has no page that is still the newest of its URL."""
+    table = tmp_path_factory.mktemp("compact") / "table"
+    with SimWeb(hosts=2, pages=10, seed=3, crawl_delay=0) as web:
+        assert crawl(table, web, *web.seeds) == 0
+    operation = begin(str(table), "update", "made.update")
+    oldest = pl.col("page").str.starts_with(f"batches/{min(manifest_of(table).batches)}/")
+    names = [pl.when(~oldest).then(name).alias(name) for name in ("page", "document")]
+    known = tablets(operation.files("state"))
+    frames = [rows.with_columns(names) for one in known for rows in folded(table, "state", one)]
+    replaced = tuple(path for one in known for path in one.paths)
+    commit(operation, [Written("state", write_bases(table, "state", frames), replaced)])
+    return table
+
+
+def pass_time(table, days):
+    for path in table.rglob("*"):
+        if path.is_file():
+            then = path.stat().st_mtime - days * DAY
+            os.utime(path, (then, then))
+
+
+def texts(table, capsys):
+    capsys.readouterr()
+    assert nutbeam("pages", table) == 0
+    return sorted(json.dumps(page) for page in json_lines(capsys.readouterr().out))
+
+
+def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
+    table = tmp_path / "table"
+    shutil.copytree(crawled, table)
+    before, pages = steady(table), texts(table, capsys)
+    batches = set(manifest_of(table).batches)
+    compact(table)  # all is young
+    assert set(manifest_of(table).batches) == batches
+    compact(table, "--snapshot_retention", "0", "--keep_batches", "100")
+    assert set(manifest_of(table).batches) == batches
+    compact(table, "--snapshot_retention", "0")
+    left = set(manifest_of(table).batches)
+    assert batches - left == {min(batches)}
+    assert steady(table).equals(before)
+    assert texts(table, capsys) == pages
+    # All that rows name is there.
+    for name in ("page", "document"):
+        assert all((table / path).exists() for path in set(state_of(table)[name].drop_nulls()))
+    for name in batches - left:
+        assert not (table / "batches" / name).exists()
+    documents = [table / p for p in set(state_of(table)["document"].drop_nulls())]
+    assert len(collect(scan(documents, DOCUMENTS))) >= len(pages)
+    # And the table goes on.
+    with SimWeb(hosts=2, pages=10, seed=3, crawl_delay=0) as web:
+        assert nutbeam("crawl", table, "--rounds", "1", "--add_days", "62", *reach(web)) == 0
+    compact(table)
+
+
+def test_retention_keeps_what_readers_read(crawled, tmp_path):
+    table = tmp_path / "table"
+    shutil.copytree(crawled, table)
+    snapshot = manifest_of(table).snapshot
+    compact(table, "--full", "true")
+    assert len(list((table / "manifest").glob("*.json"))) == snapshot + 1
+    pass_time(table, 8)
+    compact(table)
+    kept = [int(path.stem) for path in (table / "manifest").glob("*.json")]
+    assert sorted(kept) == [snapshot + 1, snapshot + 2]
+    assert nutbeam("readdb", table) == 0

@@ -282,7 +282,7 @@ def damage_manifest(table, change):
         (lambda data: data[: len(data) // 2], "manifest is damaged"),
         (lambda data: b"", "manifest is damaged"),
         (lambda data: b"[]", "manifest is damaged"),
-        (lambda data: data.replace(b'"format": 1', b'"format": 2'), "upgrade nutbeam"),
+        (lambda data: data.replace(b'"format": 2', b'"format": 3'), "upgrade nutbeam"),
     ],
     ids=["half", "empty", "other", "newer"],
 )

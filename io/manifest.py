@@ -9,14 +9,15 @@ import dataclasses
 import functools
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import file_version, new_name, read_bytes, write_bytes
+from .files import file_version, names, new_name, read_bytes, write_bytes
+from .places import Place, Remote, place_of
 
 FORMAT = 1
 PHASES = ("generated", "fetched", "parsed", "updated")
@@ -131,26 +132,21 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
-def manifest_path(root: Path, snapshot: int) -> Path:
+def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
-def latest_snapshot(root: Path) -> int:
+def latest_snapshot(root: Place) -> int:
     """Returns the number of the newest snapshot, 0 where there is none.
 
     Raises:
         UserError: The folder cannot be read.
     """
-    try:
-        names = [entry.name for entry in (root / "manifest").iterdir()]
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise UserError(f"cannot read table {root}: {error.strerror}") from error
-    return max((int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()), default=0)
+    found = names(root / "manifest")
+    return max((int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()), default=0)
 
 
-def load_manifest(root: Path, snapshot: int) -> Manifest:
+def load_manifest(root: Place, snapshot: int) -> Manifest:
     """Reads one snapshot's manifest.
 
     Raises:
@@ -163,7 +159,7 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
+def _parse_manifest(path: Place, version: tuple[int | str, ...]) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
@@ -179,7 +175,7 @@ def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
         raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
 
 
-def store_manifest(root: Path, manifest: Manifest) -> bool:
+def store_manifest(root: Place, manifest: Manifest) -> bool:
     """Commits a snapshot; False if its number was taken by somebody else."""
     record = {"format": FORMAT} | vars(manifest)
     for name in ("components", "batches"):
@@ -188,7 +184,7 @@ def store_manifest(root: Path, manifest: Manifest) -> bool:
     return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
 
 
-def load_files(root: Path, component: Component | None) -> list[DataFile]:
+def load_files(root: Place, component: Component | None) -> list[DataFile]:
     """Returns the live files of a component, tablets in key order.
 
     Raises:
@@ -197,11 +193,13 @@ def load_files(root: Path, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    return list(_parse_files(path, file_version(path)))
+    # Asking a store takes a request, and the name of a list is never used again.
+    version = () if isinstance(path, Remote) else file_version(path)
+    return list(_parse_files(path, version))
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, version: tuple[int | str, ...]) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
@@ -214,10 +212,10 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
-def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
+def store_files(root: Place, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
-    path = Path("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
     rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     sink = _to_parquet(rows)
     write_bytes(root / path, sink)
@@ -261,8 +259,8 @@ class Pinned:
     snapshot: int
 
     @property
-    def root(self) -> Path:
-        return Path(self.table)
+    def root(self) -> Place:
+        return place_of(self.table)
 
     def manifest(self) -> Manifest:
         """Returns the snapshot that is read."""

@@ -172,7 +172,8 @@ def quiet(level: int) -> None:
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
-    for name in ("apache_beam", "grpc"):  # Beam logs as errors what it also raises
+    # What they log as errors they also raise.
+    for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
         logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
     if not verbose:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")

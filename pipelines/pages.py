@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..io.files import collect, scan
+from ..io.files import collect, creating, scan
 from ..io.manifest import DataFile
 from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
@@ -129,10 +129,11 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     path = reading.part(files[0].order if files else 0, f"-{Path(document).stem}{suffix}")
     texts = collect(scan([reading.root / document], DOCUMENTS))
     pages = page_records(rows, texts)
-    if suffix == ".parquet":
-        pq.write_table(conform(pages, PAGE), path, compression="zstd")
-    else:
-        pages.write_ndjson(path)
+    with creating(path) as file:
+        if suffix == ".parquet":
+            pq.write_table(conform(pages, PAGE), file, compression="zstd")
+        else:
+            pages.write_ndjson(file)
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

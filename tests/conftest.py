@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
+from stores_here import Stores
 
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
 PIPELINE_TESTS = (
@@ -79,6 +80,26 @@ def locked() -> Iterator[Path]:
     yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def stores() -> Iterator[Stores]:
+    """Emulators of stores; each starts when it is first asked for."""
+    running = Stores()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, stores: Stores, tmp_path: Path,
+            monkeypatch: pytest.MonkeyPatch) -> str:  # fmt: skip
+    """The address of a table that does not exist, in the place that the test's parameter names."""
+    kind = getattr(request, "param", "local")
+    if kind == "local":
+        return str(tmp_path / "table")
+    for name, value in stores.environ(kind).items():
+        monkeypatch.setenv(name, value)
+    return stores.address(kind)
 
 
 @pytest.fixture(scope="session")

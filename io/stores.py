@@ -1,0 +1,304 @@
+"""Names in stores, through the clients that fsspec has for them: gcsfs, s3fs, WebHDFS.
+
+An object appears when its upload is complete, so nothing is renamed on Cloud
+Storage and S3; on HDFS files are written under a temporary name and renamed.
+Clients try again what failed for a while (429, 5xx, lost connections). What is
+raised here is an ``OSError`` whose text is one line.
+"""
+
+import contextlib
+import io
+import os
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from typing import IO, Any
+
+from .places import Remote
+from .store_clients import client_of, path_in
+from .store_errors import StoreError, asking, code_of
+
+# Of one piece of an upload or a download; so much of a file that is written is in memory.
+BLOCK_BYTES = 8 << 20
+# A file that is no larger is read as a whole.
+WHOLE_BYTES = 1 << 20
+# While somebody else creates the same name.
+TRIES = 6
+_MARK = "nutbeam-write"
+
+
+def read(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
+    """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
+    with asking(place):
+        # Without a cache: HDFS would else read ahead of each range.
+        more = {"cache_type": "none"} if place.scheme == "hdfs" else {}
+        return bytes(client_of(place).cat_file(path_in(place), start=start, end=end, **more))
+
+
+def write(place: Remote, data: bytes) -> None:
+    """Writes a whole object under a new name."""
+    if place.scheme == "hdfs":
+        with open_new(place) as file:
+            file.write(data)
+    else:
+        overwrite(place, data)
+
+
+def overwrite(place: Remote, data: bytes) -> None:
+    """Writes a small object in the place of an older one; on HDFS readers may see a part of it."""
+    with asking(place):
+        client_of(place).pipe_file(path_in(place), data)
+
+
+def create(place: Remote, data: bytes) -> bool:
+    """Creates an object unless there is one of the name; returns whether this call did.
+
+    Cloud Storage: ``ifGenerationMatch=0``; S3: ``If-None-Match: *``; HDFS: a
+    rename, which does not replace. An answer that was lost, so that the client's
+    second try meets what the first has created, is recognized by a mark of the
+    call's own that the object carries.
+    """
+    if place.scheme == "hdfs":
+        return _create_by_rename(place, data)
+    mark = secrets.token_hex(8)
+    client = client_of(place)
+    arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
+    with asking(place):
+        for left in reversed(range(TRIES)):
+            try:
+                client.pipe_file(path_in(place), data, mode="create", **arguments)
+                return True
+            except Exception as error:  # noqa: BLE001 - whatever it is, the object may be there
+                try:
+                    found = _mark_of(place)
+                except FileNotFoundError:
+                    # S3 answers 409 while somebody else is creating it, who may yet fail.
+                    if not left or code_of(error) not in (409, 412):
+                        raise error from None
+                    time.sleep(random.random() / (left + 1))
+                    continue
+                except Exception:  # noqa: BLE001 - what matters is why it could not be created
+                    raise error from None
+                return found == mark
+    raise AssertionError
+
+
+def _mark_of(place: Remote) -> str | None:
+    client, path = client_of(place), path_in(place)
+    if place.scheme == "gs":
+        return dict(client.info(path).get("metadata") or {}).get(_MARK)
+    return dict(client.metadata(path, refresh=True)).get(_MARK)
+
+
+def _create_by_rename(place: Remote, data: bytes) -> bool:
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    overwrite(temporary, data)
+    return _rename(temporary, place)
+
+
+def _rename(temporary: Remote, place: Remote) -> bool:
+    """Renames a file of HDFS that is nobody else's; returns whether the name was free."""
+    client, at = client_of(place), path_in(temporary)
+    with asking(place):
+        failure: Exception | None = None
+        try:
+            client.mv(at, path_in(place))
+        except Exception as error:  # noqa: BLE001 - an answer may be lost, the file is not
+            failure = error
+        # The client does not tell the answer, but the file is where it was, or not.
+        if not client.exists(at):
+            return True
+        client.rm_file(at)
+        if failure is not None:
+            raise failure
+    return False
+
+
+@contextlib.contextmanager
+def open_new(place: Remote) -> Iterator[IO[bytes]]:
+    """Opens a new object for writing; it appears at the end of the block, unless that fails."""
+    target = place
+    if place.scheme == "hdfs":
+        target = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    with asking(place):
+        file = client_of(place).open(path_in(target), "wb", block_size=BLOCK_BYTES)
+    try:
+        yield _Writer(file, place)
+        with asking(place):
+            file.close()
+    except BaseException:
+        _discard(file, target)
+        raise
+    if target != place and not _rename(target, place):
+        raise StoreError("the name is taken")
+
+
+class _Writer(io.RawIOBase):
+    """A file that is being written; closing it does not complete it."""
+
+    def __init__(self, file: Any, place: Remote) -> None:
+        self._file, self._place, self._written = file, place, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    def write(self, data: Any) -> int:
+        with asking(self._place):
+            self._file.write(data)
+        self._written += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+
+def _discard(file: Any, target: Remote) -> None:
+    """Gives an upload up, so that nothing appears."""
+    with contextlib.suppress(Exception):
+        file.discard()
+    file.closed = True  # else it would be completed when it is collected
+    if target.scheme == "hdfs":
+        with contextlib.suppress(Exception):
+            client_of(target).rm_file(path_in(target))
+
+
+def opened(place: Remote) -> IO[bytes]:
+    """Opens an object for reading from its beginning to its end."""
+    with asking(place):
+        file = client_of(place).open(
+            path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
+        )
+    return _Reader(file, place)
+
+
+class _Reader(io.RawIOBase):
+    """An open file whose errors are those of this module."""
+
+    def __init__(self, file: Any, place: Remote) -> None:
+        self._file, self._place = file, place
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with asking(self._place):
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def seekable(place: Remote) -> IO[bytes]:
+    """Opens an object whose parts are asked for as they are read; a small one is read at once."""
+    size = stat(place)[0]
+    if size <= WHOLE_BYTES:
+        return io.BytesIO(read(place) if size else b"")
+    return _Ranges(place, size)
+
+
+class _Ranges(io.RawIOBase):
+    """Each read is one request for just those bytes."""
+
+    def __init__(self, place: Remote, size: int) -> None:
+        self._place, self._size, self._at = place, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
+        if end <= self._at:
+            return b""
+        data = read(self._place, self._at, end)
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def stat(place: Remote) -> tuple[int, str]:
+    """Returns (size in bytes, version) of an object; its version changes with its content."""
+    with asking(place):
+        known = client_of(place).info(path_in(place))
+    if known.get("type") == "directory":
+        raise FileNotFoundError(str(place))
+    versions = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
+    return int(known["size"]), " ".join(str(v) for v in versions if v is not None)
+
+
+def exists(place: Remote) -> bool:
+    """Returns whether there is an object of the name."""
+    try:
+        stat(place)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def names(place: Remote, *, folders: bool = True) -> list[str]:
+    """Returns the names directly below a place; none where it does not exist.
+
+    Args:
+        place: The place.
+        folders: Whether to name those, too, that only others are below.
+
+    Raises:
+        NotADirectoryError: The place is an object itself, and nothing is below it.
+    """
+    path = path_in(place)
+    with asking(place):
+        try:
+            entries = client_of(place).ls(path, detail=True)
+        except FileNotFoundError:
+            return []
+    if [e["name"].rstrip("/") for e in entries if e["type"] == "file"] == [path.rstrip("/")]:
+        raise NotADirectoryError(str(place))
+    return [
+        entry["name"].rstrip("/").rpartition("/")[2]
+        for entry in entries
+        # An object "FOLDER/", which consoles make, is the folder itself.
+        if entry["name"].rstrip("/") != path.rstrip("/") and (folders or entry["type"] == "file")
+    ]
+
+
+def check_reach(place: Remote) -> None:
+    """Sees whether the store answers, and its bucket is there.
+
+    Raises:
+        StoreError: It is not.
+    """
+    with asking(place):
+        try:
+            client_of(place).ls("/" if place.scheme == "hdfs" else place.netloc, detail=True)
+        except FileNotFoundError as error:
+            raise StoreError(f"there is no bucket {place.netloc!r}") from error
+
+
+def remove(place: Remote) -> None:
+    """Removes one object."""
+    with asking(place), contextlib.suppress(FileNotFoundError):
+        client_of(place).rm_file(path_in(place))
+
+
+def remove_tree(place: Remote) -> None:
+    """Removes all objects below a place."""
+    with asking(place), contextlib.suppress(FileNotFoundError):
+        client_of(place).rm(path_in(place), recursive=True)

@@ -32,7 +32,7 @@ def _names(root: Place, table: str) -> list[str]:
     try:
         if isinstance(root, Remote):
             client_of(root)
-            found = stores.names(root)
+            found = list(stores.names(root))
             if not found:
                 stores.check_reach(root)
             return found

@@ -60,12 +60,24 @@ def names(folder: Place) -> list[str]:
     Raises:
         UserError: It cannot be read, or is a file.
     """
+    if isinstance(folder, Remote):
+        return sorted(versions(folder))
     try:
-        if isinstance(folder, Remote):
-            return sorted(stores.names(folder))
         return sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+
+
+def versions(folder: Remote) -> dict[str, str]:
+    """Returns the names below a place in a store, with the version of each object.
+
+    Raises:
+        UserError: It cannot be read, or is an object.
+    """
+    try:
+        return stores.names(folder)
     except OSError as error:
         raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
 

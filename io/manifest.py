@@ -8,7 +8,7 @@ created exclusively, so of two writers one wins and the other sees it.
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import file_version, names, new_name, read_bytes, write_bytes
+from .files import file_version, names, new_name, read_bytes, versions, write_bytes
 from .places import Place, Remote, place_of
 
 FORMAT = 1
@@ -136,18 +136,33 @@ def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
+# Of each table in a store the versions of its manifests, as they were listed last: a manifest
+# is asked for behind a listing, and need not be looked at again.
+_LISTED: dict[Place, Mapping[str, str]] = {}
+
+
 def latest_snapshot(root: Place) -> int:
     """Returns the number of the newest snapshot, 0 where there is none.
 
     Raises:
         UserError: The folder cannot be read.
     """
-    found = names(root / "manifest")
+    folder = root / "manifest"
+    if isinstance(folder, Remote):
+        found = versions(folder)
+        _LISTED[root] = found
+    else:
+        found = dict.fromkeys(names(folder), "")
     return max((int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()), default=0)
 
 
-def load_manifest(root: Place, snapshot: int) -> Manifest:
+def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
+
+    Args:
+        root: The table's folder.
+        snapshot: Number of the snapshot.
+        pinned: What reads this one snapshot alone, if it does.
 
     Raises:
         UserError: It is missing, damaged, or of a newer format.
@@ -155,11 +170,16 @@ def load_manifest(root: Place, snapshot: int) -> Manifest:
     if snapshot == 0:
         return Manifest()
     path = manifest_path(root, snapshot)
-    return _parse_manifest(path, file_version(path))
+    version: Hashable = pinned
+    if not isinstance(path, Remote):
+        version = file_version(path)
+    elif pinned is None:
+        version = _LISTED.get(root, {}).get(path.name) or file_version(path)
+    return _parse_manifest(path, version)
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_manifest(path: Place, version: tuple[int | str, ...]) -> Manifest:
+def _parse_manifest(path: Place, version: Hashable) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
@@ -199,7 +219,7 @@ def load_files(root: Place, component: Component | None) -> list[DataFile]:
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Place, version: tuple[int | str, ...]) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
@@ -264,7 +284,7 @@ class Pinned:
 
     def manifest(self) -> Manifest:
         """Returns the snapshot that is read."""
-        return load_manifest(self.root, self.snapshot)
+        return load_manifest(self.root, self.snapshot, self)
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot that is read."""

@@ -12,7 +12,7 @@ import os
 import random
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from .places import Remote
@@ -21,8 +21,8 @@ from .store_errors import StoreError, asking, code_of
 
 # Of one piece of an upload or a download; so much of a file that is written is in memory.
 BLOCK_BYTES = 8 << 20
-# A file that is no larger is read as a whole.
-WHOLE_BYTES = 1 << 20
+# A file that is smaller is read as a whole, with one request.
+WHOLE_BYTES = 256 << 10
 # While somebody else creates the same name.
 TRIES = 6
 _MARK = "nutbeam-write"
@@ -121,24 +121,24 @@ def open_new(place: Remote) -> Iterator[IO[bytes]]:
     target = place
     if place.scheme == "hdfs":
         target = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
-    with asking(place):
-        file = client_of(place).open(path_in(target), "wb", block_size=BLOCK_BYTES)
+    upload = _Upload(target)
     try:
-        yield _Writer(file, place)
-        with asking(place):
-            file.close()
+        yield upload
+        upload.complete()
     except BaseException:
-        _discard(file, target)
+        upload.discard()
         raise
     if target != place and not _rename(target, place):
         raise StoreError("the name is taken")
 
 
-class _Writer(io.RawIOBase):
-    """A file that is being written; closing it does not complete it."""
+class _Upload(io.RawIOBase):
+    """What is written to an object: one request if that is little, else in pieces."""
 
-    def __init__(self, file: Any, place: Remote) -> None:
-        self._file, self._place, self._written = file, place, 0
+    def __init__(self, target: Remote) -> None:
+        self._target, self._written = target, 0
+        self._little = bytearray()
+        self._file: Any = None
 
     def writable(self) -> bool:
         return True
@@ -147,20 +147,38 @@ class _Writer(io.RawIOBase):
         return self._written
 
     def write(self, data: Any) -> int:
-        with asking(self._place):
-            self._file.write(data)
-        self._written += memoryview(data).nbytes
-        return memoryview(data).nbytes
+        size = memoryview(data).nbytes
+        with asking(self._target):
+            if self._file is None and len(self._little) + size <= BLOCK_BYTES:
+                self._little += data
+            else:
+                if self._file is None:
+                    self._file = client_of(self._target).open(
+                        path_in(self._target), "wb", block_size=BLOCK_BYTES
+                    )
+                    self._file.write(bytes(self._little))
+                    self._little.clear()
+                self._file.write(data)
+        self._written += size
+        return size
 
+    def complete(self) -> None:
+        if self._file is None:
+            overwrite(self._target, bytes(self._little))
+        else:
+            with asking(self._target):
+                self._file.close()
 
-def _discard(file: Any, target: Remote) -> None:
-    """Gives an upload up, so that nothing appears."""
-    with contextlib.suppress(Exception):
-        file.discard()
-    file.closed = True  # else it would be completed when it is collected
-    if target.scheme == "hdfs":
+    def discard(self) -> None:
+        """Gives the upload up, so that nothing appears."""
+        if self._file is None:
+            return
         with contextlib.suppress(Exception):
-            client_of(target).rm_file(path_in(target))
+            self._file.discard()
+        self._file.closed = True  # else it would be completed when it is collected
+        if self._target.scheme == "hdfs":
+            with contextlib.suppress(Exception):
+                client_of(self._target).rm_file(path_in(self._target))
 
 
 def opened(place: Remote) -> IO[bytes]:
@@ -194,10 +212,23 @@ class _Reader(io.RawIOBase):
 
 def seekable(place: Remote) -> IO[bytes]:
     """Opens an object whose parts are asked for as they are read; a small one is read at once."""
-    size = stat(place)[0]
-    if size <= WHOLE_BYTES:
-        return io.BytesIO(read(place) if size else b"")
-    return _Ranges(place, size)
+    start = _start_of(place)
+    if len(start) < WHOLE_BYTES:
+        return io.BytesIO(start)
+    return _Ranges(place, stat(place)[0])
+
+
+def _start_of(place: Remote) -> bytes:
+    """Returns up to ``WHOLE_BYTES`` bytes: of a small object that is all, with one request."""
+    if place.scheme == "hdfs":  # its client asks for the size first, anyway
+        size = stat(place)[0]
+        return read(place, 0, min(size, WHOLE_BYTES)) if size else b""
+    try:
+        return read(place, 0, WHOLE_BYTES)
+    except StoreError as error:
+        if code_of(error) == 416 or "not satisfiable" in str(error):  # it is empty
+            return b""
+        raise
 
 
 class _Ranges(io.RawIOBase):
@@ -240,8 +271,7 @@ def stat(place: Remote) -> tuple[int, str]:
         known = client_of(place).info(path_in(place))
     if known.get("type") == "directory":
         raise FileNotFoundError(str(place))
-    versions = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
-    return int(known["size"]), " ".join(str(v) for v in versions if v is not None)
+    return int(known["size"]), _version(known)
 
 
 def exists(place: Remote) -> bool:
@@ -253,30 +283,36 @@ def exists(place: Remote) -> bool:
     return True
 
 
-def names(place: Remote, *, folders: bool = True) -> list[str]:
-    """Returns the names directly below a place; none where it does not exist.
+def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
+    """Returns what is directly below a place: the version of each object, by its name.
 
     Args:
-        place: The place.
+        place: The place; it need not exist.
         folders: Whether to name those, too, that only others are below.
 
     Raises:
         NotADirectoryError: The place is an object itself, and nothing is below it.
     """
-    path = path_in(place)
+    path = path_in(place).rstrip("/")
     with asking(place):
         try:
-            entries = client_of(place).ls(path, detail=True)
+            entries = client_of(place).ls(path or "/", detail=True)
         except FileNotFoundError:
-            return []
-    if [e["name"].rstrip("/") for e in entries if e["type"] == "file"] == [path.rstrip("/")]:
+            return {}
+    if [e["name"].rstrip("/") for e in entries if e["type"] == "file"] == [path]:
         raise NotADirectoryError(str(place))
-    return [
-        entry["name"].rstrip("/").rpartition("/")[2]
+    return {
+        entry["name"].rstrip("/").rpartition("/")[2]: _version(entry)
         for entry in entries
         # An object "FOLDER/", which consoles make, is the folder itself.
-        if entry["name"].rstrip("/") != path.rstrip("/") and (folders or entry["type"] == "file")
-    ]
+        if entry["name"].rstrip("/") != path and (folders or entry["type"] == "file")
+    }
+
+
+def _version(known: Mapping[str, Any]) -> str:
+    """Returns what changes with an object's content, by what its client tells of it."""
+    parts = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
+    return " ".join(str(part).strip('"') for part in parts if part is not None)
 
 
 def check_reach(place: Remote) -> None:

@@ -24,13 +24,26 @@ from crawling import (
     steady,
 )
 from flaky_proxy import Proxy
-from stores_here import in_stores
+from stores_here import STORES, in_stores, why_not
 
 from nutbeam.io.files import names, read_bytes, write_bytes
+from nutbeam.io.parse_pool import shared_pool
 from nutbeam.io.places import place_of
 from nutbeam.web.simweb.server import SimWeb
 
 SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environ(stores):
+    """Leads all clients to the servers, those of the processes that parse, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in STORES:
+            for name, value in {} if why_not(kind) else stores.environ(kind).items():
+                patch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield
+    shared_pool.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +179,7 @@ def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
         print(kind, sum(methods.values()), dict(sorted(methods.items())))
         if os.environ.get("NUTBEAM_TEST_VERBOSE"):
             for request in proxy.requests:
-                print(*request)
+                print("REQ", *request)
         assert sum(methods.values()) < 400
 
 

@@ -26,7 +26,7 @@ from .files import (
     write_bytes,
 )
 from .manifest import DataFile, Manifest, load_files
-from .places import Place, Remote
+from .places import Place, Remote, below
 
 _FILES_OF_ATTEMPT = 100_000
 
@@ -68,7 +68,7 @@ def write_file(
             last = high if last is None or (high is not None and high > last) else last
         size = writer.close()
     return DataFile(
-        path=str(path.relative_to(root)),
+        path=below(root, path),
         rows=writer.rows,
         bytes=size,
         first=first,
@@ -137,7 +137,7 @@ def adopted_pages(root: Place, batch: str, partition: int) -> list[DataFile]:
                 order += 1
             files.append(
                 DataFile(
-                    path=str(whole.relative_to(root)),
+                    path=below(root, whole),
                     rows=len(new),
                     bytes=file_size(whole),
                     first=min(new, default=None),
@@ -165,7 +165,7 @@ def adopted_learnt(root: Place, batch: str, partition: int) -> list[DataFile]:
         if len(keys):
             files.append(
                 DataFile(
-                    path=str(path.relative_to(root)),
+                    path=below(root, path),
                     rows=len(keys),
                     bytes=file_size(path),
                     first=str(keys.min()),
@@ -244,7 +244,7 @@ def put_aside(root: Place, batch: str, rows: pl.DataFrame) -> str:
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         rows.write_ipc(path)
-    return str(path.relative_to(root))
+    return below(root, path)
 
 
 def take_up(root: Place, path: str) -> pl.DataFrame:

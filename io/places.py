@@ -113,6 +113,17 @@ def place_of(address: str) -> Place:
 _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
+def below(root: Place, place: Place) -> str:
+    """Returns the name of a place below a root, as file lists keep it.
+
+    >>> below(place_of("gs://b/t"), place_of("gs://b/t/state/x"))
+    'state/x'
+    """
+    if isinstance(place, Remote):
+        return str(place.relative_to(root))
+    return str(place.relative_to(str(root)))
+
+
 def in_store(address: str) -> bool:
     """Returns whether an address is in a store, and no URL of the web nor a folder here.
 

@@ -13,7 +13,7 @@ import random
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from .places import Remote
 from .store_clients import client_of, path_in
@@ -123,7 +123,7 @@ def open_new(place: Remote) -> Iterator[IO[bytes]]:
         target = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     upload = _Upload(target)
     try:
-        yield upload
+        yield cast("IO[bytes]", upload)
         upload.complete()
     except BaseException:
         upload.discard()
@@ -187,7 +187,7 @@ def opened(place: Remote) -> IO[bytes]:
         file = client_of(place).open(
             path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
         )
-    return _Reader(file, place)
+    return cast("IO[bytes]", _Reader(file, place))
 
 
 class _Reader(io.RawIOBase):
@@ -215,7 +215,7 @@ def seekable(place: Remote) -> IO[bytes]:
     start = _start_of(place)
     if len(start) < WHOLE_BYTES:
         return io.BytesIO(start)
-    return _Ranges(place, stat(place)[0])
+    return cast("IO[bytes]", _Ranges(place, stat(place)[0]))
 
 
 def _start_of(place: Remote) -> bytes:

@@ -17,7 +17,7 @@ from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.urls import host_of
 from .files import ROW_GROUP_ROWS, ParquetWriter, new_name, row_groups
 from .manifest import DataFile
-from .places import Place
+from .places import Place, below
 
 TABLET_ROWS = 1_000_000
 # Of the changes that one worker gets for one range: a GroupByKey's values stay
@@ -329,7 +329,7 @@ class TabletWriter:
         zones = pl.DataFrame(self._zones, schema=ZONE)
         self._files.append(
             DataFile(
-                path=str(writer.path.relative_to(self._root)),
+                path=below(self._root, writer.path),
                 rows=writer.rows,
                 bytes=size,
                 first=zones.get_column("first")[0],

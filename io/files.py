@@ -54,32 +54,35 @@ def read_if_there(path: Place) -> bytes | None:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def names(folder: Place) -> list[str]:
+def names(folder: Place, called: str = "") -> list[str]:
     """Returns the names in a folder, in order; none if there is no such folder.
+
+    Args:
+        folder: The folder.
+        called: What an error calls it.
 
     Raises:
         UserError: It cannot be read, or is a file.
     """
     if isinstance(folder, Remote):
-        return sorted(versions(folder))
+        return sorted(versions(folder, called))
     try:
         return sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
 
 
-def versions(folder: Remote) -> dict[str, str]:
+def versions(folder: Remote, called: str = "") -> dict[str, str]:
     """Returns the names below a place in a store, with the version of each object.
 
-    Raises:
-        UserError: It cannot be read, or is an object.
+    Args and errors are those of ``names``.
     """
     try:
         return stores.names(folder)
     except OSError as error:
-        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
 
 
 def file_size(path: Place) -> int:

@@ -149,10 +149,10 @@ def latest_snapshot(root: Place) -> int:
     """
     folder = root / "manifest"
     if isinstance(folder, Remote):
-        found = versions(folder)
+        found = versions(folder, f"table {root}")
         _LISTED[root] = found
     else:
-        found = dict.fromkeys(names(folder), "")
+        found = dict.fromkeys(names(folder, f"table {root}"), "")
     return max((int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()), default=0)
 
 

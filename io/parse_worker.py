@@ -21,6 +21,7 @@ from .files import new_name, parquet_file
 from .hosts import read_seeds_hosts
 from .places import place_of
 from .plugins import load_filters
+from .store_errors import StoreError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _serve(connection: Connection, scratch: Path) -> None:
             answer: Done | Failed = work(job, connection, scratch)
         except MemoryError:
             return  # as if killed: the parent goes on without the page
-        except UserError as error:
+        except (UserError, StoreError) as error:
             answer = Failed(str(error), usage=isinstance(error, UsageError))
         except Exception as error:  # noqa: BLE001 - the parent says it, in one line
             first = (str(error).splitlines() or [""])[0]

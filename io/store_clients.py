@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import logging
 import os
 import threading
 from typing import Any
@@ -11,6 +12,7 @@ from urllib3.util import Retry
 
 from ..web.errors import UsageError
 from .places import STORES, Remote
+from .store_errors import asking
 
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
@@ -29,7 +31,13 @@ def client_of(place: Remote) -> Any:
 
     Raises:
         UsageError: It is not installed; the line says what to install.
+        StoreError: There are no credentials.
     """
+    with asking(place):
+        return _client_of(place)
+
+
+def _client_of(place: Remote) -> Any:
     if place.scheme != "hdfs":
         named = [os.environ.get(name) for name in _ENDPOINTS[place.scheme]]
         with _MAKING:  # two threads would each make one
@@ -51,6 +59,10 @@ _ENDPOINTS = {
 
 @functools.lru_cache(maxsize=4)
 def _made_client(scheme: str, endpoint: str | None, process: int) -> Any:
+    for name in ("gcsfs", "s3fs"):  # what they log as errors, tracebacks and all, they also raise
+        log = logging.getLogger(name)
+        if log.level == logging.NOTSET:
+            log.setLevel(logging.CRITICAL)
     return {"gs": _gs, "s3": _s3}[scheme](endpoint)
 
 

@@ -86,7 +86,7 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
     if isinstance(root, Remote):
         try:
             client_of(root)
-        except UsageError as error:
+        except (UsageError, OSError) as error:
             raise UsageError(f"on the workers: {error}") from error
     elif not root.is_dir() or latest_snapshot(root) < snapshot:
         raise UsageError(

@@ -46,6 +46,17 @@ def environ(stores):
     shared_pool.cache_clear()
 
 
+@contextlib.contextmanager
+def through_proxy(stores, kind, monkeypatch):
+    """Leads clients through a proxy, those of new processes that parse, too."""
+    with Proxy(stores.server(kind).url) as proxy:
+        for name, value in stores.environ(kind, proxy.url).items():
+            monkeypatch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield proxy
+    shared_pool.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def web():
     with SimWeb(**SIZE) as server:
@@ -133,9 +144,7 @@ def test_a_crawl_with_worker_processes(address, web, here):
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
 def test_a_store_that_answers_503_now_and_then(kind, stores, web, here, monkeypatch, capsys):
-    with Proxy(stores.server(kind).url) as proxy:
-        for name, value in stores.environ(kind, proxy.url).items():
-            monkeypatch.setenv(name, value)
+    with through_proxy(stores, kind, monkeypatch) as proxy:
         proxy.every = 25
         table, before = stores.address(kind), len(asked(web))
         assert crawl(table, web, *web.seeds) == 0
@@ -147,9 +156,7 @@ def test_a_store_that_answers_503_now_and_then(kind, stores, web, here, monkeypa
 @pytest.mark.parametrize("kind", ["gs", "s3"])
 def test_answers_that_are_lost(kind, stores, web, here, monkeypatch, capsys):
     """Uploads, commits among them, that the store has taken and whose answer never came."""
-    with Proxy(stores.server(kind).url) as proxy:
-        for name, value in stores.environ(kind, proxy.url).items():
-            monkeypatch.setenv(name, value)
+    with through_proxy(stores, kind, monkeypatch) as proxy:
         lost = Counter()
 
         def cut(method, path):
@@ -168,9 +175,7 @@ def test_answers_that_are_lost(kind, stores, web, here, monkeypatch, capsys):
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
 def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
-    with Proxy(stores.server(kind).url) as proxy:
-        for name, value in stores.environ(kind, proxy.url).items():
-            monkeypatch.setenv(name, value)
+    with through_proxy(stores, kind, monkeypatch) as proxy:
         table = stores.address(kind)
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
         proxy.requests.clear()

@@ -19,6 +19,7 @@ class Proxy:
         every: Each so-many-th request is answered with ``code``; 0 is none.
         sent: Bytes of all answers' bodies.
         code: Status of what is refused.
+        drop: Names of headers, in lower case, that the emulator does not get to see.
         cut: Says of a (method, path) whether its answer is to be lost, once it is done.
     """
 
@@ -26,6 +27,7 @@ class Proxy:
         self.target = urlsplit(url)
         self.requests, self.refused, self.sent = [], 0, 0
         self.every, self.code = 0, 503
+        self.drop = set()
         self.cut = lambda method, path: False
         self.lock = threading.Lock()
 
@@ -61,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(proxy.code, b"slow down", {})
             return
         connection = http.client.HTTPConnection(proxy.target.hostname, proxy.target.port, 60)
-        headers = {n: v for n, v in self.headers.items() if n.lower() not in _HOP}
+        headers = {n: v for n, v in self.headers.items() if n.lower() not in _HOP | proxy.drop}
         connection.request(self.command, self.path, body, headers)
         answer = connection.getresponse()
         data = answer.read()

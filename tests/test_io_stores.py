@@ -411,6 +411,17 @@ def test_a_store_that_refuses(proxied, code, word):
         create_exclusive(root / "x", b"")
 
 
+@pytest.mark.parametrize("kind", ["s3"])
+def test_a_store_that_would_lose_commits(proxied):
+    proxy, root = proxied
+    proxy.drop = {"if-none-match"}  # as some that speak S3's protocol ignore it
+    with pytest.raises(UserError, match=r"^no table can be kept at s3://tables: .*If-None-Match"):
+        begin(str(root), "inject", "op")
+    proxy.drop = set()
+    begin(str(root), "inject", "op")
+    assert names(root / "operations") == ["op.json"]
+
+
 @PROXIED
 def test_a_store_that_is_busy_now_and_then(proxied):
     proxy, root = proxied

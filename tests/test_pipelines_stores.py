@@ -134,6 +134,7 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     assert re.search(r"no batch '1-none'", capsys.readouterr().err)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["gs"], indirect=True)
 def test_a_crawl_with_worker_processes(address, web, here):
     before = len(asked(web))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bigtable_emulator import Emulator
+from bigtable_emulator import started as started_bigtable
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
 
@@ -85,3 +87,9 @@ def locked() -> Iterator[Path]:
 def flink() -> Iterator[Cluster]:
     """A Flink cluster of two workers, the same for all tests; skips where something is missing."""
     yield from started()
+
+
+@pytest.fixture(scope="session")
+def bigtable() -> Iterator[Emulator]:
+    """A Bigtable emulator, the same for all tests of a process; skips where there is none."""
+    yield from started_bigtable()

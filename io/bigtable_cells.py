@@ -1,0 +1,392 @@
+"""A row of the state or of the hosts as one packed cell of Bigtable, and back.
+
+The cell of a row of the state (``s:state``), all numbers little-endian unless
+said otherwise::
+
+    due       8 bytes   fetch_time, big-endian, sign bit flipped: cells compare as
+                        times do, so one value range selects the due rows; a row
+                        without a time is due last of all (all bits set)
+    version   1 byte    of the layout below
+    present   8 bytes   bit set: which columns are not null, in the layout's order
+    fixed     ...       one number per fixed column, 0 where it is null
+    lengths   4 bytes   per variable column, how many bytes it has
+    variable  ...       the variable columns, one behind the other
+
+The cell of a host (``h:host``) is the same without ``due``. Text is UTF-8. A map
+is its number of entries, then for each the lengths of its key and its value (-1:
+null), then keys and values in turn; lengths are 4 bytes.
+
+An empty cell is a tombstone: the row is not there (any more). A layout is never
+changed: one with further columns gets the next number, readers keep all of them.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..policy.schema import HOSTS, STATE, conform
+from ..web.errors import UserError
+
+TOMBSTONE = b""
+_SIGN = np.uint64(1 << 63)
+_NEVER = np.uint64(2**64 - 1)
+_BINARY = pa.large_binary()
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """One version of a cell.
+
+    Attributes:
+        version: Its number, 1 to 255.
+        fixed: Columns of the header.
+        variable: Columns behind it.
+        due: Column that the cell begins with; empty if there is none.
+    """
+
+    version: int
+    fixed: tuple[str, ...]
+    variable: tuple[str, ...]
+    due: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names in the order of the bits of ``present``."""
+        return (*((self.due,) if self.due else ()), *self.fixed, *self.variable)
+
+
+@dataclasses.dataclass(frozen=True)
+class CellKind:
+    """A component of the web table whose rows are packed cells.
+
+    Attributes:
+        component: ``state`` or ``hosts``.
+        family: Column family.
+        qualifier: Column.
+        schema: What a row is; the row key is the column ``key``.
+        layouts: All that were ever written, by version; the last one is written now.
+    """
+
+    component: str
+    family: str
+    qualifier: bytes
+    schema: pa.Schema
+    layouts: tuple[Layout, ...]
+
+    @property
+    def newest(self) -> Layout:
+        return self.layouts[-1]
+
+
+STATE_CELL = CellKind(
+    "state", "s", b"state", STATE,
+    (
+        Layout(
+            1,
+            ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
+             "cash", "simhash", "protocol_status", "http_code", "parse_status", "distance",
+             "fixed_interval", "last_inlink_day", "response_ms"),
+            ("etag", "last_modified", "signature", "protocol_message", "content_type",
+             "batch_id", "document", "page", "repr_url", "metadata"),
+            due="fetch_time",
+        ),
+    ),
+)  # fmt: skip
+HOST_CELL = CellKind(
+    "hosts", "h", b"host", HOSTS,
+    (
+        Layout(
+            1,
+            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
+             "backoff_until", "requests", "last_request_time"),
+            ("robots_origin", "robots_text"),
+        ),
+    ),
+)  # fmt: skip
+CELLS = {kind.component: kind for kind in (STATE_CELL, HOST_CELL)}
+
+
+def due_bytes(time_ms: int) -> bytes:
+    """Returns what the cell of a row begins with that is due at a time (ms).
+
+    >>> due_bytes(-1) < due_bytes(0) < due_bytes(1), due_bytes(0).hex()
+    (True, '8000000000000000')
+    """
+    return ((time_ms + (1 << 63)) & (2**64 - 1)).to_bytes(8, "big")
+
+
+def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
+    """Packs rows.
+
+    Args:
+        rows: Rows of the kind's schema; columns that lack are null.
+        kind: Which cells.
+
+    Returns:
+        Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
+    """
+    table = conform(rows, kind.schema).combine_chunks()
+    layout = kind.newest
+    header = np.zeros(len(table), _header_type(kind, layout))
+    header["version"] = layout.version
+    for bit, name in enumerate(layout.columns):
+        header["present"] |= _valid(table, name).astype(np.uint64) << np.uint64(bit)
+    if layout.due:
+        times = _numbers(table, layout.due).view(np.uint64) ^ _SIGN
+        header["due"] = np.where(_valid(table, layout.due), times, _NEVER)
+    for name in layout.fixed:
+        header[name] = _numbers(table, name)
+    parts = [_bytes_of(table, name) for name in layout.variable]
+    for at, part in enumerate(parts):
+        header["lengths"][:, at] = pc.binary_length(part).to_numpy(zero_copy_only=False)
+    heads = _pieces(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
+    cells = pc.binary_join_element_wise(heads, *parts, pa.scalar(b"", _BINARY))
+    keys = _array(table, "key").cast(_BINARY)
+    return pa.table({"key": keys, "cell": cells})
+
+
+def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None) -> pa.Table:
+    """Unpacks cells.
+
+    Args:
+        cells: Columns ``key`` and ``cell``, as ``encode`` gives them; any kind
+            of binary. Tombstones are not among them.
+        kind: Which cells.
+        columns: Those to unpack; all if None. What a cell's version does not
+            know is null.
+
+    Returns:
+        The rows, in order, with the columns as the schema declares them.
+
+    Raises:
+        UserError: A cell is damaged, or was written by a newer nutbeam.
+    """
+    schema = kind.schema if columns is None else pa.schema([kind.schema.field(n) for n in columns])
+    keys, packed = (_array(cells, name).cast(_BINARY) for name in ("key", "cell"))
+    at = 8 if kind.newest.due else 0
+    versions = _byte_at(packed, at, keys, kind)
+    found = np.unique(versions)
+    known = {layout.version: layout for layout in kind.layouts}
+    for version in found.tolist():
+        if version not in known:
+            raise UserError(
+                f"cell {kind.family}:{kind.qualifier.decode()} of row "
+                f"{_key_text(keys, int(np.argmax(versions == version)))} has version {version!r}, "
+                f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam"
+            )
+    if len(found) <= 1:
+        layout = known[int(found[0])] if len(found) else kind.newest
+        return _unpack(keys, packed, kind, layout, schema)
+    # Of several versions: each apart, then all in their old order.
+    rows = [np.flatnonzero(versions == version) for version in found]
+    parts = [
+        _unpack(keys.take(pa.array(at)), packed.take(pa.array(at)), kind, known[int(v)], schema)
+        for v, at in zip(found, rows, strict=True)
+    ]
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return pa.concat_tables(parts).combine_chunks().take(pa.array(order))
+
+
+def _unpack(
+    keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout, schema: pa.Schema
+) -> pa.Table:
+    number, dtype = len(packed), _header_type(kind, layout)
+    data, offsets = _buffers(packed)
+    # The header of each row, one behind the other.
+    heads = pc.binary_slice(packed, 0, dtype.itemsize)
+    sizes = pc.binary_length(heads).to_numpy(zero_copy_only=False)
+    if (sizes != dtype.itemsize).any():
+        _damaged(keys, int(np.argmax(sizes != dtype.itemsize)), kind)
+    head_data, head_offsets = _buffers(heads)
+    header = (
+        np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
+    )
+    # Where each variable column begins and ends: rows lie one behind the other, so that
+    # all pieces together are one array over the bytes as they lie, without a copy.
+    bounds = np.empty((number, len(layout.variable) + 1), np.int64)
+    bounds[:, 0] = offsets[:-1] + dtype.itemsize
+    np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])
+    bounds[:, 1:] += bounds[:, :1]
+    if (bounds[:, -1] != offsets[1:]).any():
+        _damaged(keys, int(np.argmax(bounds[:, -1] != offsets[1:])), kind)
+    width = bounds.shape[1]
+    pieces = _pieces(data, np.append(bounds.ravel(), offsets[-1]))
+    bit_of = {name: bit for bit, name in enumerate(layout.columns)}
+    out = []
+    for field in schema:
+        if field.name == "key":
+            out.append(keys.cast(field.type))
+            continue
+        if field.name not in bit_of:
+            out.append(pa.nulls(number, field.type))
+            continue
+        absent = (header["present"] >> np.uint64(bit_of[field.name])) & np.uint64(1) == 0
+        if field.name in layout.variable:
+            piece = np.arange(number) * width + layout.variable.index(field.name)
+            values = pieces.take(pa.array(piece, mask=absent))
+            try:
+                out.append(
+                    _map_of(values) if pa.types.is_map(field.type) else values.cast(field.type)
+                )
+            except (pa.ArrowInvalid, ValueError) as error:
+                raise UserError(f"cells {kind.family}:{kind.qualifier.decode()} between rows "
+                                f"{_key_text(keys, 0)} and {_key_text(keys, number - 1)} are damaged: "
+                                f"{field.name}: {error}") from error  # fmt: skip
+        elif field.name == layout.due:
+            times = (header["due"].astype(np.uint64) ^ _SIGN).view(np.int64)
+            out.append(pa.array(times, field.type, mask=absent))
+        else:
+            plain = np.ascontiguousarray(header[field.name])
+            values = plain.astype(bool) if pa.types.is_boolean(field.type) else plain
+            out.append(pa.array(values, field.type, mask=absent))
+    return pa.Table.from_arrays(out, schema=schema)
+
+
+@functools.cache
+def _header_type_of(component: str, version: int) -> np.dtype:
+    kind = CELLS[component]
+    layout = next(one for one in kind.layouts if one.version == version)
+    return _make_header_type(kind, layout)
+
+
+def _header_type(kind: CellKind, layout: Layout) -> np.dtype:
+    known = CELLS.get(kind.component)
+    return (
+        _header_type_of(kind.component, layout.version)
+        if known is kind
+        else _make_header_type(kind, layout)
+    )
+
+
+def _make_header_type(kind: CellKind, layout: Layout) -> np.dtype:
+    fields: list[Any] = [("due", ">u8")] if layout.due else []
+    fields += [("version", "u1"), ("present", "<u8")]
+    for name in layout.fixed:
+        declared = kind.schema.field(name).type
+        number = np.dtype(np.uint8 if pa.types.is_boolean(declared) else declared.to_pandas_dtype())
+        fields.append((name, number.newbyteorder("<")))
+    return np.dtype([*fields, ("lengths", "<u4", (len(layout.variable),))])
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else pa.chunked_array(column).combine_chunks()
+
+
+def _valid(table: pa.Table, name: str) -> np.ndarray:
+    return _array(table, name).is_valid().to_numpy(zero_copy_only=False)
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    column = _array(table, name)
+    zero = pa.scalar(0, pa.int8()).cast(column.type)
+    return column.fill_null(zero).to_numpy(zero_copy_only=False)
+
+
+def _bytes_of(table: pa.Table, name: str) -> pa.Array:
+    column = _array(table, name)
+    if pa.types.is_map(column.type):
+        return _bytes_of_maps(column)
+    return column.cast(_BINARY).fill_null(b"")
+
+
+def _bytes_of_maps(maps: pa.Array) -> pa.Array:
+    counts = pc.list_value_length(maps.cast(_ENTRIES)).fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    entries = maps.drop_null().cast(_ENTRIES).flatten()
+    keys, values = (entries.field(at).cast(_BINARY) for at in (0, 1))
+    lengths = np.empty((len(entries), 2), "<i4")
+    lengths[:, 0] = pc.binary_length(keys).to_numpy(zero_copy_only=False)
+    lengths[:, 1] = pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = pc.binary_join_element_wise(keys, values.fill_null(b""), pa.scalar(b"", _BINARY))
+    data, offsets = _buffers(texts)
+    parts = (
+        _pieces(counts.astype("<i4").view(np.uint8), np.arange(len(maps) + 1) * 4),
+        _pieces(lengths.reshape(-1).view(np.uint8), ends * 8),
+        _pieces(data, offsets[ends]),
+    )
+    packed = pc.binary_join_element_wise(*parts, pa.scalar(b"", _BINARY))
+    return pc.if_else(maps.is_valid(), packed, pa.scalar(b"", _BINARY))
+
+
+_TEXT = pa.large_string()
+_ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
+
+
+def _map_of(packed: pa.Array) -> pa.Array:
+    """Unpacks maps; raises ValueError where lengths do not add up."""
+    absent = packed.is_null().to_numpy(zero_copy_only=False)
+    packed = packed.fill_null((0).to_bytes(4, "little"))
+    data, offsets = _buffers(packed)
+    counts = _gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
+    if (counts < 0).any() or (offsets[:-1] + 4 + counts * 8 > offsets[1:]).any():
+        raise ValueError("a map is cut short")
+    lengths = _gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
+    sizes = np.maximum(lengths, 0).astype(np.int64)
+    row = np.repeat(np.arange(len(packed)), counts)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    # Bytes of all entries before this one, in this row.
+    before = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
+    start = (offsets[:-1] + 4 + counts * 8)[row] + before[:-1] - before[ends[row]]
+    if (offsets[:-1] + 4 + counts * 8 + before[ends[1:]] - before[ends[:-1]] != offsets[1:]).any():
+        raise ValueError("the lengths of a map do not add up")
+    keys = _pieces(_gather(data, start, sizes[:, 0]), _ends(sizes[:, 0]))
+    texts = _pieces(_gather(data, start + sizes[:, 0], sizes[:, 1]), _ends(sizes[:, 1]))
+    values = pc.if_else(pa.array(lengths[:, 1] >= 0), texts, pa.scalar(None, _BINARY))
+    return pa.MapArray.from_arrays(
+        pa.array(ends.astype(np.int32)),
+        keys.cast(_TEXT), values.cast(_TEXT), mask=pa.array(absent),
+    )  # fmt: skip
+
+
+def _gather(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Returns the bytes of slices, one behind the other."""
+    ends = _ends(sizes)
+    return data[np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])]
+
+
+def _ends(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the bytes under a large_binary array, and its offsets into them."""
+    _, offsets, data = array.buffers()
+    at = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8) if offsets else _ZERO
+    return (np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)), at
+
+
+_ZERO = np.zeros(1, np.int64)
+
+
+def _pieces(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
+    """Returns the large_binary array of pieces that lie one behind the other."""
+    at = np.ascontiguousarray(offsets, np.int64)
+    return pa.LargeBinaryArray.from_buffers(
+        _BINARY, len(at) - 1, [None, pa.py_buffer(at), pa.py_buffer(np.ascontiguousarray(data))]
+    )
+
+
+def _byte_at(packed: pa.Array, at: int, keys: pa.Array, kind: CellKind) -> np.ndarray:
+    if packed.null_count:
+        _damaged(keys, int(np.argmax(packed.is_null().to_numpy(zero_copy_only=False))), kind)
+    data, offsets = _buffers(packed)
+    short = offsets[:-1] + at >= offsets[1:]
+    if short.any():
+        _damaged(keys, int(np.argmax(short)), kind)
+    return data[offsets[:-1] + at]
+
+
+def _damaged(keys: pa.Array, row: int, kind: CellKind) -> None:
+    column = f"{kind.family}:{kind.qualifier.decode()}"
+    raise UserError(f"cell {column} of row {_key_text(keys, row)} is damaged: it is cut short")
+
+
+def _key_text(keys: pa.Array, row: int) -> str:
+    return repr(keys[row].as_py().decode("utf-8", "replace"))[:200]

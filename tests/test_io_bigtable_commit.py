@@ -141,7 +141,8 @@ def test_killed_at_any_step_the_table_is_old_or_new(log, step):
     assert {row["retries"] for row in read(log, snapshot=following - 1)} == {following - 1}
 
 
-def test_killed_at_random_moments(log):
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
+def test_killed_at_random_moments(log, kills):
     """A process commits without end; it is killed, again and again."""
     random.seed(7)
     code = (
@@ -154,7 +155,7 @@ def test_killed_at_random_moments(log):
         "    print(n, flush=True)\n"
     )
     last = 0
-    for _ in range(int(os.environ.get("NUTBEAM_TEST_KILLS", "6"))):
+    for _ in range(kills):
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(log.table.address)], stdout=subprocess.PIPE,
             text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},

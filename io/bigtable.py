@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 from google.api_core import exceptions as errors
 from google.cloud.bigtable_v2 import BigtableClient, types
@@ -321,7 +322,8 @@ def _connect(address: BigtableAddress, process: int) -> BigtableTable:
 
 
 def _table(keys: list[bytes], values: list[bytes]) -> pa.Table:
-    columns = [pa.array(keys, pa.large_binary()), pa.array(values, pa.large_binary())]
+    # By polars: pa.array imports pandas, where there is one, at its first call.
+    columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, values)]
     return pa.Table.from_arrays(columns, ["key", "cell"])
 
 

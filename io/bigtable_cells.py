@@ -32,11 +32,23 @@ import pyarrow.compute as pc
 
 from ..policy.schema import HOSTS, STATE, conform
 from ..web.errors import UserError
+from .arrow_bytes import (
+    BINARY,
+    EMPTY,
+    NULL,
+    as_numpy,
+    buffers_of,
+    dtype_of,
+    ends_of,
+    gather,
+    number_as,
+    numbers_as,
+    pieces_of,
+)
 
 TOMBSTONE = b""
 _SIGN = np.uint64(1 << 63)
 _NEVER = np.uint64(2**64 - 1)
-_BINARY = pa.large_binary()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,10 +156,10 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
         header[name] = _numbers(table, name)
     parts = [_bytes_of(table, name) for name in layout.variable]
     for at, part in enumerate(parts):
-        header["lengths"][:, at] = pc.binary_length(part).to_numpy(zero_copy_only=False)
-    heads = _pieces(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
-    cells = pc.binary_join_element_wise(heads, *parts, pa.scalar(b"", _BINARY))
-    keys = _array(table, "key").cast(_BINARY)
+        header["lengths"][:, at] = as_numpy(pc.binary_length(part))
+    heads = pieces_of(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
+    cells = pc.binary_join_element_wise(heads, *parts, EMPTY)
+    keys = _array(table, "key").cast(BINARY)
     return pa.table({"key": keys, "cell": cells})
 
 
@@ -168,7 +180,7 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
         UserError: A cell is damaged, or was written by a newer nutbeam.
     """
     schema = kind.schema if columns is None else pa.schema([kind.schema.field(n) for n in columns])
-    keys, packed = (_array(cells, name).cast(_BINARY) for name in ("key", "cell"))
+    keys, packed = (_array(cells, name).cast(BINARY) for name in ("key", "cell"))
     at = 8 if kind.newest.due else 0
     versions = _byte_at(packed, at, keys, kind)
     found = np.unique(versions)
@@ -185,25 +197,26 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
         return _unpack(keys, packed, kind, layout, schema)
     # Of several versions: each apart, then all in their old order.
     rows = [np.flatnonzero(versions == version) for version in found]
+    places = [numbers_as(at, pa.int64()) for at in rows]
     parts = [
-        _unpack(keys.take(pa.array(at)), packed.take(pa.array(at)), kind, known[int(v)], schema)
-        for v, at in zip(found, rows, strict=True)
+        _unpack(keys.take(at), packed.take(at), kind, known[int(version)], schema)
+        for version, at in zip(found, places, strict=True)
     ]
     order = np.argsort(np.concatenate(rows), kind="stable")
-    return pa.concat_tables(parts).combine_chunks().take(pa.array(order))
+    return pa.concat_tables(parts).combine_chunks().take(numbers_as(order, pa.int64()))
 
 
 def _unpack(
     keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout, schema: pa.Schema
 ) -> pa.Table:
     number, dtype = len(packed), _header_type(kind, layout)
-    data, offsets = _buffers(packed)
+    data, offsets = buffers_of(packed)
     # The header of each row, one behind the other.
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
-    sizes = pc.binary_length(heads).to_numpy(zero_copy_only=False)
+    sizes = as_numpy(pc.binary_length(heads))
     if (sizes != dtype.itemsize).any():
         _damaged(keys, int(np.argmax(sizes != dtype.itemsize)), kind)
-    head_data, head_offsets = _buffers(heads)
+    head_data, head_offsets = buffers_of(heads)
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
     )
@@ -216,7 +229,7 @@ def _unpack(
     if (bounds[:, -1] != offsets[1:]).any():
         _damaged(keys, int(np.argmax(bounds[:, -1] != offsets[1:])), kind)
     width = bounds.shape[1]
-    pieces = _pieces(data, np.append(bounds.ravel(), offsets[-1]))
+    pieces = pieces_of(data, np.append(bounds.ravel(), offsets[-1]))
     bit_of = {name: bit for bit, name in enumerate(layout.columns)}
     out = []
     for field in schema:
@@ -229,7 +242,7 @@ def _unpack(
         absent = (header["present"] >> np.uint64(bit_of[field.name])) & np.uint64(1) == 0
         if field.name in layout.variable:
             piece = np.arange(number) * width + layout.variable.index(field.name)
-            values = pieces.take(pa.array(piece, mask=absent))
+            values = pieces.take(numbers_as(piece, pa.int64(), absent))
             try:
                 out.append(
                     _map_of(values) if pa.types.is_map(field.type) else values.cast(field.type)
@@ -240,11 +253,9 @@ def _unpack(
                                 f"{field.name}: {error}") from error  # fmt: skip
         elif field.name == layout.due:
             times = (header["due"].astype(np.uint64) ^ _SIGN).view(np.int64)
-            out.append(pa.array(times, field.type, mask=absent))
+            out.append(numbers_as(times, field.type, absent))
         else:
-            plain = np.ascontiguousarray(header[field.name])
-            values = plain.astype(bool) if pa.types.is_boolean(field.type) else plain
-            out.append(pa.array(values, field.type, mask=absent))
+            out.append(numbers_as(header[field.name], field.type, absent))
     return pa.Table.from_arrays(out, schema=schema)
 
 
@@ -269,8 +280,7 @@ def _make_header_type(kind: CellKind, layout: Layout) -> np.dtype:
     fields += [("version", "u1"), ("present", "<u8")]
     for name in layout.fixed:
         declared = kind.schema.field(name).type
-        number = np.dtype(np.uint8 if pa.types.is_boolean(declared) else declared.to_pandas_dtype())
-        fields.append((name, number.newbyteorder("<")))
+        fields.append((name, dtype_of(declared).newbyteorder("<")))
     return np.dtype([*fields, ("lengths", "<u4", (len(layout.variable),))])
 
 
@@ -280,39 +290,38 @@ def _array(table: pa.Table, name: str) -> pa.Array:
 
 
 def _valid(table: pa.Table, name: str) -> np.ndarray:
-    return _array(table, name).is_valid().to_numpy(zero_copy_only=False)
+    return as_numpy(_array(table, name).is_valid())
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
     column = _array(table, name)
-    zero = pa.scalar(0, pa.int8()).cast(column.type)
-    return column.fill_null(zero).to_numpy(zero_copy_only=False)
+    return as_numpy(column.fill_null(number_as(0, column.type)))
 
 
 def _bytes_of(table: pa.Table, name: str) -> pa.Array:
     column = _array(table, name)
     if pa.types.is_map(column.type):
         return _bytes_of_maps(column)
-    return column.cast(_BINARY).fill_null(b"")
+    return column.cast(BINARY).fill_null(EMPTY)
 
 
 def _bytes_of_maps(maps: pa.Array) -> pa.Array:
-    counts = pc.list_value_length(maps.cast(_ENTRIES)).fill_null(0).to_numpy(zero_copy_only=False)
+    counts = as_numpy(pc.list_value_length(maps.cast(_ENTRIES)).fill_null(number_as(0, pa.int32())))
     ends = np.concatenate([[0], np.cumsum(counts)])
     entries = maps.drop_null().cast(_ENTRIES).flatten()
-    keys, values = (entries.field(at).cast(_BINARY) for at in (0, 1))
+    keys, values = (entries.field(at).cast(BINARY) for at in (0, 1))
     lengths = np.empty((len(entries), 2), "<i4")
-    lengths[:, 0] = pc.binary_length(keys).to_numpy(zero_copy_only=False)
-    lengths[:, 1] = pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
-    texts = pc.binary_join_element_wise(keys, values.fill_null(b""), pa.scalar(b"", _BINARY))
-    data, offsets = _buffers(texts)
+    lengths[:, 0] = as_numpy(pc.binary_length(keys))
+    lengths[:, 1] = as_numpy(pc.binary_length(values).fill_null(number_as(-1, pa.int64())))
+    texts = pc.binary_join_element_wise(keys, values.fill_null(EMPTY), EMPTY)
+    data, offsets = buffers_of(texts)
     parts = (
-        _pieces(counts.astype("<i4").view(np.uint8), np.arange(len(maps) + 1) * 4),
-        _pieces(lengths.reshape(-1).view(np.uint8), ends * 8),
-        _pieces(data, offsets[ends]),
+        pieces_of(counts.astype("<i4").view(np.uint8), np.arange(len(maps) + 1) * 4),
+        pieces_of(lengths.reshape(-1).view(np.uint8), ends * 8),
+        pieces_of(data, offsets[ends]),
     )
-    packed = pc.binary_join_element_wise(*parts, pa.scalar(b"", _BINARY))
-    return pc.if_else(maps.is_valid(), packed, pa.scalar(b"", _BINARY))
+    packed = pc.binary_join_element_wise(*parts, EMPTY)
+    return pc.if_else(maps.is_valid(), packed, EMPTY)
 
 
 _TEXT = pa.large_string()
@@ -321,13 +330,13 @@ _ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
 
 def _map_of(packed: pa.Array) -> pa.Array:
     """Unpacks maps; raises ValueError where lengths do not add up."""
-    absent = packed.is_null().to_numpy(zero_copy_only=False)
-    packed = packed.fill_null((0).to_bytes(4, "little"))
-    data, offsets = _buffers(packed)
-    counts = _gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
+    absent = as_numpy(packed.is_null())
+    packed = packed.fill_null(pieces_of(np.zeros(4, np.uint8), np.array([0, 4]))[0])
+    data, offsets = buffers_of(packed)
+    counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
     if (counts < 0).any() or (offsets[:-1] + 4 + counts * 8 > offsets[1:]).any():
         raise ValueError("a map is cut short")
-    lengths = _gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
+    lengths = gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
     sizes = np.maximum(lengths, 0).astype(np.int64)
     row = np.repeat(np.arange(len(packed)), counts)
     ends = np.concatenate([[0], np.cumsum(counts)])
@@ -336,47 +345,20 @@ def _map_of(packed: pa.Array) -> pa.Array:
     start = (offsets[:-1] + 4 + counts * 8)[row] + before[:-1] - before[ends[row]]
     if (offsets[:-1] + 4 + counts * 8 + before[ends[1:]] - before[ends[:-1]] != offsets[1:]).any():
         raise ValueError("the lengths of a map do not add up")
-    keys = _pieces(_gather(data, start, sizes[:, 0]), _ends(sizes[:, 0]))
-    texts = _pieces(_gather(data, start + sizes[:, 0], sizes[:, 1]), _ends(sizes[:, 1]))
-    values = pc.if_else(pa.array(lengths[:, 1] >= 0), texts, pa.scalar(None, _BINARY))
+    keys = pieces_of(gather(data, start, sizes[:, 0]), ends_of(sizes[:, 0]))
+    texts = pieces_of(gather(data, start + sizes[:, 0], sizes[:, 1]), ends_of(sizes[:, 1]))
+    there = numbers_as(lengths[:, 1] >= 0, pa.bool_())
+    values = pc.if_else(there, texts, NULL)
     return pa.MapArray.from_arrays(
-        pa.array(ends.astype(np.int32)),
-        keys.cast(_TEXT), values.cast(_TEXT), mask=pa.array(absent),
+        numbers_as(ends.astype(np.int32), pa.int32()),
+        keys.cast(_TEXT), values.cast(_TEXT), mask=numbers_as(absent, pa.bool_()),
     )  # fmt: skip
-
-
-def _gather(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Returns the bytes of slices, one behind the other."""
-    ends = _ends(sizes)
-    return data[np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])]
-
-
-def _ends(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _buffers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the bytes under a large_binary array, and its offsets into them."""
-    _, offsets, data = array.buffers()
-    at = np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8) if offsets else _ZERO
-    return (np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)), at
-
-
-_ZERO = np.zeros(1, np.int64)
-
-
-def _pieces(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
-    """Returns the large_binary array of pieces that lie one behind the other."""
-    at = np.ascontiguousarray(offsets, np.int64)
-    return pa.LargeBinaryArray.from_buffers(
-        _BINARY, len(at) - 1, [None, pa.py_buffer(at), pa.py_buffer(np.ascontiguousarray(data))]
-    )
 
 
 def _byte_at(packed: pa.Array, at: int, keys: pa.Array, kind: CellKind) -> np.ndarray:
     if packed.null_count:
-        _damaged(keys, int(np.argmax(packed.is_null().to_numpy(zero_copy_only=False))), kind)
-    data, offsets = _buffers(packed)
+        _damaged(keys, int(np.argmax(as_numpy(packed.is_null()))), kind)
+    data, offsets = buffers_of(packed)
     short = offsets[:-1] + at >= offsets[1:]
     if short.any():
         _damaged(keys, int(np.argmax(short)), kind)

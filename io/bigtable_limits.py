@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..web.errors import UserError
+from .arrow_bytes import as_numpy
 from .bigtable_cells import CellKind, encode
 
 KEY_BYTES = 4 << 10
@@ -30,15 +31,8 @@ def split_by_limits(cells: pa.Table) -> tuple[pa.Table, dict[str, int]]:
     >>> len(kept), dropped
     (1, {'key_too_long': 1})
     """
-    reasons = _reasons(cells)
-    bad = np.zeros(len(cells), bool)
-    counts: dict[str, int] = {}
-    for name, rows in reasons.items():
-        new = rows & ~bad
-        if new.any():
-            counts[name] = int(new.sum())
-            bad |= new
-    return (cells.filter(pa.array(~bad)) if bad.any() else cells), counts
+    kept, dropped = _sieve(_reasons(cells))
+    return (cells.filter(pa.array(kept)) if dropped else cells), dropped
 
 
 def split_rows_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:
@@ -54,10 +48,9 @@ def split_rows_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict
     Returns:
         As ``split_by_limits``, of rows.
     """
-    cells = encode(rows, kind)
-    place = pa.array(range(len(cells)), pa.int64())
-    kept, dropped = split_by_limits(cells.append_column("place", place))
-    return (rows.take(kept.column("place")) if dropped else rows), dropped
+    reasons = _reasons(encode(rows, kind))
+    kept, dropped = _sieve(reasons)
+    return (rows.filter(pa.array(kept)) if dropped else rows), dropped
 
 
 def check_limits(cells: pa.Table) -> None:
@@ -80,8 +73,7 @@ def check_limits(cells: pa.Table) -> None:
 
 def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
     keys, sizes = (
-        pc.binary_length(cells.column(name)).to_numpy(zero_copy_only=False)
-        for name in ("key", "cell")
+        as_numpy(pc.binary_length(cells.column(name).combine_chunks())) for name in ("key", "cell")
     )
     return {
         "key_empty": keys == 0,
@@ -89,3 +81,15 @@ def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
         "cell_too_large": sizes > CELL_BYTES,
         "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > ROW_BYTES,
     }
+
+
+def _sieve(reasons: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
+    """Returns which rows are kept, and how many are not, each under its first reason."""
+    kept = np.ones(len(reasons["key_empty"]), bool)
+    counts: dict[str, int] = {}
+    for name, rows in reasons.items():
+        number = int((rows & kept).sum())
+        if number:
+            counts[name] = number
+            kept &= ~rows
+    return kept, counts

@@ -86,3 +86,15 @@ def test_who_uses_no_bigtable_does_not_load_its_libraries():
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_packing_and_unpacking_do_not_load_pandas():
+    # pyarrow loads it, where it is installed, for its most common calls; that takes a second.
+    code = (
+        "import sys; from nutbeam.io.bigtable_cells import STATE_CELL as kind, decode, encode;"
+        "from nutbeam.io.bigtable_limits import check_limits; import polars as pl;"
+        "cells = encode(pl.DataFrame({'key': ['a', 'b'], 'score': [None, 1.0]}), kind);"
+        "check_limits(cells); assert len(decode(cells, kind)) == 2;"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

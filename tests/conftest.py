@@ -5,12 +5,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from bigtable_emulator import Emulator
-from bigtable_emulator import started as started_bigtable
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
+
+if TYPE_CHECKING:
+    from bigtable_emulator import Emulator
 
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
 PIPELINE_TESTS = (
@@ -90,6 +92,8 @@ def flink() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def bigtable() -> Iterator[Emulator]:
+def bigtable() -> "Iterator[Emulator]":
     """A Bigtable emulator, the same for all tests of a process; skips where there is none."""
-    yield from started_bigtable()
+    from bigtable_emulator import started  # late: Google's libraries take a second
+
+    yield from started()

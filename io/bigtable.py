@@ -64,9 +64,8 @@ class BigtableTable:
 
     def __init__(self, address: BigtableAddress) -> None:
         self.address = address
-        with said(address):
-            self._channel = open_channel(address)
-            self.client = BigtableClient(transport=BigtableGrpcTransport(channel=self._channel))
+        self._channel = open_channel(address)
+        self.client = BigtableClient(transport=BigtableGrpcTransport(channel=self._channel))
         self.pace = Pace()
         flags = types.FeatureFlags(mutate_rows_rate_limit2=True)
         encoded = base64.urlsafe_b64encode(types.FeatureFlags.serialize(flags)).decode()

@@ -209,54 +209,63 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
 def _unpack(
     keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout, schema: pa.Schema
 ) -> pa.Table:
+    header, pieces = _split(keys, packed, kind, layout)
+    columns = []
+    for field in schema:
+        try:
+            found = keys if field.name == "key" else _column(header, pieces, layout, field)
+            columns.append(found if pa.types.is_map(field.type) else found.cast(field.type))
+        except ValueError as error:  # of which ArrowInvalid is one
+            first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
+            raise UserError(
+                f"a cell {kind.family}:{kind.qualifier.decode()} between rows {first} and {last} "
+                f"is damaged: {field.name}: {error}"
+            ) from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _split(
+    keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout
+) -> tuple[np.ndarray, pa.Array]:
+    """Returns the headers, and the pieces of all rows: of each its header and its variable columns."""
     number, dtype = len(packed), _header_type(kind, layout)
     data, offsets = buffers_of(packed)
-    # The header of each row, one behind the other.
+    # The headers, one behind the other.
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
-    sizes = as_numpy(pc.binary_length(heads))
-    if (sizes != dtype.itemsize).any():
-        _damaged(keys, int(np.argmax(sizes != dtype.itemsize)), kind)
+    short = as_numpy(pc.binary_length(heads)) != dtype.itemsize
+    if short.any():
+        raise _damaged(keys, int(np.argmax(short)), kind)
     head_data, head_offsets = buffers_of(heads)
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
     )
-    # Where each variable column begins and ends: rows lie one behind the other, so that
-    # all pieces together are one array over the bytes as they lie, without a copy.
+    # Where each variable column begins and ends. Rows lie one behind the other, so all pieces
+    # together are one array over the bytes as they lie, without a copy.
     bounds = np.empty((number, len(layout.variable) + 1), np.int64)
     bounds[:, 0] = offsets[:-1] + dtype.itemsize
     np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])
     bounds[:, 1:] += bounds[:, :1]
-    if (bounds[:, -1] != offsets[1:]).any():
-        _damaged(keys, int(np.argmax(bounds[:, -1] != offsets[1:])), kind)
-    width = bounds.shape[1]
-    pieces = pieces_of(data, np.append(bounds.ravel(), offsets[-1]))
-    bit_of = {name: bit for bit, name in enumerate(layout.columns)}
-    out = []
-    for field in schema:
-        if field.name == "key":
-            out.append(keys.cast(field.type))
-            continue
-        if field.name not in bit_of:
-            out.append(pa.nulls(number, field.type))
-            continue
-        absent = (header["present"] >> np.uint64(bit_of[field.name])) & np.uint64(1) == 0
-        if field.name in layout.variable:
-            piece = np.arange(number) * width + layout.variable.index(field.name)
-            values = pieces.take(numbers_as(piece, pa.int64(), absent))
-            try:
-                out.append(
-                    _map_of(values) if pa.types.is_map(field.type) else values.cast(field.type)
-                )
-            except (pa.ArrowInvalid, ValueError) as error:
-                raise UserError(f"cells {kind.family}:{kind.qualifier.decode()} between rows "
-                                f"{_key_text(keys, 0)} and {_key_text(keys, number - 1)} are damaged: "
-                                f"{field.name}: {error}") from error  # fmt: skip
-        elif field.name == layout.due:
-            times = (header["due"].astype(np.uint64) ^ _SIGN).view(np.int64)
-            out.append(numbers_as(times, field.type, absent))
-        else:
-            out.append(numbers_as(header[field.name], field.type, absent))
-    return pa.Table.from_arrays(out, schema=schema)
+    wrong = bounds[:, -1] != offsets[1:]
+    if wrong.any():
+        raise _damaged(keys, int(np.argmax(wrong)), kind)
+    return header, pieces_of(data, np.append(bounds.ravel(), offsets[-1]))
+
+
+def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Field) -> pa.Array:
+    """Returns a column as it was packed; raises ValueError where it is damaged."""
+    if field.name not in layout.columns:
+        return pa.nulls(len(header), field.type)
+    bit = np.uint64(layout.columns.index(field.name))
+    absent = (header["present"] >> bit) & np.uint64(1) == 0
+    if field.name == layout.due:
+        times = (header["due"].astype(np.uint64) ^ _SIGN).view(np.int64)
+        return numbers_as(times, field.type, absent)
+    if field.name in layout.fixed:
+        return numbers_as(header[field.name], field.type, absent)
+    width = len(layout.variable) + 1
+    piece = np.arange(len(header)) * width + layout.variable.index(field.name)
+    values = pieces.take(numbers_as(piece, pa.int64(), absent))
+    return _map_of(values) if pa.types.is_map(field.type) else values
 
 
 @functools.cache
@@ -357,17 +366,17 @@ def _map_of(packed: pa.Array) -> pa.Array:
 
 def _byte_at(packed: pa.Array, at: int, keys: pa.Array, kind: CellKind) -> np.ndarray:
     if packed.null_count:
-        _damaged(keys, int(np.argmax(as_numpy(packed.is_null()))), kind)
+        raise _damaged(keys, int(np.argmax(as_numpy(packed.is_null()))), kind)
     data, offsets = buffers_of(packed)
     short = offsets[:-1] + at >= offsets[1:]
     if short.any():
-        _damaged(keys, int(np.argmax(short)), kind)
+        raise _damaged(keys, int(np.argmax(short)), kind)
     return data[offsets[:-1] + at]
 
 
-def _damaged(keys: pa.Array, row: int, kind: CellKind) -> None:
+def _damaged(keys: pa.Array, row: int, kind: CellKind) -> UserError:
     column = f"{kind.family}:{kind.qualifier.decode()}"
-    raise UserError(f"cell {column} of row {_key_text(keys, row)} is damaged: it is cut short")
+    return UserError(f"cell {column} of row {_key_text(keys, row)} is damaged: it is cut short")
 
 
 def _key_text(keys: pa.Array, row: int) -> str:

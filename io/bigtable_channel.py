@@ -42,10 +42,15 @@ Answer = TypeVar("Answer")
 
 
 def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:443") -> Any:
-    """Opens our kind of channel to a service of Bigtable, or to the emulator."""
+    """Opens our kind of channel to a service of Bigtable, or to the emulator.
+
+    Raises:
+        UserError: There are no credentials.
+    """
     if address.emulator:
         return grpc.insecure_channel(address.emulator, CHANNEL)
-    return BigtableGrpcTransport.create_channel(host, options=CHANNEL)
+    with said(address):
+        return BigtableGrpcTransport.create_channel(host, options=CHANNEL)
 
 
 @contextlib.contextmanager

@@ -143,6 +143,21 @@ def test_nobody_answers(tmp_path, capsys, monkeypatch):
         assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [["create", "--files", "f"], ["describe"], ["drop", "--yes"]])
+def test_no_credentials(words, tmp_path, capsys, monkeypatch):
+    # As on a machine that nobody has logged in from, and that is not Google's.
+    for name in (EMULATOR, "GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, words[0], "bigtable://my-project/my-instance/t", *words[1:])
+    assert (code, out) == (3, "")
+    assert err.startswith("nutbeam table: no credentials for bigtable://my-project/my-instance/t: ")
+    assert err.endswith("log in with gcloud auth application-default login\n")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.bigtable
 @pytest.mark.skipif(not GUIDE.exists(), reason="docs/ is not part of the wheel")
 def test_the_guide_runs_as_typed(bigtable, tmp_path, monkeypatch):

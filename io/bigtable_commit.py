@@ -38,6 +38,7 @@ from .files import row_groups
 
 FORMAT = 1
 HEAD_ROW = b"\0manifest"
+_HISTORY = b"\0snapshot/"
 _COMMIT, _RECORD, _REDO, _SETTINGS = b"commit", b"record", b"redo", b"settings"
 _ATTEMPTS = 20
 
@@ -281,6 +282,30 @@ class SnapshotLog:
         """Returns a named value, or None."""
         return self.rows.get(_named_row(name)).get(_RECORD)
 
+    def snapshots(self) -> list[int]:
+        """Returns the numbers of the snapshots in the history, in order."""
+        return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
+
+    def forget(self, before: int) -> int:
+        """Removes the records of old snapshots from the history; returns how many.
+
+        Those that may still be read stay, whatever ``before`` says.
+        """
+        oldest = min(before, self.head().snapshot - VERSIONS)
+        old = [snapshot for snapshot in self.snapshots() if snapshot < oldest]
+        for snapshot in old:
+            self.rows.delete(_history_row(snapshot))
+        return len(old)
+
+    def named_rows(self, prefix: str = "") -> list[str]:
+        """Returns the names of the named values that begin with something."""
+        start = _named_row("")
+        return [key[len(start) :].decode() for key in self.rows.keys(start + prefix.encode())]
+
+    def delete_row(self, name: str) -> None:
+        """Removes a named value."""
+        self.rows.delete(_named_row(name))
+
     def _made_by(self, snapshot: int) -> str:
         """Returns the id of the attempt that made a snapshot."""
         head = self.head()
@@ -320,7 +345,7 @@ def _local_rows(root: Path, change: Change) -> Iterator[pa.Table]:
 
 
 def _history_row(snapshot: int) -> bytes:
-    return b"\0snapshot/%08d" % snapshot
+    return b"%s%08d" % (_HISTORY, snapshot)
 
 
 def _named_row(name: str) -> bytes:

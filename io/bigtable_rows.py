@@ -70,6 +70,38 @@ class OwnRows:
             address, lambda: self.table.client.mutate_row(request=wrapped, retry=None, timeout=60)
         )
 
+    def keys(self, prefix: bytes) -> list[bytes]:
+        """Returns the keys of the rows that begin with something, in order."""
+        address = self.table.address
+        request = types.ReadRowsRequest.pb()(
+            table_name=address.name, app_profile_id=address.app_profile
+        )
+        # No key goes on with 255: all are ASCII.
+        request.rows.row_ranges.add(start_key_closed=prefix, end_key_open=prefix + b"\xff")
+        add = request.filter.chain.filters.add
+        add(cells_per_row_limit_filter=1)
+        add(strip_value_transformer=True)
+        wrapped = types.ReadRowsRequest.wrap(request)
+
+        def ask() -> list[bytes]:
+            replies = self.table.client.read_rows(request=wrapped, retry=None, timeout=60)
+            chunks = (c for reply in replies for c in types.ReadRowsResponse.pb(reply).chunks)
+            return [chunk.row_key for chunk in chunks if chunk.row_key]
+
+        return persistent(address, ask)
+
+    def delete(self, key: bytes) -> None:
+        """Removes a row; one that is not there is none."""
+        address = self.table.address
+        mutation = types.Mutation(delete_from_row=types.Mutation.DeleteFromRow())
+        request = types.MutateRowRequest(
+            table_name=address.name, app_profile_id=address.app_profile, row_key=key,
+            mutations=[mutation],
+        )  # fmt: skip
+        persistent(
+            address, lambda: self.table.client.mutate_row(request=request, retry=None, timeout=60)
+        )
+
     def create(self, key: bytes, cells: Cells) -> bool:
         """Makes a row exactly once; False if it existed already, unchanged."""
         # What tells ours from another one's, where the outcome is unknown.

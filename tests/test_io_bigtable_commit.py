@@ -303,6 +303,31 @@ def test_a_named_row_is_created_once(log):
     assert versions(log) == set()
 
 
+def test_the_history_is_listed_and_forgotten_but_for_what_may_be_read(log):
+    assert log.snapshots() == []
+    for snapshot in range(1, 8):
+        store(log, snapshot, {})
+    assert log.snapshots() == [1, 2, 3, 4, 5, 6, 7]
+    assert log.forget(2) == 1
+    assert log.snapshots() == [2, 3, 4, 5, 6, 7]
+    assert log.forget(100) == 1
+    assert log.snapshots() == [3, 4, 5, 6, 7]
+    assert log.record(3) == record_of(3)
+    with pytest.raises(UserError, match="no snapshot 2 in"):
+        log.record(2)
+    assert store(log, 8)
+
+
+def test_named_rows_are_listed_and_deleted(log):
+    for name in ("operation/b", "operation/a", "other"):
+        assert log.create_row(name, name.encode())
+    assert log.named_rows("operation/") == ["operation/a", "operation/b"]
+    log.delete_row("operation/a")
+    log.delete_row("nobody")
+    assert log.named_rows() == ["operation/b", "other"]
+    assert log.create_row("operation/a", b"again")
+
+
 def test_large_records(log):
     record = bytes(5_000_000)
     assert log.store(1, record, [])

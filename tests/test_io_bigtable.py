@@ -61,6 +61,7 @@ def test_what_is_written_is_read(table):
     assert scanned(table, HOST_CELL).equals(hosts)
 
 
+@pytest.mark.filterwarnings("ignore:Connecting to Bigtable emulator")
 def test_what_is_written_is_what_googles_client_reads(table, monkeypatch):
     rows = state(20)
     table.write(STATE_CELL, encode(rows, STATE_CELL), 3)

@@ -48,6 +48,7 @@ COMMANDS = {
     "next": Command("next", "Run the phase that is next in line."),
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
+    "table": Command("table", "Make, describe or drop a table in Bigtable.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
 

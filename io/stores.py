@@ -26,13 +26,18 @@ WHOLE_BYTES = 256 << 10
 # While somebody else creates the same name.
 TRIES = 6
 _MARK = "nutbeam-write"
+# What keeps clients from asking for the size first, or from reading ahead of a range.
+_ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
+    "gs": {"concurrency": 1},
+    "s3": {"max_concurrency": 1},
+    "hdfs": {"cache_type": "none"},
+}
 
 
 def read(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
     """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
     with asking(place):
-        # Without a cache: HDFS would else read ahead of each range.
-        more = {"cache_type": "none"} if place.scheme == "hdfs" else {}
+        more = _ONE_REQUEST[place.scheme]
         return bytes(client_of(place).cat_file(path_in(place), start=start, end=end, **more))
 
 

@@ -1,7 +1,6 @@
 """Make, describe and drop the table in Bigtable that holds a web table."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from google.api_core import exceptions as errors
@@ -15,9 +14,10 @@ from .bigtable import connect
 from .bigtable_address import BigtableAddress
 from .bigtable_cells import CELLS
 from .bigtable_channel import open_channel, persistent
-from .bigtable_commit import Settings, SnapshotLog, local_rows
+from .bigtable_commit import Settings, SnapshotLog, rows_in
 from .bigtable_limits import VERSIONS
 from .bigtable_rows import FAMILY as OWN_FAMILY
+from .places import place_of
 
 # By family, how many versions are kept. Never by age: a version that a reader still
 # needs may be of any age, and timestamps are numbers of snapshots.
@@ -76,7 +76,7 @@ def create_table(address: BigtableAddress, files: str) -> None:
             raise UsageError(f"no instance for {address}: {error.message}") from error
 
     persistent(address, make)
-    log = SnapshotLog(connect(address), local_rows(Path(files)))
+    log = SnapshotLog(connect(address), rows_in(place_of(files)))
     if not log.create(Settings(files, address.app_profile)):
         raise UsageError(f"there is a web table already at {address}")
 
@@ -88,7 +88,7 @@ def describe_table(address: BigtableAddress) -> Description:
         UserError: There is none.
     """
     admin, table = open_admin(address), connect(address)
-    log = SnapshotLog(table, local_rows(Path()))
+    log = SnapshotLog(table, rows_in(place_of(".")))
     head, settings = log.head(), log.settings()
     return Description(
         address,
@@ -107,7 +107,7 @@ def drop_table(address: BigtableAddress) -> str:
     Raises:
         UserError: There is none.
     """
-    files = SnapshotLog(connect(address), local_rows(Path())).settings().files
+    files = SnapshotLog(connect(address), rows_in(place_of("."))).settings().files
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
     return files

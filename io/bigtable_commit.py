@@ -20,7 +20,6 @@ import functools
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +34,7 @@ from .bigtable_limits import VERSIONS
 from .bigtable_pace import back_off
 from .bigtable_rows import OwnRows
 from .files import row_groups
+from .places import Place, place_of
 
 FORMAT = 1
 HEAD_ROW = b"\0manifest"
@@ -327,19 +327,18 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
         UserError: There is no web table.
     """
     address = parse_address(address) if isinstance(address, str) else address
-    log = SnapshotLog(connect(address), local_rows(Path()))
-    settings = log.settings()
+    settings = SnapshotLog(connect(address), rows_in(place_of("."))).settings()
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
-    return SnapshotLog(connect(address), local_rows(Path(settings.files)))
+    return SnapshotLog(connect(address), rows_in(place_of(settings.files)))
 
 
-def local_rows(root: Path) -> RowsOf:
-    """Returns a reader of changes that lie in a folder."""
-    return functools.partial(_local_rows, root)
+def rows_in(root: Place) -> RowsOf:
+    """Returns a reader of the changes that lie in a folder, or below an address of a store."""
+    return functools.partial(_rows_in, root)
 
 
-def _local_rows(root: Path, change: Change) -> Iterator[pa.Table]:
+def _rows_in(root: Place, change: Change) -> Iterator[pa.Table]:
     schema = COMPONENTS[change.component]
     return row_groups(root / change.path, schema, ("key",) if change.deleted else None)
 

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import polars as pl
 
@@ -20,6 +20,7 @@ from .bigtable_commit import Change, SnapshotLog
 from .bigtable_limits import split_rows_by_limits
 from .bigtable_ranges import KeyRange
 from .files import ParquetWriter, new_name
+from .places import Place
 
 # Decides what changes do to the rows of their keys: (rows, changes) -> rows.
 Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
@@ -89,7 +90,7 @@ def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) 
 
 def resolve_changes(
     log: SnapshotLog,
-    root: Path,
+    root: Place,
     component: str,
     changes: pl.DataFrame,
     resolver: Resolver,
@@ -126,13 +127,13 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     return new.filter(~unchanged)
 
 
-def write_changes(root: Path, component: str, rows: pl.DataFrame) -> Written:
+def write_changes(root: Place, component: str, rows: pl.DataFrame) -> Written:
     """Writes rows as a file of changes; leaves out what Bigtable would refuse, and counts it."""
     kind = CELLS[component]
     table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
         return Written(None, dropped=dropped)
-    path = Path("changes") / component / new_name()
+    path = PurePosixPath("changes") / component / new_name()
     with ParquetWriter(root / path, kind.schema) as writer:
         writer.write(table)
     keys = table.column("key")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..io.bigtable_address import BigtableAddress, is_bigtable, parse_address
+from ..io.places import place_of
 from ..web.errors import UsageError
 from ..web.options import option
 from .command import DONE, Argument, Invocation
@@ -17,8 +18,6 @@ ARGUMENTS = (
         "address", "Where the table is: bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME]."
     ),
 )
-# Where batches and changes may be, if not in a folder.
-STORES = ("gs://", "hdfs://", "s3://")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,13 +94,10 @@ def _place(files: str) -> str:
     """Returns where files will be, as all workers can say it; makes a folder."""
     if not files:
         raise UsageError("create needs --files: where page bodies and other files will be")
-    if files.startswith(STORES):
-        return files.rstrip("/")
-    if "://" in files:
-        raise UsageError(
-            f"--files must be a folder or begin with {', '.join(STORES)}, got {files!r}"
-        )
-    path = Path(files).absolute()
+    place = place_of(files)
+    if not isinstance(place, Path):
+        return str(place)
+    path = place.absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):

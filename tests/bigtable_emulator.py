@@ -54,9 +54,10 @@ class Emulator:
         self._tables = 0
 
     def __enter__(self):
-        # It chooses the port and prints it.
+        # It ends with us, even if we are killed. It chooses the port and prints it.
+        tied = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         self._process = subprocess.Popen(
-            [self._program, "-host", "127.0.0.1", "-port", "0"],
+            [*tied, self._program, "-host", "127.0.0.1", "-port", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         line = self._process.stdout.readline()

@@ -23,8 +23,8 @@ from nutbeam.io.bigtable_commit import (
     HEAD_ROW,
     SnapshotLog,
     SnapshotTooOldError,
-    local_rows,
     open_log,
+    rows_in,
 )
 from nutbeam.policy.schema import STATE
 from nutbeam.web.errors import UserError
@@ -265,7 +265,7 @@ def test_an_answer_that_is_lost_is_no_conflict(bigtable, tmp_path, monkeypatch, 
     with Proxy(bigtable.host) as proxy:
         address = bigtable.new_address(proxy.host)
         create_table(address, str(tmp_path))
-        log = SnapshotLog(BigtableTable(address), local_rows(tmp_path))
+        log = SnapshotLog(BigtableTable(address), rows_in(tmp_path))
         send = log.rows._check
         calls = []
 

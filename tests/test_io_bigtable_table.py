@@ -9,7 +9,7 @@ from frames import frame_of
 from nutbeam.io import bigtable_cells
 from nutbeam.io.bigtable import BigtableTable, Due
 from nutbeam.io.bigtable_admin import create_table
-from nutbeam.io.bigtable_commit import SnapshotLog, SnapshotTooOldError, local_rows
+from nutbeam.io.bigtable_commit import SnapshotLog, SnapshotTooOldError, rows_in
 from nutbeam.io.bigtable_ranges import KeyRange
 from nutbeam.io.bigtable_table import (
     changed_rows,
@@ -31,7 +31,7 @@ def served(bigtable, tmp_path):
     with Proxy(bigtable.host) as proxy:
         address = bigtable.new_address(proxy.host)
         create_table(address, str(tmp_path))
-        yield SnapshotLog(BigtableTable(address), local_rows(tmp_path)), proxy
+        yield SnapshotLog(BigtableTable(address), rows_in(tmp_path)), proxy
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_another_table_is_left_alone(address, tmp_path, capsys):
         (["describe", "bigtable://p/i"], "the table must be bigtable://PROJECT/INSTANCE/TABLE"),
         (["create", "bigtable://my-project/my-instance/t"], "create needs --files"),
         (["create", "bigtable://my-project/my-instance/t", "--files", "ftp://x"],
-         "--files must be a folder or begin with gs://, hdfs://, s3://, got 'ftp://x'"),
+         "an address must be a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME or"),
         (["create", "bigtable://my-project/my-instance/t", "--files", "FULL"],
          "--files must be a new or empty folder, got"),
         (["create", "bigtable://my-project/my-instance/t", "--files", "FULL/file/x"],

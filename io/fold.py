@@ -7,7 +7,6 @@ afterwards, and so it never comes back where a newer row does not match.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,8 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.errors import UserError
-from .files import ROW_GROUP_ROWS, collect, scan
+from .files import ROW_GROUP_ROWS, collect, row_groups, scan
+from .places import Place, Remote
 from .tablets import NUMBER, Tablet, run_schema
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
@@ -23,7 +23,7 @@ _AT = "_row_of_files"
 
 
 def read_tablets(
-    root: Path,
+    root: Place,
     component: str,
     some: Sequence[Tablet],
     columns: Sequence[str],
@@ -60,7 +60,7 @@ def read_tablets(
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
 
 
-def find_rows(root: Path, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+def find_rows(root: Place, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
     Only row groups into whose range a key falls are read.
@@ -87,7 +87,7 @@ def find_rows(root: Path, component: str, tablet: Tablet, keys: pl.Series) -> pl
 
 
 def newest_rows(
-    root: Path, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Place, component: str, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Returns the rows of a tablet's runs, in key order, with their numbers.
 
@@ -107,7 +107,7 @@ def newest_rows(
 
 
 def folded(
-    root: Path, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Place, component: str, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
 
@@ -141,22 +141,39 @@ def folded(
         yield runs.slice(done)
 
 
-def group_bounds(root: Path, component: str, tablet: Tablet) -> pl.Series:
+def group_bounds(root: Place, component: str, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
-    keys = scan([root / tablet.base.path], COMPONENTS[component]).select("key")
-    ends = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
-    last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in ends]
+    base = root / tablet.base.path
+    if isinstance(base, Remote):
+        ends = [rows.get_column("key")[-1] for rows in _pieces(base, component, ["key"])]
+        return pl.Series("key", ends, dtype=pl.String)
+    keys = scan([base], COMPONENTS[component]).select("key")
+    stops = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
+    last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in stops]
     return collect(pl.concat(last)).get_column("key")
 
 
-def _groups(root: Path, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+def _groups(root: Place, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
     """Yields the rows of the base, so many at a time as are in a row group."""
-    rows = scan([root / tablet.base.path], COMPONENTS[component])
+    base = root / tablet.base.path
+    if isinstance(base, Remote):
+        yield from _pieces(base, component)
+        return
+    rows = scan([base], COMPONENTS[component])
     for start in range(0, tablet.base.rows, ROW_GROUP_ROWS):
         yield collect(rows.slice(start, ROW_GROUP_ROWS))
 
 
-def _numbers(root: Path, tablet: Tablet) -> list[np.ndarray]:
+def _pieces(
+    base: Remote, component: str, columns: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yields row groups as they are: to read parts of a file in a store costs requests."""
+    for group in row_groups(base, COMPONENTS[component], columns):
+        if len(group):
+            yield to_frame(group)
+
+
+def _numbers(root: Place, tablet: Tablet) -> list[np.ndarray]:
     """Returns the number of each row of each run."""
     schema = pa.schema([pa.field(NUMBER, pa.uint32())])
     found = []

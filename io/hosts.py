@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 
@@ -11,11 +10,12 @@ from ..policy.scope import Seeds, seeds_of
 from .files import collect, scan
 from .fold import read_tablets
 from .manifest import DataFile
+from .places import Place
 from .tablets import tablets
 
 
 @functools.lru_cache(maxsize=2)
-def read_seeds_hosts(root: Path, paths: tuple[str, ...]) -> Seeds:
+def read_seeds_hosts(root: Place, paths: tuple[str, ...]) -> Seeds:
     """Returns the hosts and domains of the seeds, from the files of the host table.
 
     Runs need not be folded for that: a host that was a seed's stays one.
@@ -26,7 +26,7 @@ def read_seeds_hosts(root: Path, paths: tuple[str, ...]) -> Seeds:
     return seeds_of(collect(rows.select("key")).get_column("key"))
 
 
-def read_hosts(root: Path, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+def read_hosts(root: Place, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of the given hosts (reversed host names).
 
     Args:
@@ -45,7 +45,7 @@ def read_hosts(root: Path, files: Sequence[DataFile], keys: pl.Series) -> pl.Dat
 
 
 @functools.lru_cache(maxsize=4)
-def hosts_backing_off(root: Path, files: tuple[DataFile, ...], now: int) -> pl.Series:
+def hosts_backing_off(root: Place, files: tuple[DataFile, ...], now: int) -> pl.Series:
     """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms)."""
     resting = pl.col("backoff_until") > now
     rows = read_tablets(root, "hosts", tablets(files), ["key"], lambda some: some.filter(resting))

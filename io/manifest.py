@@ -9,15 +9,16 @@ import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import file_version, new_name, read_bytes, write_bytes
+from .files import file_version, names, new_name, read_bytes, versions, write_bytes
+from .places import Place, Remote, place_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
 FORMAT = 2
@@ -161,27 +162,37 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
-def manifest_path(root: Path, snapshot: int) -> Path:
+def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
-def latest_snapshot(root: Path) -> int:
+# Of each table in a store the versions of its manifests, as they were listed last: a manifest
+# is asked for behind a listing, and need not be looked at again.
+_LISTED: dict[Place, Mapping[str, str]] = {}
+
+
+def latest_snapshot(root: Place) -> int:
     """Returns the number of the newest snapshot, 0 where there is none.
 
     Raises:
         UserError: The folder cannot be read.
     """
-    try:
-        names = [entry.name for entry in (root / "manifest").iterdir()]
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise UserError(f"cannot read table {root}: {error.strerror}") from error
-    return max((int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()), default=0)
+    folder = root / "manifest"
+    if isinstance(folder, Remote):
+        found = versions(folder, f"table {root}")
+        _LISTED[root] = found
+    else:
+        found = dict.fromkeys(names(folder, f"table {root}"), "")
+    return max((int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()), default=0)
 
 
-def load_manifest(root: Path, snapshot: int) -> Manifest:
+def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
+
+    Args:
+        root: The table's folder.
+        snapshot: Number of the snapshot.
+        pinned: What reads this one snapshot alone, if it does.
 
     Raises:
         UserError: It is missing, damaged, or of a newer format.
@@ -189,19 +200,30 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
     if snapshot == 0:
         return Manifest()
     path = manifest_path(root, snapshot)
-    version = file_version(path)
-    if not version:
-        check_kept(root, snapshot)
-    return _parse_manifest(path, version)
+    version: Hashable = pinned
+    if not isinstance(path, Remote):
+        version = file_version(path)
+        if not version:
+            check_kept(root, snapshot)
+    elif pinned is None:
+        version = _LISTED.get(root, {}).get(path.name) or file_version(path)
+    try:
+        return _parse_manifest(path, version)
+    except UserError:
+        if isinstance(path, Remote):
+            check_kept(root, snapshot)
+        raise
 
 
-def check_kept(root: Path, snapshot: int) -> None:
+def check_kept(root: Place, snapshot: int) -> None:
     """Sees whether a snapshot that was pinned is still there.
 
     Raises:
         SnapshotTooOld: It was deleted.
     """
-    if snapshot and snapshot < latest_snapshot(root) and not manifest_path(root, snapshot).exists():
+    if not snapshot or snapshot >= latest_snapshot(root):
+        return
+    if not file_version(manifest_path(root, snapshot)):
         raise SnapshotTooOld(
             f"snapshot too old: {snapshot} of table {root} was deleted by compact "
             "(--snapshot_retention): run it again"
@@ -209,7 +231,7 @@ def check_kept(root: Path, snapshot: int) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
+def _parse_manifest(path: Place, version: Hashable) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
@@ -225,7 +247,7 @@ def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
         raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
 
 
-def store_manifest(root: Path, manifest: Manifest) -> bool:
+def store_manifest(root: Place, manifest: Manifest) -> bool:
     """Commits a snapshot; False if its number was taken by somebody else."""
     record = {"format": FORMAT} | vars(manifest)
     for name in ("components", "batches"):
@@ -234,7 +256,7 @@ def store_manifest(root: Path, manifest: Manifest) -> bool:
     return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
 
 
-def load_files(root: Path, component: Component | None) -> list[DataFile]:
+def load_files(root: Place, component: Component | None) -> list[DataFile]:
     """Returns the live files of a component, tablets in key order.
 
     Raises:
@@ -243,11 +265,13 @@ def load_files(root: Path, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    return list(_parse_files(path, file_version(path)))
+    # Asking a store takes a request, and the name of a list is never used again.
+    version = () if isinstance(path, Remote) else file_version(path)
+    return list(_parse_files(path, version))
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
@@ -260,14 +284,14 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
-def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
+def store_files(root: Place, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
     frame = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     write_bytes(root / path, _to_parquet(frame))
     rows = sum(file.live_rows for file in files)
-    return Component(path.as_posix(), len(files), rows, sum(file.bytes for file in files))
+    return Component(str(path), len(files), rows, sum(file.bytes for file in files))
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:
@@ -307,8 +331,8 @@ class Pinned:
     snapshot: int
 
     @property
-    def root(self) -> Path:
-        return Path(self.table)
+    def root(self) -> Place:
+        return place_of(self.table)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -321,7 +345,7 @@ class Pinned:
 
     def manifest(self) -> Manifest:
         """Returns the snapshot that is read."""
-        return load_manifest(self.root, self.snapshot)
+        return load_manifest(self.root, self.snapshot, self)
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot that is read."""

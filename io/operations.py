@@ -11,11 +11,10 @@ import secrets
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from ..web.errors import UserError
-from .commit import create_exclusive
-from .files import read_bytes
+from .commit import check_exclusive, create_exclusive
+from .files import read_bytes, read_if_there
 from .manifest import (
     Batch,
     Component,
@@ -28,6 +27,7 @@ from .manifest import (
     store_files,
     store_manifest,
 )
+from .places import Place, place_of
 
 
 class ConflictError(UserError):
@@ -100,7 +100,7 @@ def begin(
     Raises:
         UserError: The id belongs to another job or batch.
     """
-    root = Path(table)
+    root = place_of(table)
     path = root / "operations" / f"{operation}.json"
     pinned = Operation(
         table=table,
@@ -112,9 +112,14 @@ def begin(
         batch=batch,
     )
     load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
-    if not path.exists() and create_exclusive(path, _to_json(pinned)):
-        return pinned
-    pinned = dataclasses.replace(_from_json(path), table=table)
+    known = read_if_there(path)
+    if known is None:
+        if pinned.snapshot == 0:
+            check_exclusive(path.parent)
+        if create_exclusive(path, _to_json(pinned)):
+            return pinned
+        known = read_bytes(path)
+    pinned = dataclasses.replace(_from_json(path, known), table=table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -134,8 +139,9 @@ def committed(operation: Operation) -> Manifest | None:
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path = Path(table) / "operations" / f"{operation}.json"
-    return dataclasses.replace(_from_json(path), table=table) if path.exists() else None
+    path = place_of(table) / "operations" / f"{operation}.json"
+    data = read_if_there(path)
+    return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
 def commit(
@@ -305,8 +311,8 @@ def _to_json(operation: Operation) -> bytes:
     ).encode()
 
 
-def _from_json(path: Path) -> Operation:
+def _from_json(path: Place, data: bytes) -> Operation:
     try:
-        return Operation(table="", **json.loads(read_bytes(path)))
+        return Operation(table="", **json.loads(data))
     except (ValueError, TypeError) as error:
         raise UserError(f"operation file is damaged: {path}: {error}") from error

@@ -8,7 +8,6 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Protocol
 
 import polars as pl
@@ -16,6 +15,7 @@ import polars as pl
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from .fold import find_rows, folded, group_bounds, newest_rows
 from .manifest import DataFile
+from .places import Place
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import NUMBER, RUN_SHARE, Tablet
@@ -60,7 +60,7 @@ class Part:
 
 
 def resolve_range(
-    root: Path,
+    root: Place,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -103,7 +103,7 @@ def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
 class _Extras:
     """What resolvers give besides rows: further frames, and counts."""
 
-    def __init__(self, root: Path, places: Mapping[str, str]) -> None:
+    def __init__(self, root: Place, places: Mapping[str, str]) -> None:
         self.counts: dict[str, int] = {}
         self._root = root
         self._places = places
@@ -129,7 +129,7 @@ class _Extras:
 
 
 def _rewrite(
-    root: Path,
+    root: Place,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -145,7 +145,9 @@ def _rewrite(
     return Part(component, files, part.base.paths if part.base is not None else ())
 
 
-def write_bases(root: Path, component: str, frames: Iterable[pl.DataFrame]) -> tuple[DataFile, ...]:
+def write_bases(
+    root: Place, component: str, frames: Iterable[pl.DataFrame]
+) -> tuple[DataFile, ...]:
     """Writes rows in key order as new tablets."""
     writer = TabletWriter(root, component, component)
     try:
@@ -158,7 +160,7 @@ def write_bases(root: Path, component: str, frames: Iterable[pl.DataFrame]) -> t
 
 
 def _add_run(
-    root: Path,
+    root: Place,
     component: str,
     part: Range,
     tablet: Tablet,
@@ -212,7 +214,7 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 
 
 def _pairs(
-    root: Path, component: str, part: Range, changes: pl.DataFrame
+    root: Place, component: str, part: Range, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
     if part.base is None:

@@ -12,7 +12,7 @@ or gone, and the next sweep deletes the rest.
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ..web.errors import UserError
@@ -24,6 +24,7 @@ from .files import (
     store_time,
 )
 from .manifest import PHASES, Batch, latest_snapshot, load_files, load_manifest
+from .places import Place, below
 
 # What holds data files, and what is in use only as long as its job runs.
 FOLDERS = ("manifest", "state", "hosts", "batches", "exports", "seeds")
@@ -32,7 +33,7 @@ SCRATCH = ("exports", "seeds")
 UNDER_WAY = 86_400
 
 
-def sweep(root: Path, retention_s: float) -> dict[str, int]:
+def sweep(root: Place, retention_s: float) -> dict[str, int]:
     """Deletes what is too old to be of use; may be cut off and repeated.
 
     Args:
@@ -62,7 +63,7 @@ def sweep(root: Path, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def _manifests(root: Path) -> list[tuple[int, Path, float]]:
+def _manifests(root: Place) -> list[tuple[int, Place, float]]:
     """Returns (number, path, when it was written) of all manifests, oldest first."""
     return sorted(
         (int(path.stem), path, written)
@@ -74,12 +75,12 @@ def _manifests(root: Path) -> list[tuple[int, Path, float]]:
 class _Operations(NamedTuple):
     """Files of operations that are over, snapshots that others pinned, when the first began."""
 
-    expired: list[Path]
+    expired: list[Place]
     pinned: list[int]
     since: float
 
 
-def _operations(root: Path, now: float, until: float) -> _Operations:
+def _operations(root: Place, now: float, until: float) -> _Operations:
     files = dict(files_below(root / "operations"))
     manifests = [number for number, _, _ in _manifests(root)]
     done = {load_manifest(root, number).operation for number in manifests}
@@ -113,7 +114,7 @@ class _Pinned(NamedTuple):
     batch: str | None
 
 
-def _pinned(path: Path) -> _Pinned:
+def _pinned(path: Place) -> _Pinned:
     try:
         record = json.loads(read_bytes(path))
         return _Pinned(str(record["job"]), int(record["snapshot"]), record["batch"])
@@ -130,7 +131,7 @@ def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
     return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
 
 
-def _oldest_kept(root: Path, until: float, pinned: list[int]) -> int:
+def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
     found = _manifests(root)
     kept = [number for number, _, _ in found[-1:]]
     for (number, _, _), (_, _, replaced) in itertools.pairwise(found):
@@ -140,7 +141,7 @@ def _oldest_kept(root: Path, until: float, pinned: list[int]) -> int:
     return max(first, min([*kept, *pinned], default=0))
 
 
-def _unnamed(root: Path, until: float, now: float, oldest: int) -> Iterator[Path]:
+def _unnamed(root: Place, until: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
     files = [(path, written) for name in FOLDERS for path, written in files_below(root / name)]
@@ -156,11 +157,11 @@ def _unnamed(root: Path, until: float, now: float, oldest: int) -> Iterator[Path
     open_batches = {name for name, batch in batches.items() if batch.phase != "updated"}
     touched = set()
     for path, written in files:
-        place = path.relative_to(root)
+        place = PurePosixPath(below(root, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
         if written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
-        if place.as_posix() in named:
+        if str(place) in named:
             continue
         if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
             continue

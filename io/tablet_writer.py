@@ -1,13 +1,12 @@
 """Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
 from ..policy.schema import COMPONENTS
 from .files import ROW_GROUP_ROWS, ParquetWriter, new_name
 from .manifest import DataFile
+from .places import Place, below
 from .tablets import NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
@@ -28,7 +27,7 @@ class TabletWriter:
         place: Component that the files belong to.
     """
 
-    def __init__(self, root: Path, place: str, kind: str) -> None:
+    def __init__(self, root: Place, place: str, kind: str) -> None:
         self.place = place
         self._root = root
         self._schema = COMPONENTS[kind]
@@ -112,7 +111,7 @@ class TabletWriter:
         zones = pl.DataFrame(self._zones, schema=ZONE)
         self._files.append(
             DataFile(
-                path=str(writer.path.relative_to(self._root)),
+                path=below(self._root, writer.path),
                 rows=writer.rows,
                 bytes=size,
                 first=zones.get_column("first")[0],
@@ -126,7 +125,7 @@ class TabletWriter:
 
 
 def write_run(
-    root: Path, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
+    root: Place, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
 ) -> DataFile:
     """Writes a run and describes it.
 
@@ -144,7 +143,7 @@ def write_run(
         size = writer.close()
     described = zone(rows)
     return DataFile(
-        path=path.relative_to(root).as_posix(),
+        path=below(root, path),
         rows=len(rows),
         bytes=size,
         base=base.path,

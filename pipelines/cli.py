@@ -49,6 +49,7 @@ COMMANDS = {
     "next": Command("next", "Run the phase that is next in line."),
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
+    "table": Command("table", "Make, describe or drop a table in Bigtable.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
 
@@ -173,7 +174,8 @@ def quiet(level: int) -> None:
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
-    for name in ("apache_beam", "grpc"):  # Beam logs as errors what it also raises
+    # What they log as errors they also raise.
+    for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
         logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
     if not verbose:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -12,7 +12,6 @@ somebody changes meanwhile are left as they are.
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -158,7 +157,7 @@ def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Tick
     named = frozenset().union(*(item for item in items if isinstance(item, frozenset)))
     spent = _spent(operation, options)
     written += superseded(operation, spent, named)
-    root = Path(operation.table)
+    root = operation.root
     # Before the commit, so that it tells what went; what it replaces is kept for a while anyway.
     written.append(Written(counts=sweep(root, options.snapshot_retention)))
     made = commit(operation, written, forgets=frozenset(spent))

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..io.files import collect, scan
+from ..io.files import collect, creating, scan
 from ..io.fold import read_tablets
 from ..io.tablets import Tablet, tablets
 from ..policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
@@ -136,10 +136,11 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     with reading.reading():
         texts = collect(scan([reading.root / document], DOCUMENTS))
     pages = page_records(rows, texts)
-    if suffix == ".parquet":
-        pq.write_table(conform(pages, PAGE), path, compression="zstd")
-    else:
-        pages.write_ndjson(path)
+    with creating(path) as file:
+        if suffix == ".parquet":
+            pq.write_table(conform(pages, PAGE), file, compression="zstd")
+        else:
+            pages.write_ndjson(file)
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

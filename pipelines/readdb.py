@@ -20,8 +20,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.address import open_table
+from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded, read_tablets
 from ..io.manifest import Manifest, load_files
+from ..io.places import place_of
 from ..io.tablets import tablets
 from ..policy.schema import STATE, STATUS_NAMES
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
@@ -124,8 +126,8 @@ def look(
         _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
 
     with exported(table, build, beam_args, options) as parts:
-        total = merge(from_json(p.read_text()) for p in parts if p.suffix == ".json")
-        frames = [pl.read_parquet(part) for part in parts if part.suffix == ".parquet"]
+        total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
+        frames = [pl.read_parquet(read_bytes(part)) for part in parts if part.suffix == ".parquet"]
     record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
     if not frames:
         return record, []
@@ -147,16 +149,17 @@ def _look(exported: Exported, best: int, min_score: float) -> None:
     with reading.reading():
         wanted = columns if best else columns[1:]
         rows = read_tablets(reading.root, "state", [exported.tablet], wanted)
-    reading.part(exported.number, ".json").write_text(to_json(statistics_of(rows)))
+    write_bytes(reading.part(exported.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
         chosen = good.top_k(best, by="score").select("key", "score", "status")
-        chosen.write_parquet(reading.part(exported.number, ".parquet"))
+        with creating(reading.part(exported.number, ".parquet")) as file:
+            chosen.write_parquet(file)
 
 
 def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
     """Returns the STATE row of a key, or None."""
-    root = Path(table)
+    root = place_of(table)
 
     def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
         return rows.filter(pl.col("key") == key)
@@ -210,8 +213,11 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
 def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
     pattern = re.compile(options.regex) if options.regex else None
     reading = exported.reading
-    part = reading.part(exported.number, suffix)
-    with part.open("w", newline="") as file, reading.reading():
+    with (
+        reading.reading(),
+        creating(reading.part(exported.number, suffix)) as part,
+        io.TextIOWrapper(part, encoding="utf-8", newline="") as file,
+    ):
         for group in folded(reading.root, "state", exported.tablet):
             rows = group.filter(pl.col("retries") >= options.retry)
             if options.status:

@@ -10,7 +10,9 @@ import polars as pl
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
+from nutbeam.io.files import read_bytes
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.places import place_of
 from nutbeam.pipelines.cli import COMMANDS, main
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.urls import from_key, parse
@@ -44,18 +46,19 @@ def crawl(table, web, *words):
 
 def manifest_of(table):
     """Returns the newest snapshot."""
-    return load_manifest(Path(table), latest_snapshot(Path(table)))
+    root = place_of(str(table))
+    return load_manifest(root, latest_snapshot(root))
 
 
 def manifests_of(table):
     """Returns all snapshots, oldest first."""
-    numbers = range(1, latest_snapshot(Path(table)) + 1)
-    return [load_manifest(Path(table), number) for number in numbers]
+    root = place_of(str(table))
+    return [load_manifest(root, number) for number in range(1, latest_snapshot(root) + 1)]
 
 
 def files_of(table, component):
-    """Returns the paths of a component's live files."""
-    root = Path(table)
+    """Returns the places of a component's live files."""
+    root = place_of(str(table))
     return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
 
 
@@ -65,7 +68,7 @@ def plain_rows(root, files):
     Of several rows of a key the newest run's counts, and a base's if there is none.
     """
     parts = [
-        pl.read_parquet(Path(root) / file.path).with_columns(
+        pl.read_parquet(read_bytes(place_of(str(root)) / file.path)).with_columns(
             _age=pl.lit(file.order if file.base else 0)
         )
         for file in files
@@ -82,7 +85,7 @@ def plain_rows(root, files):
 def state_of(table):
     """Returns the whole state, with ``url`` in front."""
     component = manifest_of(table).components.get("state")
-    rows = plain_rows(table, load_files(Path(table), component))
+    rows = plain_rows(table, load_files(place_of(str(table)), component))
     assert component is None or component.rows == len(rows)
     urls = pl.Series("url", [from_key(key) for key in rows["key"]], dtype=pl.String)
     return rows.select(urls, pl.all())

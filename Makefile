@@ -30,7 +30,9 @@ help:
 demo: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.demo
 
+# Go, where it is, builds a server of Cloud Storage; else the tests that ask it are skipped, and say so.
 test: $(READY)
+	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@$(BIN)/pytest -q -n auto $(ARGS)
 
 # Tests that need programs which are built here; where one cannot be, it is named and they are skipped.

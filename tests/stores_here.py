@@ -70,7 +70,7 @@ class Stores:
 def why_not(kind):
     """Returns why there is no server of a kind here, or an empty text."""
     if kind == "gs" and not PROGRAM.exists():
-        return f"no fake-gcs-server at {PROGRAM}: make test-dataflow builds it"
+        return f"no fake-gcs-server at {PROGRAM}: make test builds it where Go is"
     needs = {"gs": ("gcsfs",), "s3": ("s3fs", "moto"), "hdfs": ("fsspec",)}[kind]
     gone = [name for name in needs if find_spec(name) is None]
     return f"{' and '.join(gone)} are not installed" if gone else ""

@@ -71,6 +71,8 @@ class Written:
         counts: By counter name, such as ``dropped/out_of_scope``.
         tidies: Whether what the table says stays the same. Then it is left out
             if somebody has changed those files in the meantime.
+        due: How much work there is in all, by step; one of a step's parts tells.
+        done: How much of it this is, by step.
     """
 
     component: str = ""
@@ -78,6 +80,8 @@ class Written:
     replaced: tuple[str, ...] = ()
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     tidies: bool = False
+    due: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    done: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def new_id(now: float | None = None) -> str:
@@ -211,7 +215,7 @@ def _following(
         job=operation.job,
         batch=operation.batch,
         time=operation.now,
-        counts=_sum_counts(written),
+        counts=_sum(part.counts for part in written),
         components=components,
         batches={**latest.batches, **known},
     )
@@ -296,10 +300,37 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
         )
 
 
-def _sum_counts(written: list[Written]) -> dict[str, int]:
+def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
+    """Sees whether all work of an operation was done.
+
+    A runner may go on with what is left when part of a step has failed: Prism
+    does, for as long as it takes to stop the job.
+
+    Args:
+        job: Name of the job.
+        written: All that its workers did.
+        steps: Names of the steps whose work must be whole.
+
+    Raises:
+        UserError: Some of it is missing.
+
+    >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
+    """
+    written = list(written)
+    due = _sum(part.due for part in written)
+    done = _sum(part.done for part in written)
+    for step in steps:
+        if step not in due or due[step] != done.get(step, 0):
+            raise UserError(
+                f"{job}: step {step!r} did {done.get(step, 0)} of {due.get(step, 'its')} parts; "
+                "nothing was written: run it again"
+            )
+
+
+def _sum(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for part in written:
-        for name, number in part.counts.items():
+    for part in parts:
+        for name, number in part.items():
             total[name] = total.get(name, 0) + number
     return dict(sorted(total.items()))
 

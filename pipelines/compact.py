@@ -19,7 +19,7 @@ import polars as pl
 
 from ..io.compaction import fold, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
-from ..io.operations import Operation, Written, commit
+from ..io.operations import Operation, Written, check_whole, commit
 from ..io.retention import sweep
 from ..io.tablets import Tablet, tablets
 from ..transforms.display import Displayed
@@ -89,7 +89,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: CompactOptions) -> beam.PCollection[Ticket]:
     """Compacts a table; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("compact")
-    done = operations | "Work" >> ForEach(_Items(options), _work, outputs=(NAMED,))
+    done = operations | "Work" >> ForEach(_Items(options), _work, outputs=(NAMED,), step="Work")
     named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
     return (operations, done["main"], named) | "Finish" >> Finish(options)
 
@@ -154,6 +154,7 @@ def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Tick
     if operation.idle:
         return dataclasses.replace(ticket, idle=operation.idle == "nothing")
     written = [item for item in items if isinstance(item, Written)]
+    check_whole("compact", written, ["Work"])
     named = frozenset().union(*(item for item in items if isinstance(item, frozenset)))
     spent = _spent(operation, options)
     written += superseded(operation, spent, named)

@@ -22,7 +22,7 @@ from ..io.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from ..policy.schema import OUTCOME, SIGNATURES
 from ..policy.selection import groups
-from ..transforms.apply_changes import ApplyChanges, Target
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
@@ -30,6 +30,7 @@ from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
 
+DONE = "done"
 ARGUMENTS = (TABLE,)
 HELP = "Mark pages with the same content as another page"
 COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
@@ -60,16 +61,20 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
     order, descending = order_by(options)
-    pages = operations | "Tablets" >> ForEach(_tablets, _probe, (options,), Chunk)
+    probed = operations | "Tablets" >> ForEach(
+        _tablets, _probe, (options,), Chunk, outputs=(DONE,), step="Tablets", receipts=DONE
+    )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
-    divided = pages | DedupByHash("group", tuple(order), tuple(descending), partitions)
+    divided = probed["main"] | DedupByHash("group", tuple(order), tuple(descending), partitions)
     losers = divided[DUPLICATES] | "ToState" >> beam.Map(_to_state).with_output_types(
         tuple[str, Chunk]
     )
     written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
-    return (operations, written) | Commit(reads=("state",), dedups=True)
+    return (operations, written, probed[DONE]) | Commit(
+        reads=("state",), dedups=True, whole=("Tablets", RESOLVE)
+    )
 
 
 def _partitions(operation: Operation) -> int:

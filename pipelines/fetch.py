@@ -113,10 +113,12 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     written = operations | "Partitions" >> ForEach(
-        _partitions, fetch_partition, (options, parsing), Written
+        _partitions, fetch_partition, (options, parsing), Written, step="Partitions"
     )
     phase = "fetched" if parsing is None else "parsed"
-    return (operations, written) | Commit(reads=("batches/{batch}/fetchlist",), phase=phase)
+    return (operations, written) | Commit(
+        reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",)
+    )
 
 
 def _partitions(operation: Operation) -> Iterator[Partition]:

@@ -50,6 +50,7 @@ SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
 COUNTS = "counts"
+DONE = "done"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,8 +109,9 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
     """Chooses a batch; the ticket that comes out names it, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
-        _tablets, _survey, (options,), outputs=(CANDIDATES, SPANNING)
-    )
+        _tablets, _survey, (options,),
+        outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE,
+    )  # fmt: skip
     bars = _raise_bar(operations, surveyed, options)
     chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
         _choose, beam.pvalue.AsSingleton(bars)
@@ -131,8 +133,10 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         | "Write"
         >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
     )
-    committed = (operations, fetchlists) | Commit(
-        reads=("state", "batches"), opens=_Opener(options.num_fetchers, options.generate_mark_ttl)
+    committed = (operations, fetchlists, surveyed[DONE]) | Commit(
+        reads=("state", "batches"),
+        opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
+        whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
 

@@ -24,7 +24,7 @@ from ..io.seeds import Source, read_seeds, sources
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
-from ..transforms.apply_changes import ApplyChanges, Target
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
@@ -107,14 +107,17 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
-        _Sources(tuple(seeds)), _read, (options,), tuple[str, Chunk], outputs=(COUNTS,)
-    )
+        _Sources(tuple(seeds)), _read, (options,), tuple[str, Chunk],
+        outputs=(COUNTS,), step="Read", receipts=COUNTS,
+    )  # fmt: skip
     targets = {
         "state": Target(SEEDS, _SeedResolver(options)),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
-    return (operations, written, read[COUNTS]) | Commit(reads=("state", "hosts"))
+    return (operations, written, read[COUNTS]) | Commit(
+        reads=("state", "hosts"), whole=("Read", RESOLVE)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

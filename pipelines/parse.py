@@ -74,8 +74,10 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
-    documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written)
-    return (operations, documents) | Commit(reads=("batches/{batch}/pages",), phase="parsed")
+    documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written, step="Files")
+    return (operations, documents) | Commit(
+        reads=("batches/{batch}/pages",), phase="parsed", whole=("Files",)
+    )
 
 
 def _files(operation: Operation) -> Iterator[PageFile]:

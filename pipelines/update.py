@@ -23,7 +23,7 @@ from ..io.resolve import Resolved
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
-from ..transforms.apply_changes import ApplyChanges, Target
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.progress import PROGRESS
@@ -75,8 +75,9 @@ def build(
     """Updates the table from a batch; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
-        _items, _changes, (options,), tuple[str, Chunk], outputs=(COUNTS,)
-    )
+        _items, _changes, (options,), tuple[str, Chunk],
+        outputs=(COUNTS,), step="Files", receipts=COUNTS,
+    )  # fmt: skip
     targets = {
         "state": Target(CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
@@ -85,6 +86,7 @@ def build(
     return (operations, written, changes[COUNTS]) | Commit(
         reads=("state", "hosts", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
+        whole=("Files", RESOLVE),
     )
 
 

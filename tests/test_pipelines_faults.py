@@ -6,6 +6,7 @@ around a function of ours makes each step fail when its work is half done.
 
 import dataclasses
 import random
+import re
 import shutil
 import time
 from collections import Counter
@@ -253,6 +254,39 @@ def test_without_an_end_to_the_faults_the_job_fails_and_the_table_is_as_it_was(
     assert nutbeam(*words_of("updatedb", table, web)) == 0
     same(contents(table), right)
     assert manifest_of(table).counts == counts
+
+
+# What a runner may lose without a word: Prism does, in the moment before it ends a job that fails.
+LOST = [
+    *((job, steps, "_work", 0) for job in JOBS),
+    *((job, apply_changes, "_resolve", 0) for job in ("inject", "updatedb", "dedup")),
+    *((job, steps, "_work", 1) for job in ("parse", "updatedb")),
+]
+
+
+@pytest.mark.parametrize(("job", "owner", "name", "at"), LOST)
+def test_a_runner_that_loses_work_makes_no_commit(
+    web, stages, tmp_path, monkeypatch, capsys, job, owner, name, at
+):
+    before, right, _ = stages[job]
+    table = shutil.copytree(before, tmp_path / "table")
+    manifests = len(manifests_of(table))
+    real, calls = getattr(owner, name), Counter()
+
+    def loses(*args):
+        calls[""] += 1
+        return iter(()) if calls[""] == at + 1 else real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, loses)
+        capsys.readouterr()
+        assert nutbeam(*words_of(job, table, web)) == 3
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert re.search(r"step '\w+' did \d+ of (\d+|its) parts; nothing was written", error)
+    assert len(manifests_of(table)) == manifests
+    assert nutbeam(*words_of(job, table, web)) == 0
+    same(contents(table), right)
 
 
 def all_traps():

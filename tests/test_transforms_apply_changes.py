@@ -8,13 +8,14 @@ from nutbeam.io import tablet_writer
 from nutbeam.io.files import collect, scan
 from nutbeam.io.fold import folded
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.operations import Written, begin, check_whole, commit
 from nutbeam.io.resolve import Resolved
 from nutbeam.io.tablet_writer import TabletWriter
 from nutbeam.io.tablets import tablets
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target
+from nutbeam.web.errors import UserError
 
 # Half of all keys are on one host.
 KEYS = sorted(
@@ -120,9 +121,31 @@ def test_tablets_without_changes_stay_as_they_are(table):
     assert len(before & after) >= len(before) - 1
 
 
+@pytest.mark.parametrize("chunk_rows", [7, 500])
+def test_it_tells_how_many_changes_there_were_and_how_many_were_resolved(table, chunk_rows):
+    hosts = table_of(HOSTS, {"key": "com.b"}, {"key": "com.a", "seed": True})
+    changed = [*KEYS[::3], *KEYS[::5]]
+    written = apply(table, [*changes_to(changed, chunk_rows), ("hosts", hosts)])
+    told = [(part.due, part.done) for part in written if part.due or part.done]
+    assert sum(due.get("Resolve", 0) for due, _ in told) == len(changed) + 2
+    assert sum(done.get("Resolve", 0) for _, done in told) == len(changed) + 2
+    check_whole("test", written, ["Resolve"])
+    for lost in range(len(written)):
+        part = written[lost]
+        if part.due or part.done:
+            with pytest.raises(UserError, match="step 'Resolve' did"):
+                check_whole("test", [*written[:lost], *written[lost + 1 :]], ["Resolve"])
+
+
+def test_no_changes_are_all_changes(table):
+    check_whole("test", apply(table, []), ["Resolve"])
+
+
 def test_several_components_at_once(table):
     hosts = table_of(HOSTS, {"key": "com.b"}, {"key": "com.a", "seed": True})
-    written = apply(table, [*changes_to(KEYS[:3], 50), ("hosts", hosts)])
+    written = [
+        w for w in apply(table, [*changes_to(KEYS[:3], 50), ("hosts", hosts)]) if w.component
+    ]
     assert rows_of(table, "hosts", HOSTS, "key", "seed") == [("com.a", True), ("com.b", None)]
     assert len(rows_of(table, "batches/b1/outcome", OUTCOME, "key")) == 3
     assert {part.component for part in written} == {"state", "hosts", "batches/b1/outcome"}
@@ -137,5 +160,5 @@ def test_a_new_table(tmp_path):
 @pytest.mark.parametrize("changes", [[], [("state", CHANGES.empty_table())]])
 def test_no_changes_write_nothing(table, changes):
     before = rows_of(table, "state", STATE, "key", "score")
-    assert apply(table, changes) == []
+    assert [part.files for part in apply(table, changes) if part.component] == []
     assert rows_of(table, "state", STATE, "key", "score") == before

@@ -17,6 +17,9 @@ from .chunks import Chunk
 from .display import Displayed
 from .operations import Together
 
+RESOLVE = "Resolve"  # as Commit is told, in rows of changes
+_ALL = ("", 0)  # stands for the plan as a whole
+
 
 @dataclasses.dataclass(frozen=True)
 class Target:
@@ -39,6 +42,7 @@ class Plan:
 
     operation: Operation
     ranges: Mapping[str, tuple[Range, ...]]
+    rows: int
 
 
 @dataclasses.dataclass
@@ -47,7 +51,8 @@ class ApplyChanges(Displayed):
 
     Input:  (operations, changes): one operation; pairs of a component's name
         and a chunk of changes to it.
-    Output: ``Written``, one per component and range.
+    Output: ``Written``, one per component and range, and what tells ``Commit``
+        whether all changes were resolved: the step ``RESOLVE``.
 
     Cost: the changes cross one shuffle, by range; the table crosses none. A
     range gets about 32 MB of changes, cut by sampling. A worker holds the
@@ -100,6 +105,7 @@ def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
             name: tuple(plan_ranges(tablets(operation.files(name)), some))
             for name, some in samples.items()
         },
+        sum(round(one.rows_per_key * len(one.keys)) for some in samples.values() for one in some),
     )
 
 
@@ -110,17 +116,21 @@ def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, i
 
 
 def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple[str, int], Chunk]]:
-    """Names the parts of tablets that are cut: each is rewritten, changed or not."""
+    """Names the parts of tablets that are cut, as each is rewritten, changed or not, and all."""
     for name, ranges in plan.ranges.items():
         for number, part in enumerate(ranges):
             if not part.whole and part.base is not None:
                 yield (name, number), schemas[name].empty_table()
+    yield _ALL, next(iter(schemas.values())).empty_table()
 
 
 def _resolve(
     grouped: tuple[tuple[str, int], Iterable[Chunk]], plan: Plan, targets: Mapping[str, Target]
 ) -> Iterator[Written]:
     (name, number), chunks = grouped
+    if (name, number) == _ALL:
+        yield Written(due={RESOLVE: plan.rows})
+        return
     operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
     # What is null in all rows of a chunk may be left out of it.
     wide = to_frame(target.schema.empty_table())
@@ -131,3 +141,4 @@ def _resolve(
     with operation.reading():
         for done in resolve_range(operation.root, name, part, changes, resolver, places, order):
             yield Written(done.component, done.files, done.replaced, done.counts)
+    yield Written(done={RESOLVE: len(changes)})

@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
-from ..io.operations import Operation, Written, begin, commit, find, new_id
+from ..io.operations import Operation, Written, begin, check_whole, commit, find, new_id
 from ..web.errors import UserError
 from ..web.json_logs import working_on
 from ..web.progress import PROGRESS
@@ -157,6 +157,8 @@ class Commit(Displayed):
 
     Cost: a shuffle of file descriptors onto one key; nothing commits before
     all of them are there, and a retried commit finds its id in the history.
+    Prism goes on for a moment after a failure and brings fewer of them: then
+    nothing is committed.
 
     Attributes:
         reads: Components that must not have changed since the operation was
@@ -165,22 +167,19 @@ class Commit(Displayed):
         dedups: Whether the batches that waited for a dedup do so no longer.
         opens: Makes the batch's record from the operation and the counts,
             where the job makes a batch; a batch without URLs is not made.
+        whole: Steps whose work must all have been done.
     """
 
     reads: tuple[str, ...] = ()
     phase: str | None = None
     dedups: bool = False
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
+    whole: tuple[str, ...] = ()
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        return (
-            inputs
-            | Together()
-            | "Commit"
-            >> beam.Map(_commit, self.reads, self.phase, self.dedups, self.opens).with_output_types(
-                Ticket
-            )
-        )
+        how = (self.reads, self.phase, self.dedups, self.opens)
+        commits = beam.Map(_commit, self.whole, *how).with_output_types(Ticket)
+        return inputs | Together() | "Commit" >> commits
 
 
 @dataclasses.dataclass
@@ -221,6 +220,9 @@ class ForEach(Displayed):
         args: Further arguments of ``work``; side inputs are taken.
         element: Type of the elements.
         outputs: Tags.
+        step: Name under which ``Commit`` is told how many items there are and
+            which are done; empty tells nothing.
+        receipts: Tag of the output that leads there.
     """
 
     divide: Callable[[Operation], Iterable[Any]]
@@ -228,10 +230,13 @@ class ForEach(Displayed):
     args: tuple[Any, ...] = ()
     element: Any = Any
     outputs: tuple[str, ...] = ()
+    step: str = ""
+    receipts: str = "main"
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         numbered = tuple[int, Any]
-        step = beam.FlatMap(_work, self.work, *self.args).with_output_types(self.element)
+        tells = (self.step, self.receipts)
+        step = beam.FlatMap(_work, tells, self.work, *self.args).with_output_types(self.element)
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
@@ -266,20 +271,39 @@ def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
         yield grouped[0], item
 
 
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """An item; the first tells how many there are: 0 where it stands for none."""
+
+    item: Any
+    of: int | None = None
+
+
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
     if not operation.idle:
-        yield from enumerate(divide(operation))
+        items = list(divide(operation))
+        first = _Part(items[0] if items else None, len(items))
+        yield from enumerate([first, *map(_Part, items[1:])])
 
 
-def _work(numbered: tuple[int, Any], work: Callable[..., Any], *args: Any) -> Iterator[Any]:
-    operation = getattr(numbered[1], "operation", None)
+def _work(
+    numbered: tuple[int, _Part], tells: tuple[str, str], work: Callable[..., Any], *args: Any
+) -> Iterator[Any]:
+    part, (step, tag) = numbered[1], tells
+    operation = getattr(part.item, "operation", None)
     reading = operation.reading() if isinstance(operation, Operation) else nullcontext()
     with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)), reading:
-        yield from work(numbered[1], *args)
+        if part.of != 0:
+            yield from work(part.item, *args)
+    if step:
+        due = {} if part.of is None else {step: part.of}
+        receipt = Written(due=due, done={step: int(part.of != 0)})
+        yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
 
 
 def _commit(
     grouped: tuple[int, Iterable[Any]],
+    whole: tuple[str, ...],
     reads: tuple[str, ...],
     phase: str | None,
     dedups: bool,
@@ -292,6 +316,7 @@ def _commit(
     if operation.idle:
         nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
         return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
+    check_whole(operation.job, written, whole)
     return commit_job(operation, written, reads, phase, dedups, opens, prefix)
 
 

@@ -29,6 +29,8 @@ from .places import Place, below
 # What holds data files, and what is in use only as long as its job runs.
 FOLDERS = ("manifest", "state", "hosts", "batches", "exports", "seeds")
 SCRATCH = ("exports", "seeds")
+# What changes tablets, by the end of its operation's id.
+CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
 UNDER_WAY = 86_400
 
@@ -82,19 +84,8 @@ class _Operations(NamedTuple):
 
 def _operations(root: Place, now: float, until: float) -> _Operations:
     files = dict(files_below(root / "operations"))
-    manifests = [number for number, _, _ in _manifests(root)]
-    done = {load_manifest(root, number).operation for number in manifests}
-    first = min(manifests, default=1)
-    batches = load_manifest(root, max(manifests, default=0)).batches
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
-    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
-    # A crawl commits nothing itself. It goes on for as long as its phases do.
-    under_way = [
-        path
-        for path, pinned in pins.items()
-        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
-        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
-    ]
+    under_way = _under_way(root, now, files, pins)
     alive = {path.stem for path, written in files.items() if written > until}
     alive.update(path.stem for path in under_way)
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
@@ -106,6 +97,35 @@ def _operations(root: Place, now: float, until: float) -> _Operations:
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
     return _Operations(expired, snapshots, min((files[path] for path in under_way), default=now))
+
+
+def changes_under_way(root: Place) -> list[str]:
+    """Returns the operations that change tablets and may be under way: theirs must stay."""
+    now = store_time(root / "manifest")
+    files = {
+        path: written
+        for path, written in files_below(root / "operations")
+        if path.stem.endswith(CHANGING) and path.suffix == ".json" and written > now - UNDER_WAY
+    }
+    pins = {path: _pinned(path) for path in files}
+    return sorted(path.stem for path in _under_way(root, now, files, pins))
+
+
+def _under_way(
+    root: Place, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+) -> list[Place]:
+    manifests = [number for number, _, _ in _manifests(root)]
+    done = {load_manifest(root, number).operation for number in manifests}
+    first = min(manifests, default=1)
+    batches = load_manifest(root, max(manifests, default=0)).batches
+    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # A crawl commits nothing itself. It goes on for as long as its phases do.
+    return [
+        path
+        for path, pinned in pins.items()
+        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
+        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
+    ]
 
 
 class _Pinned(NamedTuple):

@@ -11,6 +11,7 @@ or gone, and the next sweep deletes the rest.
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -55,7 +56,7 @@ def sweep(root: Place, retention_s: float) -> dict[str, int]:
         if snapshot < oldest:
             counts["deleted/bytes"] += remove_file(path)
             counts["deleted/snapshots"] += 1
-    for path in _unnamed(root, min(until, operations.since), now, oldest):
+    for path in _unnamed(root, until, operations.since, now, oldest):
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     # At last: until then the same operation again would say that its snapshot is gone.
@@ -96,7 +97,9 @@ def _operations(root: Place, now: float, until: float) -> _Operations:
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
-    return _Operations(expired, snapshots, min((files[path] for path in under_way), default=now))
+    return _Operations(
+        expired, snapshots, min((files[path] for path in under_way), default=math.inf)
+    )
 
 
 def changes_under_way(root: Place) -> list[str]:
@@ -161,7 +164,7 @@ def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
     return max(first, min([*kept, *pinned], default=0))
 
 
-def _unnamed(root: Place, until: float, now: float, oldest: int) -> Iterator[Place]:
+def _unnamed(root: Place, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
     files = [(path, written) for name in FOLDERS for path, written in files_below(root / name)]
@@ -179,7 +182,8 @@ def _unnamed(root: Place, until: float, now: float, oldest: int) -> Iterator[Pla
     for path, written in files:
         place = PurePosixPath(below(root, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
-        if written > (min(until, now - UNDER_WAY) if scratch else until):
+        # What is as old as the operation may be its own: the clock of S3 has whole seconds.
+        if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
         if str(place) in named:
             continue

@@ -11,6 +11,7 @@ or gone, and the next sweep deletes the rest.
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -29,6 +30,8 @@ from .places import Place, below
 # What holds data files, and what is in use only as long as its job runs.
 FOLDERS = ("manifest", "state", "hosts", "batches", "exports", "seeds")
 SCRATCH = ("exports", "seeds")
+# What changes tablets, by the end of its operation's id.
+CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
 UNDER_WAY = 86_400
 
@@ -53,7 +56,7 @@ def sweep(root: Place, retention_s: float) -> dict[str, int]:
         if snapshot < oldest:
             counts["deleted/bytes"] += remove_file(path)
             counts["deleted/snapshots"] += 1
-    for path in _unnamed(root, min(until, operations.since), now, oldest):
+    for path in _unnamed(root, until, operations.since, now, oldest):
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     # At last: until then the same operation again would say that its snapshot is gone.
@@ -82,19 +85,8 @@ class _Operations(NamedTuple):
 
 def _operations(root: Place, now: float, until: float) -> _Operations:
     files = dict(files_below(root / "operations"))
-    manifests = [number for number, _, _ in _manifests(root)]
-    done = {load_manifest(root, number).operation for number in manifests}
-    first = min(manifests, default=1)
-    batches = load_manifest(root, max(manifests, default=0)).batches
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
-    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
-    # A crawl commits nothing itself. It goes on for as long as its phases do.
-    under_way = [
-        path
-        for path, pinned in pins.items()
-        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
-        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
-    ]
+    under_way = _under_way(root, now, files, pins)
     alive = {path.stem for path, written in files.items() if written > until}
     alive.update(path.stem for path in under_way)
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
@@ -105,7 +97,38 @@ def _operations(root: Place, now: float, until: float) -> _Operations:
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
-    return _Operations(expired, snapshots, min((files[path] for path in under_way), default=now))
+    return _Operations(
+        expired, snapshots, min((files[path] for path in under_way), default=math.inf)
+    )
+
+
+def changes_under_way(root: Place) -> list[str]:
+    """Returns the operations that change tablets and may be under way: theirs must stay."""
+    now = store_time(root / "manifest")
+    files = {
+        path: written
+        for path, written in files_below(root / "operations")
+        if path.stem.endswith(CHANGING) and path.suffix == ".json" and written > now - UNDER_WAY
+    }
+    pins = {path: _pinned(path) for path in files}
+    return sorted(path.stem for path in _under_way(root, now, files, pins))
+
+
+def _under_way(
+    root: Place, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+) -> list[Place]:
+    manifests = [number for number, _, _ in _manifests(root)]
+    done = {load_manifest(root, number).operation for number in manifests}
+    first = min(manifests, default=1)
+    batches = load_manifest(root, max(manifests, default=0)).batches
+    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # A crawl commits nothing itself. It goes on for as long as its phases do.
+    return [
+        path
+        for path, pinned in pins.items()
+        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
+        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
+    ]
 
 
 class _Pinned(NamedTuple):
@@ -141,7 +164,7 @@ def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
     return max(first, min([*kept, *pinned], default=0))
 
 
-def _unnamed(root: Place, until: float, now: float, oldest: int) -> Iterator[Place]:
+def _unnamed(root: Place, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
     files = [(path, written) for name in FOLDERS for path, written in files_below(root / name)]
@@ -159,7 +182,8 @@ def _unnamed(root: Place, until: float, now: float, oldest: int) -> Iterator[Pla
     for path, written in files:
         place = PurePosixPath(below(root, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
-        if written > (min(until, now - UNDER_WAY) if scratch else until):
+        # What is as old as the operation may be its own: the clock of S3 has whole seconds.
+        if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
         if str(place) in named:
             continue

@@ -7,7 +7,8 @@
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
 It changes nothing that the table says, so it disturbs nobody: tablets that
-somebody changes meanwhile are left as they are.
+somebody changes meanwhile are left as they are, and all of them while an
+inject, update or dedup is under way.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ import polars as pl
 from ..io.compaction import fold, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
 from ..io.operations import Operation, Written, check_whole, commit
-from ..io.retention import sweep
+from ..io.retention import changes_under_way, sweep
 from ..io.tablets import Tablet, tablets
 from ..transforms.display import Displayed
 from ..transforms.metrics import count
@@ -143,6 +144,16 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
 
 
+def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
+    """Leaves tablets as they are while somebody changes some: theirs would be gone."""
+    folds = [part for part in written if part.component in COMPONENTS]
+    if not folds or not changes_under_way(operation.root):
+        return written
+    skipped = sum(part.counts.get("tablets/folded", 0) for part in folds)
+    rest = [part for part in written if part.component not in COMPONENTS]
+    return [*rest, Written(counts={"tablets/in_use": skipped})]
+
+
 def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*parts)
 
@@ -161,6 +172,7 @@ def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Tick
     root = operation.root
     # Before the commit, so that it tells what went; what it replaces is kept for a while anyway.
     written.append(Written(counts=sweep(root, options.snapshot_retention)))
+    written = _beside_others(operation, written)
     made = commit(operation, written, forgets=frozenset(spent))
     if options.snapshot_retention == 0:
         sweep(root, 0)

@@ -217,3 +217,16 @@ def test_a_damaged_operation_is_named(table):
     put(table, "operations/x.update.json", "{")
     with pytest.raises(UserError, match=r"^operation file is damaged: \S+x\.update\.json: "):
         sweep(table, WEEK)
+
+
+@pytest.mark.parametrize("retention", [0, WEEK])
+def test_files_of_the_second_in_which_an_operation_began_are_kept(table, retention):
+    """The clock of a store may have whole seconds."""
+    begin(str(table), "compact", "slow.compact")
+    put(table, "state/new")
+    second = int(time.time())
+    for path in table.rglob("*"):
+        if path.name in ("new", "slow.compact.json"):
+            os.utime(path, (second, second))
+    sweep(table, retention)
+    assert "state/new" in paths(table, "state")

@@ -14,6 +14,7 @@ from frames import frame_of
 from gcs_server import free_port
 from stores_here import BUCKET, everywhere, in_stores
 
+from nutbeam.io import files, fold, tablet_writer
 from nutbeam.io import stores as module
 from nutbeam.io.address import check_address, open_table
 from nutbeam.io.batches import put_aside, remove_aside, take_up
@@ -24,20 +25,29 @@ from nutbeam.io.files import (
     creating,
     file_size,
     file_version,
+    files_below,
     names,
     opened,
     overwrite_bytes,
     read_bytes,
     read_if_there,
+    remove_empty_folders,
+    remove_file,
     remove_tree,
     row_group_count,
     row_groups,
     scan,
+    store_time,
     write_bytes,
 )
+from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
 from nutbeam.io.operations import begin, commit
 from nutbeam.io.places import Remote, in_store, place_of
-from nutbeam.policy.schema import OUTCOME
+from nutbeam.io.places import below as name_below
+from nutbeam.io.resolve import write_bases
+from nutbeam.io.tablet_writer import write_run
+from nutbeam.io.tablets import NUMBER, Tablet
+from nutbeam.policy.schema import OUTCOME, STATE
 from nutbeam.web.errors import UsageError, UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))
@@ -56,6 +66,11 @@ def proxied(kind, stores, monkeypatch):
         for name, value in stores.environ(kind, proxy.url).items():
             monkeypatch.setenv(name, value)
         yield proxy, place_of(stores.address(kind))
+
+
+def rows_of(numbers, score):
+    keys = (f"com.a:http/{number:03d}" for number in numbers)
+    return frame_of(STATE, *({"key": key, "score": score, "status": 1} for key in keys))
 
 
 def below(root):
@@ -163,6 +178,63 @@ def test_a_tree_is_removed(root):
     remove_tree(root / "tree")
     remove_tree(root / "none")
     assert below(root) == ["tree2/file"]
+
+
+@everywhere
+def test_files_have_ages_by_the_stores_clock(root):
+    before = int(store_time(root / "manifest"))
+    for name in ("a", "x/b", "x/y/c"):
+        write_bytes(root / "tree" / name, b"xyz")
+    write_bytes(root / "tree2" / "file", b"x")
+    after = store_time(root / "manifest") + 1
+    found = dict(files_below(root / "tree"))
+    assert sorted(name_below(root, path) for path in found) == [
+        "tree/a", "tree/x/b", "tree/x/y/c",
+    ]  # fmt: skip
+    assert all(before <= written <= after for written in found.values())
+    assert list(files_below(root / "none")) == []
+    assert names(root / "manifest") == []
+
+    assert remove_file(root / "tree" / "a") == 3
+    assert remove_file(root / "tree" / "a") == 0
+    remove_empty_folders(root / "tree")
+    assert below(root / "tree") == ["x/b", "x/y/c"]
+    assert [remove_file(root / "tree" / name) for name in ("x/b", "x/y/c")] == [3, 3]
+    remove_empty_folders(root / "tree")
+    remove_empty_folders(root / "none")
+    assert "tree" not in names(root)
+
+
+@everywhere
+def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
+    """Row groups of 40 rows: pieces begin and end anywhere among the rows that runs supersede."""
+    for room in (files, fold, tablet_writer):
+        monkeypatch.setattr(room, "ROW_GROUP_ROWS", 40)
+    (base,) = write_bases(root, "state", [rows_of(range(0, 200, 2), 1.0)])
+    runs = []
+    for order, (numbers, at, score, fresh) in enumerate(
+        [([0, 80, 81, 198], [0, 40, 100, 99], 2.0, 1), ([80, 100], [40, 50], 3.0, 0)], start=2
+    ):
+        rows = rows_of(numbers, score).with_columns(pl.Series(NUMBER, at, dtype=pl.UInt32))
+        runs.append(write_run(root, "state", base, rows, fresh, order))
+    tablet = Tablet(base, tuple(runs))
+    expected = dict.fromkeys(range(0, 200, 2), 1.0) | {0: 2.0, 81: 2.0, 198: 2.0, 80: 3.0, 100: 3.0}
+    keys = [f"com.a:http/{n:03d}" for n in sorted(expected)]
+    scores = [expected[n] for n in sorted(expected)]
+
+    whole = list(folded(root, "state", tablet))
+    assert pl.concat(whole)["key"].to_list() == keys
+    assert pl.concat(whole)["score"].to_list() == scores
+    assert [len(piece) for piece in whole] == [40, 41, 20]
+    bounds = group_bounds(root, "state", tablet).to_list()
+    assert bounds == [f"com.a:http/{n:03d}" for n in (78, 158, 198)]
+    read = read_tablets(root, "state", [tablet, tablet], ["key", "score"])
+    assert sorted(read.rows()) == sorted(list(zip(keys, scores, strict=True)) * 2)
+    good = pl.col("score") > 1
+    narrow = read_tablets(root, "state", [tablet], ["key"], lambda rows: rows.filter(good))
+    assert len(narrow) == 5
+    found = find_rows(root, "state", tablet, pl.Series("key", ["com.a:http/081", "com.a:http/100"]))
+    assert found.select("score", NUMBER).rows() == [(2.0, 100), (3.0, 50)]
 
 
 @everywhere

@@ -130,9 +130,22 @@ def test_who_only_reads_is_not_disturbed(table):
     commit(reader, [Written(counts={"chosen": 1})], reads=frozenset({"state", "batches"}))
 
 
-def test_an_update_beside_it_fails_clearly_and_changes_nothing(table):
+def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
     operation, run = add_run(table, range(2), 9.0, "slow.update")
+    before = files_of(table, "state")
+    compact(table, "--format", "json")
+    assert json_lines(capsys.readouterr().out)[0]["counts"]["tablets/in_use"] == 1
+    assert files_of(table, "state") == before
+    commit(operation, [run], reads=frozenset({"state"}))
+    assert state_of(table)["score"].to_list()[:2] == [9.0, 9.0]
     compact(table)
+    assert len(files_of(table, "state")) == 4
+
+
+def test_an_update_that_began_too_late_to_be_seen_fails_clearly(table):
+    folding, written = compacting(table)
+    operation, run = add_run(table, range(2), 9.0, "slow.update")
+    commit(folding, written)
     before = state_of(table)
     with pytest.raises(ConflictError, match=r"^update: state was compacted in the meantime"):
         commit(operation, [run], reads=frozenset({"state"}))

@@ -27,6 +27,7 @@ from flaky_proxy import Proxy
 from stores_here import STORES, in_stores, why_not
 
 from nutbeam.io.files import names, read_bytes, write_bytes
+from nutbeam.io.manifest import latest_snapshot
 from nutbeam.io.parse_pool import shared_pool
 from nutbeam.io.places import place_of
 from nutbeam.web.simweb.server import SimWeb
@@ -132,6 +133,22 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     capsys.readouterr()
     assert nutbeam("fetch", address, "--batch", "1-none", *options) == 3
     assert re.search(r"no batch '1-none'", capsys.readouterr().err)
+
+
+@in_stores
+def test_compact_keeps_what_the_table_says(address, web, capsys):
+    assert crawl(address, web, *web.seeds) == 0
+    pages, before = pages_of(address, capsys), steady(address)
+    assert nutbeam("compact", address, "--full", "--snapshot_retention", "0") == 0
+    root = place_of(address)
+    assert steady(address).equals(before)
+    assert pages_of(address, capsys) == pages
+    assert names(root / "manifest") == [f"{latest_snapshot(root):08d}.json", "lists"]
+    live = {path.name for path in files_of(address, "state")}
+    # The clock of S3 has whole seconds: what was written in the last one stays.
+    assert live == set(names(root / "state")) or (root.scheme == "s3" and live)
+    assert nutbeam("inject", address, "http://more.example.com/") == 0
+    assert len(steady(address)) == len(before) + 1
 
 
 @pytest.mark.long

@@ -382,10 +382,17 @@ def test_sizes_fall_and_sum_up():
         assert list(sizes) == sorted(sizes, reverse=True)
 
 
-def test_imports_fast():
-    code = "import time; t = time.perf_counter(); import nutbeam.web.simweb.server; "
-    code += "import sys; print(time.perf_counter() - t, 'asyncio' in sys.modules)"
+def test_imports_little():
+    """It starts in a moment, as it is started for each test: benchmarks/simweb.py says how fast."""
+    code = "import sys, nutbeam.web.simweb.server; print(*sys.modules)"
     command = [sys.executable, "-P", "-c", code]
-    outputs = [subprocess.check_output(command, text=True) for _ in range(3)]
-    assert min(float(output.split()[0]) for output in outputs) < 0.1  # aim: 0.05
-    assert "False" in outputs[0]
+    loaded = set(subprocess.check_output(command, text=True).split())
+    assert not loaded & {
+        "apache_beam",
+        "asyncio",
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "requests",
+    }

@@ -6,7 +6,9 @@ from ..web.errors import UsageError
 from .manifest import Manifest, latest_snapshot, load_manifest
 
 # What a table's folder may hold before its first snapshot is there.
-KNOWN = frozenset({"batches", "exports", "hosts", "manifest", "operations", "seeds", "state"})
+KNOWN = frozenset(
+    {"bars", "batches", "exports", "hosts", "links", "manifest", "operations", "seeds", "state"}
+)
 
 
 def check_address(table: str) -> None:

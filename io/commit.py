@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from ..web.errors import UserError
-from .files import new_name, sync
+from .files import make_room, new_name, sync
 
 
 def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
@@ -39,7 +39,8 @@ def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
         if durable:
             sync(path.parent)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+        why = f"{error.strerror or error}{make_room(error)}"
+        raise UserError(f"cannot write {path}: {why}") from error
     return created
 
 

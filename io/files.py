@@ -6,12 +6,16 @@ a file, and no name is ever written twice.
 """
 
 import contextlib
+import dataclasses
+import errno
+import io
 import os
 import re
 import secrets
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, BinaryIO, Self
 
 import polars as pl
 import pyarrow as pa
@@ -52,6 +56,81 @@ def file_version(path: Path) -> tuple[int, ...]:
     return known.st_ino, known.st_mtime_ns, known.st_size
 
 
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A file that lies in a folder.
+
+    Attributes:
+        path: Where.
+        bytes: Its size.
+        changed: When it was last written, s, by the store's clock.
+    """
+
+    path: Path
+    bytes: int
+    changed: float
+
+
+def list_files(folder: Path) -> Iterator[Found]:
+    """Yields all files below a folder, hidden ones too; none where there is no folder.
+
+    Raises:
+        UserError: A folder may not be read.
+    """
+    try:
+        for path in sorted(folder.iterdir()):
+            if path.is_dir():
+                yield from list_files(path)
+                continue
+            with contextlib.suppress(FileNotFoundError):  # it went in the meantime
+                known = path.stat()
+                yield Found(path, known.st_size, known.st_mtime)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+
+
+def size_of(path: Path) -> int | None:
+    """Returns the size of a file in bytes, None where there is none.
+
+    Raises:
+        UserError: It may not be looked at.
+    """
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def crc32_of(path: Path) -> int:
+    """Returns the checksum of a whole file.
+
+    Raises:
+        UserError: The file is missing, or may not be read.
+    """
+    total = 0
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                total = zlib.crc32(block, total)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return total
+
+
+def delete_file(path: Path) -> None:
+    """Deletes a file; one that is gone already is no error.
+
+    Raises:
+        UserError: It may not be deleted.
+    """
+    with writing(path):
+        path.unlink(missing_ok=True)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
     with _appearing(path) as temporary:
@@ -62,7 +141,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 def overwrite_bytes(path: Path, data: bytes) -> None:
     """Replaces a small file as a whole; for what need not survive a crash of the machine."""
     temporary = path.with_name(f".{path.name}.{new_name('')}")
-    with _writing(path):
+    with writing(path):
         try:
             temporary.write_bytes(data)
             temporary.replace(path)
@@ -104,7 +183,9 @@ def _check_end(path: Path) -> None:
     except OSError as error:
         raise _unreadable(path, error) from error
     if end != b"PAR1":
-        raise UserError(f"data file cannot be read: {path}: it does not end as Parquet does")
+        raise UserError(
+            f"data file cannot be read: {path}: it does not end as Parquet does{cure(path)}"
+        )
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -115,7 +196,8 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         # polars names the file in its plan, but not always in its error.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
-        raise UserError(f"data file cannot be read: {where}{_first_line(error)}") from error
+        help = cure(Path(names[0].partition(",")[0])) if names else ""
+        raise UserError(f"data file cannot be read: {where}{_first_line(error)}{help}") from error
 
 
 def row_groups(
@@ -139,6 +221,19 @@ def row_groups(
         raise _unreadable(path, error) from error
 
 
+def schema_of(path: Path) -> pa.Schema:
+    """Returns the columns that a Parquet file has.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.schema_arrow
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _unreadable(path, error) from error
+
+
 def row_group_count(path: Path) -> int:
     """Returns into how many pieces a Parquet file is written.
 
@@ -152,12 +247,36 @@ def row_group_count(path: Path) -> int:
         raise _unreadable(path, error) from error
 
 
+class _Summed(io.RawIOBase):
+    """A file that is written front to back, and the checksum of what was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.crc32 = 0
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.crc32 = zlib.crc32(data, self.crc32)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class ParquetWriter:
     """Writes one Parquet file of a declared schema; it appears when it is complete.
 
     Attributes:
         path: Where it will be.
         rows: How many rows were written so far.
+        crc32: Checksum of what was written so far; of the file, once it is closed.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -165,23 +284,29 @@ class ParquetWriter:
         self.rows = 0
         self._schema = schema
         self._temporary = path.with_name(f".{path.name}.writing")
-        with _writing(path):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._sink = _Summed(self._temporary.open("wb"))
             self._writer = pq.ParquetWriter(
-                self._temporary, schema, compression="zstd", compression_level=1
+                pa.PythonFile(self._sink, "w"), schema, compression="zstd", compression_level=1
             )
 
     def write(self, rows: pa.Table | pl.DataFrame) -> None:
         """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
         table = conform(rows, self._schema)
         self.rows += len(table)
-        with _writing(self.path):
+        with writing(self.path):
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+
+    @property
+    def crc32(self) -> int:
+        return self._sink.crc32
 
     def close(self) -> int:
         """Puts the file in its place and returns its size in bytes."""
-        with _writing(self.path):
+        with writing(self.path):
             self._writer.close()
+            self._sink.close()
             sync(self._temporary)
             self._temporary.rename(self.path)
             sync(self.path.parent)
@@ -195,6 +320,8 @@ class ParquetWriter:
             with contextlib.suppress(OSError):
                 self._writer.close()
             with contextlib.suppress(OSError):
+                self._sink.close()
+            with contextlib.suppress(OSError):
                 self._temporary.unlink(missing_ok=True)
         elif not self.path.exists():
             self.close()
@@ -202,7 +329,7 @@ class ParquetWriter:
 
 @contextlib.contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
-    with _writing(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{new_name('')}")
         try:
@@ -214,12 +341,23 @@ def _appearing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Makes one clear line of what goes wrong while a file is written within.
+
+    Raises:
+        UserError: The file cannot be written: no right, no room, no folder.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write {path}: {reason}") from error
+        raise UserError(f"cannot write {path}: {reason}{make_room(error)}") from error
+
+
+def make_room(error: OSError) -> str:
+    """Returns what to do about a full disk, for an error's end; empty where it is not full."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    return ": make room, then run the same again" if full else ""
 
 
 def sync(path: Path) -> None:
@@ -233,8 +371,22 @@ def sync(path: Path) -> None:
 
 def _unreadable(path: Path, error: Exception) -> UserError:
     if isinstance(error, FileNotFoundError):
-        return UserError(f"data file is missing: {path}")
-    return UserError(f"data file cannot be read: {path}: {_first_line(error)}")
+        return UserError(f"data file is missing: {path}{cure(path)}")
+    return UserError(f"data file cannot be read: {path}: {_first_line(error)}{cure(path)}")
+
+
+def cure(path: Path) -> str:
+    """Returns what to do about a file of a table that is missing or damaged, for an error's end.
+
+    >>> cure(Path("mine/manifest/lists/state-1.parquet"))
+    ': run nutbeam fsck mine'
+    >>> cure(Path("seeds.txt"))
+    ''
+    """
+    for folder in path.parents:
+        if folder.name in ("manifest", "operations", "state", "hosts", "links", "bars", "batches"):
+            return f": run nutbeam fsck {folder.parent}"
+    return ""
 
 
 def _first_line(error: Exception) -> str:

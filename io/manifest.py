@@ -8,7 +8,8 @@ created exclusively, so of two writers one wins and the other sees it.
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import file_version, new_name, read_bytes, write_bytes
+from .files import cure, file_version, new_name, read_bytes, write_bytes
 
 FORMAT = 1
 PHASES = ("generated", "fetched", "parsed", "updated")
@@ -39,6 +40,9 @@ class DataFile:
         max_fetch_time: Zone map: latest due time, ms.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.
+        formerly: Path of the file whose place it has taken: rows of the state
+            that name that one mean this one. None where there was no other.
+        crc32: Checksum of the whole file; None where nobody has made one.
     """
 
     path: str
@@ -53,23 +57,27 @@ class DataFile:
     max_fetch_time: int | None = None
     max_score: float | None = None
     statuses: int | None = None
+    formerly: str | None = None
+    crc32: int | None = None
 
 
 FILE_LIST = {
     "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
     "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
     "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
+    "formerly": pl.String, "crc32": pl.Int64,
 }  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Component:
-    """A list of live files. ``list`` is a new name whenever it changes."""
+    """A list of live files. ``list`` is a new name whenever it changes, ``crc32`` its checksum."""
 
     list: str
     files: int
     rows: int
     bytes: int
+    crc32: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +114,10 @@ class Manifest:
         counts: What the operation reports, summed over committed files.
         components: Live files by component.
         batches: By batch id.
+        restores: Number of the snapshot that this one went back to, or None:
+            what lies between the two is no longer part of the table's past.
+        lost: Numbers of snapshots whose manifests are gone or damaged, and
+            that nobody is to look for.
     """
 
     snapshot: int = 0
@@ -116,6 +128,8 @@ class Manifest:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     components: Mapping[str, Component] = dataclasses.field(default_factory=dict)
     batches: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
+    restores: int | None = None
+    lost: tuple[int, ...] = ()
 
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not yet updated and still block their URLs."""
@@ -131,12 +145,16 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
+class NewerFormat(UserError):
+    """A later version of nutbeam has written what is to be read."""
+
+
 def manifest_path(root: Path, snapshot: int) -> Path:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
-def latest_snapshot(root: Path) -> int:
-    """Returns the number of the newest snapshot, 0 where there is none.
+def snapshots(root: Path) -> list[int]:
+    """Returns the numbers of the snapshots that have a manifest, in order.
 
     Raises:
         UserError: The folder cannot be read.
@@ -144,10 +162,47 @@ def latest_snapshot(root: Path) -> int:
     try:
         names = [entry.name for entry in (root / "manifest").iterdir()]
     except FileNotFoundError:
-        return 0
+        return []
     except OSError as error:
         raise UserError(f"cannot read table {root}: {error.strerror}") from error
-    return max((int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()), default=0)
+    return sorted({int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()})
+
+
+def latest_snapshot(root: Path) -> int:
+    """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
+    return max(snapshots(root), default=0)
+
+
+def lineage(root: Path, since: int = 0) -> Iterator[Manifest]:
+    """Yields the table's past: the newest snapshot, the one it was made from, and so on.
+
+    What a rollback has gone back behind is left out, and so is what has expired.
+
+    Args:
+        root: The table's folder.
+        since: Number of the snapshot at which to stop; it is not yielded.
+
+    Raises:
+        UserError: One of the manifests is missing or damaged.
+    """
+    known = snapshots(root)
+    number, lost = max(known, default=0), set[int]()
+    while known and number > since and number >= known[0]:
+        if number in lost:
+            number -= 1
+            continue
+        manifest = load_manifest(root, number)
+        yield manifest
+        lost.update(manifest.lost)
+        number = number - 1 if manifest.restores is None else manifest.restores
+
+
+def undone_by(root: Path, snapshot: int) -> int | None:
+    """Returns the number of the snapshot that has gone back behind another one, or None."""
+    for manifest in lineage(root, snapshot):
+        if manifest.restores is not None and manifest.restores < snapshot:
+            return manifest.snapshot
+    return None
 
 
 def load_manifest(root: Path, snapshot: int) -> Manifest:
@@ -167,16 +222,18 @@ def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
-            raise UserError(
+            raise NewerFormat(
                 f"{path} has format {record['format']!r}, this version reads up to {FORMAT}: "
                 "upgrade nutbeam"
             )
+        if record.pop("digest", None) not in (None, _digest(record)):
+            raise ValueError("its digest is of another content")
         manifest = _from_record(record)
         if f"{manifest.snapshot:08d}" != path.stem:
             raise ValueError(f"it is snapshot {manifest.snapshot!r}")
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
+        raise UserError(f"manifest is damaged: {path}: {_short(error)}{cure(path)}") from error
 
 
 def store_manifest(root: Path, manifest: Manifest) -> bool:
@@ -185,7 +242,12 @@ def store_manifest(root: Path, manifest: Manifest) -> bool:
     for name in ("components", "batches"):
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
+    record["digest"] = _digest(record)  # a bit that flips may leave good JSON
     return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(record).encode()):08x}"
 
 
 def load_files(root: Path, component: Component | None) -> list[DataFile]:
@@ -210,7 +272,7 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
             DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
         ]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
-        raise UserError(f"file list is damaged: {path}: {_short(error)}") from error
+        raise UserError(f"file list is damaged: {path}: {_short(error)}{cure(path)}") from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
@@ -221,7 +283,13 @@ def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
     rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     sink = _to_parquet(rows)
     write_bytes(root / path, sink)
-    return Component(str(path), len(files), sum(f.rows for f in files), sum(f.bytes for f in files))
+    return Component(
+        str(path),
+        len(files),
+        sum(f.rows for f in files),
+        sum(f.bytes for f in files),
+        zlib.crc32(sink),
+    )
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:
@@ -237,6 +305,7 @@ def _from_record(record: dict[str, Any]) -> Manifest:
     known = {name: value for name, value in record.items() if name in fields}
     known["components"] = {n: _known(Component, c) for n, c in record["components"].items()}
     known["batches"] = {n: _known(Batch, b) for n, b in record["batches"].items()}
+    known["lost"] = tuple(record.get("lost") or ())
     return Manifest(**known)
 
 

@@ -5,6 +5,7 @@ Both run inside the pipeline, on a worker. A retry or a relaunch with the same
 id reads what was pinned; an id that is already in the history is success.
 """
 
+import contextlib
 import dataclasses
 import json
 import secrets
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import read_bytes
+from .files import cure, list_files, read_bytes, size_of
 from .manifest import (
     Batch,
     Component,
@@ -23,10 +24,12 @@ from .manifest import (
     Manifest,
     Pinned,
     latest_snapshot,
+    lineage,
     load_files,
     load_manifest,
     store_files,
     store_manifest,
+    undone_by,
 )
 
 
@@ -98,7 +101,7 @@ def begin(
         UserError: The id belongs to another job or batch.
     """
     root = Path(table)
-    path = root / "operations" / f"{operation}.json"
+    path = _pin(root, operation)
     pinned = Operation(
         table=table,
         id=operation,
@@ -120,10 +123,28 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
+def _pin(root: Path, operation: str) -> Path:
+    """Returns the file in which an operation is pinned, or is to be.
+
+    What was pinned in a past that the table has gone back behind is not
+    deleted, but it does not count: the operation is pinned anew.
+    """
+    path = root / "operations" / f"{operation}.json"
+    while path.exists():
+        pinned = dataclasses.replace(_from_json(path), table=str(root))
+        behind = undone_by(root, pinned.snapshot)
+        if behind is None or committed(pinned) is not None:
+            break
+        path = root / "operations" / f"{operation}@{behind}.json"
+    return path
+
+
 def committed(operation: Operation) -> Manifest | None:
-    """Returns the snapshot that the operation made, or None if it is not in the history."""
-    for snapshot in range(operation.snapshot + 1, latest_snapshot(operation.root) + 1):
-        manifest = load_manifest(operation.root, snapshot)
+    """Returns the snapshot that the operation made, or None if it is not in the history.
+
+    What was rolled back is not.
+    """
+    for manifest in lineage(operation.root, operation.snapshot):
         if manifest.operation == operation.id:
             return manifest
     return None
@@ -131,8 +152,18 @@ def committed(operation: Operation) -> Manifest | None:
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path = Path(table) / "operations" / f"{operation}.json"
+    path = _pin(Path(table), operation)
     return dataclasses.replace(_from_json(path), table=table) if path.exists() else None
+
+
+def pinned_snapshots(root: Path) -> list[int]:
+    """Returns the numbers of the snapshots that operations have read; damaged files do not count."""
+    found = []
+    for file in list_files(root / "operations"):
+        if file.path.suffix == ".json" and not file.path.name.startswith("."):
+            with contextlib.suppress(UserError):
+                found.append(_from_json(file.path).snapshot)
+    return found
 
 
 def commit(
@@ -152,7 +183,8 @@ def commit(
         operation: What was pinned.
         written: All that its workers did.
         reads: Components that it has read and that must not have changed;
-            ``batches`` stands for the list of open batches.
+            ``batches`` stands for the list of open batches, ``*`` for all
+            that the table has.
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
 
@@ -162,6 +194,7 @@ def commit(
     """
     written = list(written)
     before = operation.manifest()
+    _check_there(operation, written)
     lists: dict[tuple[str, Component | None], Component] = {}
     while True:
         done = committed(operation)
@@ -177,6 +210,17 @@ def commit(
         following = _following(operation, latest, written, known, lists)
         if store_manifest(operation.root, following):
             return following
+
+
+def _check_there(operation: Operation, written: list[Written]) -> None:
+    """Sees whether a purge that left nothing behind has taken our files, too."""
+    if any(found.job == "purge" for found in lineage(operation.root, operation.snapshot)):
+        for file in (file for part in written for file in part.files):
+            if size_of(operation.root / file.path) is None:
+                raise ConflictError(
+                    f"{operation.job}: {file.path} was purged in the meantime; "
+                    "nothing was written: run it again"
+                )
 
 
 def _following(
@@ -201,6 +245,7 @@ def _following(
         counts=_sum_counts(written),
         components=components,
         batches={**latest.batches, **known},
+        lost=latest.lost,
     )
 
 
@@ -215,7 +260,8 @@ def _new_list(root: Path, name: str, old: Component | None, written: list[Writte
 def _check_unchanged(
     operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
 ) -> None:
-    for name in sorted(reads):
+    every = {*before.components, *latest.components} if "*" in reads else set()
+    for name in sorted((reads | every) - {"*"}):
         if name == "batches":
             same = before.open_batches(operation.now) == latest.open_batches(operation.now)
         else:
@@ -262,4 +308,4 @@ def _from_json(path: Path) -> Operation:
     try:
         return Operation(table="", **json.loads(read_bytes(path)))
     except (ValueError, TypeError) as error:
-        raise UserError(f"operation file is damaged: {path}: {error}") from error
+        raise UserError(f"operation file is damaged: {path}: {error}{cure(path)}") from error

@@ -338,6 +338,7 @@ class TabletWriter:
                 max_fetch_time=zones.get_column("max_fetch_time").max(),  # type: ignore[arg-type]
                 max_score=zones.get_column("max_score").max(),  # type: ignore[arg-type]
                 statuses=_union(zones.get_column("statuses")),
+                crc32=writer.crc32,
             )
         )
 

@@ -48,6 +48,10 @@ COMMANDS = {
     "next": Command("next", "Run the phase that is next in line."),
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
+    "history": Command("history", "Show the snapshots of the table, and its sizes.", False),
+    "rollback": Command("rollback", "Go back to an older snapshot, by a new one.", False),
+    "fsck": Command("fsck", "Look whether the table's files are whole, and repair them.", False),
+    "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
 

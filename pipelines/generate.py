@@ -23,11 +23,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ..io.bars import read_bars
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.files import collect, scan
 from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch, DataFile
 from ..io.operations import Operation, Written
+from ..policy.bars import without
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
@@ -49,6 +51,7 @@ SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
 COUNTS = "counts"
+DROPPED = "dropped"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +110,7 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
     """Chooses a batch; the ticket that comes out names it, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
-        _tablets, _survey, (options,), outputs=(CANDIDATES, SPANNING)
+        _tablets, _survey, (options,), outputs=(CANDIDATES, SPANNING, DROPPED)
     )
     bars = _raise_bar(operations, surveyed, options)
     chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
@@ -130,8 +133,9 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         | "Write"
         >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
     )
-    committed = (operations, fetchlists) | Commit(
-        reads=("state", "batches"), opens=_Opener(options.num_fetchers, options.generate_mark_ttl)
+    committed = (operations, fetchlists, surveyed[DROPPED]) | Commit(
+        reads=("state", "bars", "batches"),
+        opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
 
@@ -213,7 +217,10 @@ def _survey(tablet: Tablet, options: GenerateOptions) -> Iterator[Any]:
     PROGRESS.add()
     if not may_be_due(tablet.file, operation.now, options):
         return
-    inside, apart = _divide(_eligible(tablet, options), tablet, options)
+    rows, dropped = without(_eligible(tablet, options), read_bars(operation))
+    if dropped:
+        yield beam.pvalue.TaggedOutput(DROPPED, Written(counts=dropped))
+    inside, apart = _divide(rows, tablet, options)
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)

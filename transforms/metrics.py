@@ -50,7 +50,7 @@ _PARSED = ("parsed", "outlinks")
 _PARSE_FAMILIES = ("failed", "skipped", "dropped")
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
-    {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
+    {"agent_missing", "backoff", "bad_url", "purged", "robots_deferred", "stopped", "time_limit",
      "too_many_exceptions"}
 )  # fmt: skip
 

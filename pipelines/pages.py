@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..io.batches import live_file
 from ..io.files import collect, scan
 from ..io.manifest import DataFile
 from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
@@ -124,10 +125,11 @@ def _rows_by_document(tablet: Tablet) -> Iterator[tuple[str, Chunk]]:
 def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:
     document, chunks = grouped
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
-    files = [f for name in reading.manifest().components if name.endswith("/documents")
-             for f in reading.files(name) if f.path == document]  # fmt: skip
-    path = reading.part(files[0].order if files else 0, f"-{Path(document).stem}{suffix}")
-    texts = collect(scan([reading.root / document], DOCUMENTS))
+    file = live_file(reading.root, reading.manifest(), document)
+    if file is None:
+        return  # it was dropped: there is no text to show
+    path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
+    texts = collect(scan([reading.root / file.path], DOCUMENTS))
     pages = page_records(rows, texts)
     if suffix == ".parquet":
         pq.write_table(conform(pages, PAGE), path, compression="zstd")

@@ -5,10 +5,8 @@
     state, tablet by tablet ─ figures, or rows as text ─▶ parts ─▶ one result
 """
 
-import csv
 import dataclasses
 import datetime
-import io
 import json
 import re
 import sys
@@ -20,6 +18,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.address import open_table
+from ..io.batches import live_file
 from ..io.files import collect, row_groups, scan
 from ..io.manifest import Manifest, load_files
 from ..policy.schema import STATE, STATUS_NAMES, to_frame
@@ -29,7 +28,7 @@ from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
 from ..web.urls import from_key
 from .command import TABLE, Invocation
-from .export import Reading, check_output, exported, join_bytes
+from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
 from .launch import LaunchOptions
 from .pages import Tablet, tablets
 
@@ -172,7 +171,9 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
     record = _record(row)
-    record |= {"page": row["page"], "document": row["document"]}
+    for name in ("page", "document"):
+        file = live_file(Path(table), manifest, row[name]) if row[name] else None
+        record[name] = file.path if file else None
     if invocation.format == "json":
         print(json.dumps(record))
     else:
@@ -190,7 +191,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
 
-    head = (",".join(DUMPED) + "\n").encode() if suffix == ".csv" else b""
+    head = csv_line(DUMPED).encode() if suffix == ".csv" else b""
     with exported(table, build, beam_args, options) as parts:
         if options.dump == "-":
             join_bytes(parts, sys.stdout.buffer)
@@ -210,7 +211,7 @@ def _write_dump(tablet: Tablet, options: Options, suffix: str) -> None:
             for row in rows.iter_rows(named=True):
                 record = _record(row)
                 if pattern is None or pattern.fullmatch(str(record["url"])):
-                    file.write(_csv(record) if suffix == ".csv" else json.dumps(record) + "\n")
+                    file.write(line_of(record, suffix))
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
@@ -230,15 +231,6 @@ def _iso(time_ms: int | None) -> str | None:
         return None
     moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _csv(record: dict[str, Any]) -> str:
-    line = io.StringIO()
-    values = [json.dumps(v) if isinstance(v, dict) else v for v in record.values()]
-    # A spreadsheet must not take what a page sent for a formula.
-    safe = [f"'{v}" if isinstance(v, str) and v[:1] in "=+-@\t\r" else v for v in values]
-    csv.writer(line, lineterminator="\n").writerow(safe)
-    return line.getvalue()
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:

@@ -50,7 +50,7 @@ _PARSED = ("parsed", "outlinks")
 _PARSE_FAMILIES = ("failed", "skipped", "dropped")
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
-    {"agent_missing", "backoff", "bad_url", "purged", "robots_deferred", "stopped", "time_limit",
+    {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
      "too_many_exceptions"}
 )  # fmt: skip
 
@@ -94,4 +94,6 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
 def _is_of_parse(family: str, reason: str) -> bool:
     if not reason:
         return family in _PARSED
-    return family in _PARSE_FAMILIES and not (family == "dropped" and reason in DROPPED_TASKS)
+    return family in _PARSE_FAMILIES and not (
+        family == "dropped" and reason in (*DROPPED_TASKS, "purged")
+    )

@@ -8,7 +8,7 @@ ROOMS := io pipelines policy transforms web
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-long
+.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-bigtable test-long
 .PHONY: lint types wheel docs pins docs-site clean
 
 help:
@@ -16,6 +16,8 @@ help:
 	@echo "make test       run the tests; ARGS='-k urls' chooses some"
 	@echo "make test-flink, test-prism, test-dataflow, test-airflow"
 	@echo "                run the short tests on these, where Java, Maven and Go are"
+	@echo "make test-bigtable"
+	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
 	@echo "make test-long  run all of them, the long ones too (an hour)"
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
@@ -50,6 +52,10 @@ build/airflow/ready: templates/airflow/constraints.txt
 	@"$(PYTHON)" -m venv build/airflow
 	@build/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow -c $<
 	@touch $@
+
+# The emulator comes with the Google Cloud SDK; without it the tests are skipped, and say so.
+test-bigtable: $(READY)
+	@$(BIN)/pytest -q -m bigtable $(ARGS)
 
 test-prism: $(READY)
 	$(call with_tools,prism beam-boot,-m "prism and not long")

@@ -1,9 +1,11 @@
 """Where a web table may be."""
 
-from pathlib import Path
-
 from ..web.errors import UsageError
+from . import stores
+from .files import names
 from .manifest import Manifest, latest_snapshot, load_manifest
+from .places import Place, Remote, place_of
+from .store_clients import client_of
 
 # What a table's folder may hold before its first snapshot is there.
 KNOWN = frozenset(
@@ -15,23 +17,34 @@ def check_address(table: str) -> None:
     """Refuses what cannot be, or become, a web table.
 
     Raises:
-        UsageError: The address is of a store that is not supported, or names a
-            file, or a folder with something else in it.
+        UsageError: The address is of a store that is not supported or does not
+            answer, or names a file, or a folder with something else in it.
     """
-    if "://" in table:
-        raise UsageError(f"the table must be a local folder in this version, got {table!r}")
-    path = Path(table)
-    try:
-        if path.exists() and not path.is_dir():
-            raise UsageError(f"the table must be a folder, got the file {table!r}")
-        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
-    except OSError as error:
-        raise UsageError(f"cannot read table {table!r}: {error.strerror}") from error
-    strange = sorted(name for name in names - KNOWN if not name.startswith("."))
-    if "manifest" not in names and strange:
+    root = place_of(table)
+    found = set(_names(root, table))
+    strange = sorted(name for name in found - KNOWN if not name.startswith("."))
+    if "manifest" not in found and strange:
         raise UsageError(
             f"no web table in folder {table!r}, and it is not empty: it has {strange[0]!r}"
         )
+
+
+def _names(root: Place, table: str) -> list[str]:
+    """Returns what is in a folder, or below an address, of whose store all that is needed is there."""
+    try:
+        if isinstance(root, Remote):
+            client_of(root)
+            found = list(stores.names(root))
+            if not found:
+                stores.check_reach(root)
+            return found
+        if root.exists() and not root.is_dir():
+            raise UsageError(f"the table must be a folder, got the file {table!r}")
+        return [entry.name for entry in root.iterdir()] if root.exists() else []
+    except NotADirectoryError as error:
+        raise UsageError(f"the table must be a folder, got the file {table!r}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read table {table!r}: {error.strerror}") from error
 
 
 def open_table(table: str) -> Manifest:
@@ -40,9 +53,10 @@ def open_table(table: str) -> Manifest:
     Raises:
         UsageError: There is no table at the address.
     """
-    root = Path(table)
+    root = place_of(table)
     manifest = load_manifest(root, latest_snapshot(root))
     if manifest.snapshot == 0:
-        hint = "it does not exist" if not root.exists() else "it has no manifest"
+        missing = not (names(root) if isinstance(root, Remote) else root.exists())
+        hint = "it does not exist" if missing else "it has no manifest"
         raise UsageError(f"no web table at {table!r}: {hint}")
     return manifest

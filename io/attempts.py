@@ -10,12 +10,12 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..web.errors import UserError
 from .batches import place
 from .commit import create_exclusive
+from .files import names, read_if_there
+from .places import Place
 from .processes import is_dead, same_clock
 
 PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
@@ -38,16 +38,16 @@ class Note(NamedTuple):
 class Attempt(NamedTuple):
     """One attempt at a partition, by its files."""
 
-    folder: Path
+    folder: Place
     partition: int
     number: int
 
     @property
-    def claim(self) -> Path:
+    def claim(self) -> Place:
         return self.folder / f"p{self.partition:05d}-{self.number:06d}.claim"
 
     @property
-    def beat(self) -> Path:
+    def beat(self) -> Place:
         return self.claim.with_suffix(".beat")
 
     @property
@@ -83,7 +83,7 @@ class Watch:
 
     next: Attempt
 
-    def __init__(self, root: Path, stale: float, fresh: float) -> None:
+    def __init__(self, root: Place, stale: float, fresh: float) -> None:
         self._root, self._stale, self._fresh = root, stale, fresh
         self._ended: dict[Attempt, float] = {}
         self._seen: dict[Attempt, tuple[bytes, float]] = {}
@@ -159,7 +159,7 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
     return now if is_dead(claim) else None
 
 
-def _attempts(folder: Path) -> dict[int, list[Attempt]]:
+def _attempts(folder: Place) -> dict[int, list[Attempt]]:
     """Returns the attempts of each partition, oldest first."""
     found: dict[int, list[Attempt]] = {}
     for partition, number in sorted(_names(folder)):
@@ -167,24 +167,15 @@ def _attempts(folder: Path) -> dict[int, list[Attempt]]:
     return found
 
 
-def _names(folder: Path) -> Iterator[tuple[int, int]]:
-    try:
-        names = [path.name for path in folder.iterdir()]
-    except FileNotFoundError:
-        return
-    for name in names:
+def _names(folder: Place) -> Iterator[tuple[int, int]]:
+    for name in names(folder):
         match = _CLAIM.fullmatch(name)
         if match:
             yield int(match[1]), int(match[2])
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+def _read(path: Place) -> bytes:
+    return read_if_there(path) or b""
 
 
 def record_of(data: bytes) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Reads the list of what is barred from a table."""
 
 import functools
-from pathlib import Path
 
 from ..policy.bars import Bars, bars_of
 from ..policy.schema import BARS
 from .files import collect, scan
 from .manifest import Pinned
+from .places import Place
 
 COMPONENT = "bars"
 
@@ -17,7 +17,7 @@ def read_bars(pinned: Pinned) -> Bars:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(root: Path, paths: tuple[str, ...]) -> Bars:
+def _read(root: Place, paths: tuple[str, ...]) -> Bars:
     if not paths:
         return Bars()
     return bars_of(collect(scan([root / path for path in paths], BARS)))

@@ -5,17 +5,30 @@ A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 """
 
 import secrets
-import shutil
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from io import BytesIO
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..policy.schema import COMPONENTS
-from .files import ParquetWriter, collect, crc32_of, new_name, row_groups, scan, writing
+from .files import (
+    ParquetWriter,
+    collect,
+    crc32_of,
+    file_size,
+    names,
+    new_name,
+    read_bytes,
+    remove_tree,
+    row_groups,
+    scan,
+    write_bytes,
+    writing,
+)
 from .manifest import DataFile, Manifest, load_files
+from .places import Place, Remote, below
 
 _FILES_OF_ATTEMPT = 100_000
 
@@ -26,7 +39,7 @@ def place(batch: str, kind: str) -> str:
 
 
 def write_file(
-    root: Path,
+    root: Place,
     batch: str,
     kind: str,
     tables: Iterable[pa.Table | pl.DataFrame],
@@ -57,7 +70,7 @@ def write_file(
             last = high if last is None or (high is not None and high > last) else last
         size = writer.close()
     return DataFile(
-        path=str(path.relative_to(root)),
+        path=below(root, path),
         rows=writer.rows,
         bytes=size,
         first=first,
@@ -75,12 +88,12 @@ def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     return found["min"].as_py(), found["max"].as_py()
 
 
-def batch_files(root: Path, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
+def batch_files(root: Place, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
     """Returns the files of one kind of a batch."""
     return load_files(root, manifest.components.get(place(batch, kind)))
 
 
-def live_file(root: Path, manifest: Manifest, path: str) -> DataFile | None:
+def live_file(root: Place, manifest: Manifest, path: str) -> DataFile | None:
     """Returns the file of a batch that a row means by a path, or None.
 
     It may have taken another one's place since the row was written; there is
@@ -121,7 +134,7 @@ def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
 
 
 def adopted_pages(
-    root: Path,
+    root: Place,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -141,7 +154,7 @@ def adopted_pages(
     folder = root / place(batch, "pages")
     files: list[DataFile] = []
     seen: set[str] = set()
-    for path in sorted(folder.glob(f"p{partition:05d}-*.parquet")) if folder.exists() else []:
+    for path in _of_partition(folder, partition):
         keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
         if barred is not None:
             seen.update(keys.filter(barred(keys)))
@@ -154,9 +167,9 @@ def adopted_pages(
                 order += 1
             files.append(
                 DataFile(
-                    path=str(whole.relative_to(root)),
+                    path=below(root, whole),
                     rows=len(new),
-                    bytes=whole.stat().st_size,
+                    bytes=file_size(whole),
                     first=min(new, default=None),
                     last=max(new, default=None),
                     partition=partition,
@@ -169,7 +182,7 @@ def adopted_pages(
 
 
 def adopted_learnt(
-    root: Path,
+    root: Place,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -186,7 +199,7 @@ def adopted_learnt(
         barred: Says which hosts are not to be taken: files with one do not count.
     """
     folder = root / place(batch, "learnt")
-    paths = sorted(folder.glob(f"p{partition:05d}-*.parquet")) if folder.exists() else []
+    paths = _of_partition(folder, partition)
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     files = []
     for path in last.values():
@@ -194,9 +207,9 @@ def adopted_learnt(
         if len(keys) and not (barred is not None and barred(keys).any()):
             files.append(
                 DataFile(
-                    path=str(path.relative_to(root)),
+                    path=below(root, path),
                     rows=len(keys),
-                    bytes=path.stat().st_size,
+                    bytes=file_size(path),
                     first=str(keys.min()),
                     last=str(keys.max()),
                     partition=partition,
@@ -206,12 +219,18 @@ def adopted_learnt(
     return files
 
 
-def _order_of(path: Path) -> int:
+def _of_partition(folder: Place, partition: int) -> list[Place]:
+    start = f"p{partition:05d}-"
+    found = (name for name in names(folder) if name.startswith(start))
+    return [folder / name for name in found if name.endswith(".parquet")]
+
+
+def _order_of(path: Place) -> int:
     _, started, _, sequence = path.stem.split("-")
     return page_order(int(started), int(sequence))
 
 
-def _write_rest(path: Path, keys: list[str]) -> Path:
+def _write_rest(path: Place, keys: list[str]) -> Place:
     """Writes the rows of some keys of a pages file to another one."""
     partition, started, _, sequence = path.stem.split("-")
     rest = path.with_name(
@@ -227,7 +246,7 @@ def _write_rest(path: Path, keys: list[str]) -> Path:
 
 
 def claimed_keys(
-    root: Path, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
+    root: Place, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
 ) -> pl.Series:
     """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
 
@@ -255,23 +274,29 @@ def claimed_keys(
     return collect(keys).get_column("key")
 
 
-def put_aside(root: Path, batch: str, rows: pl.DataFrame) -> str:
+def put_aside(root: Place, batch: str, rows: pl.DataFrame) -> str:
     """Writes rows for a later step of the same job; returns the path below the table.
 
     Such files are in no manifest. They need not survive the machine.
     """
     path = root / place(batch, "aside") / new_name(".arrow")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows.write_ipc(path)
-    return str(path.relative_to(root))
+    if isinstance(path, Remote):
+        sink = BytesIO()
+        rows.write_ipc(sink)
+        write_bytes(path, sink.getvalue())
+    else:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows.write_ipc(path)
+    return below(root, path)
 
 
-def take_up(root: Path, path: str) -> pl.DataFrame:
+def take_up(root: Place, path: str) -> pl.DataFrame:
     """Reads what ``put_aside`` wrote."""
-    return pl.read_ipc(root / path)
+    file = root / path
+    return pl.read_ipc(read_bytes(file) if isinstance(file, Remote) else file)
 
 
-def remove_aside(root: Path, batch: str) -> None:
+def remove_aside(root: Place, batch: str) -> None:
     """Removes all that was put aside for a batch."""
-    shutil.rmtree(root / place(batch, "aside"), ignore_errors=True)
+    remove_tree(root / place(batch, "aside"))

@@ -1,19 +1,22 @@
 """Create a file exactly once: the one primitive that commits rest on."""
 
+import contextlib
 import errno
 import os
 from pathlib import Path
 
 from ..web.errors import UserError
+from . import stores
 from .files import make_room, new_name, sync
+from .places import Place, Remote
 
 
-def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
+def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
     """Creates a file with all of its content, or not at all.
 
     Locally: a temporary file, fsync, and ``os.link``, which fails where the
     name is taken; no reader ever sees half of it, and a crash leaves at most
-    the temporary file behind.
+    the temporary file behind. In stores: see ``stores.create``.
 
     Args:
         path: Its name.
@@ -26,6 +29,11 @@ def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
     Raises:
         UserError: The folder may not be written.
     """
+    if isinstance(path, Remote):
+        try:
+            return stores.create(path, data)
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     temporary = path.with_name(f".{path.name}.{new_name('')}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +50,28 @@ def create_exclusive(path: Path, data: bytes, *, durable: bool = True) -> bool:
         why = f"{error.strerror or error}{make_room(error)}"
         raise UserError(f"cannot write {path}: {why}") from error
     return created
+
+
+def check_exclusive(folder: Place) -> None:
+    """Sees whether a store creates a name only once, before a table is begun in it.
+
+    Not all that speak S3's protocol heed ``If-None-Match``; they would let two
+    commits overwrite each other without a word.
+
+    Raises:
+        UserError: It does not.
+    """
+    if not isinstance(folder, Remote):
+        return
+    place = folder / f".exclusive-{new_name('')}"
+    once, twice = create_exclusive(place, b"1"), create_exclusive(place, b"2")
+    with contextlib.suppress(OSError):
+        stores.remove(place)
+    if not once or twice:
+        raise UserError(
+            f"no table can be kept at {place.store}: the store does not create a name only once "
+            "(If-None-Match), so commits could be lost"
+        )
 
 
 def _link(temporary: Path, path: Path) -> bool:

@@ -1,7 +1,6 @@
 """Writes the documents of a batch: what its pages say."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,10 +11,11 @@ from .manifest import DataFile
 from .operations import Written
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
+from .places import Place
 
 
 def parse_file(
-    root: Path,
+    root: Place,
     batch: str,
     pages: DataFile,
     hosts: tuple[str, ...],
@@ -42,7 +42,7 @@ def parse_file(
 
 
 def write_documents(
-    root: Path,
+    root: Place,
     batch: str,
     pages: DataFile,
     parsed: Iterable[Parsed],

@@ -12,17 +12,21 @@ import io
 import os
 import re
 import secrets
+import shutil
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import IO, Any, Self
 
 import polars as pl
+import polars.io.plugins as pl_plugins
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..policy.schema import conform
+from ..policy.schema import conform, to_frame
 from ..web.errors import UserError
+from . import stores
+from .places import Place, Remote
 
 ROW_GROUP_ROWS = 131_072
 
@@ -32,24 +36,89 @@ def new_name(suffix: str = ".parquet") -> str:
     return f"{secrets.token_hex(8)}{suffix}"
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Place) -> bytes:
     """Returns the whole file.
 
     Raises:
         UserError: There is no such file, or it may not be read.
     """
     try:
-        return path.read_bytes()
+        return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
-def file_version(path: Path) -> tuple[int, ...]:
+def read_if_there(path: Place) -> bytes | None:
+    """Returns the whole file, or None if there is none."""
+    try:
+        return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def names(folder: Place, called: str = "") -> list[str]:
+    """Returns the names in a folder, in order; none if there is no such folder.
+
+    Args:
+        folder: The folder.
+        called: What an error calls it.
+
+    Raises:
+        UserError: It cannot be read, or is a file.
+    """
+    if isinstance(folder, Remote):
+        return sorted(versions(folder, called))
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
+
+
+def versions(folder: Remote, called: str = "") -> dict[str, str]:
+    """Returns the names below a place in a store, with the version of each object.
+
+    Args and errors are those of ``names``.
+    """
+    try:
+        return stores.names(folder)
+    except OSError as error:
+        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
+
+
+def size_of(path: Place) -> int | None:
+    """Returns the size of a file, bytes, None where there is none.
+
+    Raises:
+        UserError: It may not be looked at.
+    """
+    try:
+        return stores.stat(path)[0] if isinstance(path, Remote) else path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def file_size(path: Place) -> int:
+    """Returns the size of a file that must be there, bytes; see ``size_of``."""
+    size = size_of(path)
+    if size is None:
+        raise _unreadable(path, FileNotFoundError(str(path)))
+    return size
+
+
+def file_version(path: Place) -> tuple[int | str, ...]:
     """Returns what tells a file from another one of the same name; empty if there is none.
 
     Files are never changed, but a table may be removed and made anew.
     """
     try:
+        if isinstance(path, Remote):
+            return stores.stat(path)
         known = path.stat()
     except OSError:
         return ()
@@ -66,18 +135,22 @@ class Found:
         changed: When it was last written, s, by the store's clock.
     """
 
-    path: Path
+    path: Place
     bytes: int
     changed: float
 
 
-def list_files(folder: Path) -> Iterator[Found]:
+def list_files(folder: Place) -> Iterator[Found]:
     """Yields all files below a folder, hidden ones too; none where there is no folder.
 
     Raises:
         UserError: A folder may not be read.
     """
     try:
+        if isinstance(folder, Remote):
+            for name, (size, changed) in stores.tree(folder).items():
+                yield Found(folder / name, size, changed)
+            return
         for path in sorted(folder.iterdir()):
             if path.is_dir():
                 yield from list_files(path)
@@ -91,21 +164,7 @@ def list_files(folder: Path) -> Iterator[Found]:
         raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
 
 
-def size_of(path: Path) -> int | None:
-    """Returns the size of a file in bytes, None where there is none.
-
-    Raises:
-        UserError: It may not be looked at.
-    """
-    try:
-        return path.stat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def crc32_of(path: Path) -> int:
+def crc32_of(path: Place) -> int:
     """Returns the checksum of a whole file.
 
     Raises:
@@ -113,7 +172,7 @@ def crc32_of(path: Path) -> int:
     """
     total = 0
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             while block := file.read(1 << 20):
                 total = zlib.crc32(block, total)
     except OSError as error:
@@ -121,25 +180,36 @@ def crc32_of(path: Path) -> int:
     return total
 
 
-def delete_file(path: Path) -> None:
+def delete_file(path: Place) -> None:
     """Deletes a file; one that is gone already is no error.
 
     Raises:
         UserError: It may not be deleted.
     """
     with writing(path):
-        path.unlink(missing_ok=True)
+        if isinstance(path, Remote):
+            stores.remove(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Place, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
+    if isinstance(path, Remote):
+        with writing(path):
+            stores.write(path, data)
+        return
     with _appearing(path) as temporary:
         temporary.write_bytes(data)
         sync(temporary)
 
 
-def overwrite_bytes(path: Path, data: bytes) -> None:
+def overwrite_bytes(path: Place, data: bytes) -> None:
     """Replaces a small file as a whole; for what need not survive a crash of the machine."""
+    if isinstance(path, Remote):
+        with writing(path):
+            stores.overwrite(path, data)
+        return
     temporary = path.with_name(f".{path.name}.{new_name('')}")
     with writing(path):
         try:
@@ -149,7 +219,45 @@ def overwrite_bytes(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
+@contextlib.contextmanager
+def creating(path: Place) -> Iterator[IO[bytes]]:
+    """Opens a new file for writing, one that nobody reads before it is complete."""
+    with writing(path):
+        if isinstance(path, Remote):
+            with stores.open_new(path) as file:
+                yield file
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                yield file
+
+
+def opened(path: Place) -> IO[bytes]:
+    """Opens a file for reading from its beginning to its end.
+
+    Raises:
+        OSError: It is not there, or may not be read.
+    """
+    return stores.opened(path) if isinstance(path, Remote) else path.open("rb")
+
+
+def remove_tree(folder: Place) -> None:
+    """Removes a folder and all that is in it, as far as that can be done."""
+    if isinstance(folder, Remote):
+        with contextlib.suppress(OSError):
+            stores.remove_tree(folder)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def parquet_file(path: Place) -> pq.ParquetFile:
+    """Opens a Parquet file; of one in a store only those bytes are read that are asked for."""
+    if isinstance(path, Remote):
+        return pq.ParquetFile(stores.seekable(path), pre_buffer=True)
+    return pq.ParquetFile(path)
+
+
+def scan(paths: Sequence[Place], schema: pa.Schema) -> pl.LazyFrame:
     """Returns the rows of Parquet files, lazily, so that only what is asked for is read.
 
     Args:
@@ -162,16 +270,39 @@ def scan(paths: Sequence[Path], schema: pa.Schema) -> pl.LazyFrame:
             collected: use ``collect``).
     """
     declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
-    for path in paths:
+    here = [path for path in paths if not isinstance(path, Remote)]
+    if len(here) < len(paths):
+        return _scan_remote(paths, schema, declared)
+    for path in here:
         _check_end(path)
     return pl.scan_parquet(
-        list(paths),
+        here,
         schema=declared,
         missing_columns="insert",
         extra_columns="ignore",
         glob=False,
         hive_partitioning=False,
     )
+
+
+def _scan_remote(paths: Sequence[Place], schema: pa.Schema, declared: pl.Schema) -> pl.LazyFrame:
+    """Reads the columns that are asked for, row group by row group, and filters each."""
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left = most
+        for path in paths:
+            for group in row_groups(path, schema, columns):
+                rows = to_frame(group)
+                rows = rows if predicate is None else rows.filter(predicate)
+                rows = rows if left is None else rows.head(left)
+                left = None if left is None else left - len(rows)
+                yield rows
+                if left == 0:
+                    return
+
+    return pl_plugins.register_io_source(read, schema=declared)
 
 
 def _check_end(path: Path) -> None:
@@ -201,7 +332,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def row_groups(
-    path: Path, schema: pa.Schema, columns: Sequence[str] | None = None
+    path: Place, schema: pa.Schema, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """Yields a Parquet file piece by piece, so that memory holds one row group.
 
@@ -209,7 +340,7 @@ def row_groups(
         UserError: The file is missing or damaged.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             wanted = None
             if columns is not None:
                 known = set(file.schema_arrow.names)
@@ -221,37 +352,37 @@ def row_groups(
         raise _unreadable(path, error) from error
 
 
-def schema_of(path: Path) -> pa.Schema:
+def schema_of(path: Place) -> pa.Schema:
     """Returns the columns that a Parquet file has.
 
     Raises:
         UserError: The file is missing or damaged.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             return file.schema_arrow
     except (OSError, pa.ArrowInvalid) as error:
         raise _unreadable(path, error) from error
 
 
-def row_group_count(path: Path) -> int:
+def row_group_count(path: Place) -> int:
     """Returns into how many pieces a Parquet file is written.
 
     Raises:
         UserError: The file is missing or damaged.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             return int(file.num_row_groups)
     except (OSError, pa.ArrowInvalid) as error:
         raise _unreadable(path, error) from error
 
 
 class _Summed(io.RawIOBase):
-    """A file that is written front to back, and the checksum of what was written."""
+    """A file that is written front to back, and checksum and size of what was written."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.crc32 = 0
+    def __init__(self, file: IO[bytes]) -> None:
+        self.crc32 = self.bytes = 0
         self._file = file
 
     def writable(self) -> bool:
@@ -259,15 +390,13 @@ class _Summed(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         self.crc32 = zlib.crc32(data, self.crc32)
-        return self._file.write(data)
+        size = self._file.write(data)
+        self.bytes += size
+        return size
 
     def flush(self) -> None:
         if not self._file.closed:
             self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 class ParquetWriter:
@@ -279,14 +408,22 @@ class ParquetWriter:
         crc32: Checksum of what was written so far; of the file, once it is closed.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Place, schema: pa.Schema) -> None:
         self.path = path
         self.rows = 0
         self._schema = schema
-        self._temporary = path.with_name(f".{path.name}.writing")
+        self._done = False
+        self._target = contextlib.ExitStack()  # the file, until it is complete
+        self._temporary: Path | None = None
+        file: IO[bytes]
         with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._sink = _Summed(self._temporary.open("wb"))
+            if isinstance(path, Remote):
+                file = self._target.enter_context(stores.open_new(path))
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._temporary = path.with_name(f".{path.name}.writing")
+                file = self._target.enter_context(self._temporary.open("wb"))
+            self._sink = _Summed(file)
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._sink, "w"), schema, compression="zstd", compression_level=1
             )
@@ -306,7 +443,10 @@ class ParquetWriter:
         """Puts the file in its place and returns its size in bytes."""
         with writing(self.path):
             self._writer.close()
-            self._sink.close()
+            self._target.close()
+            self._done = True
+            if self._temporary is None or isinstance(self.path, Remote):
+                return self._sink.bytes
             sync(self._temporary)
             self._temporary.rename(self.path)
             sync(self.path.parent)
@@ -319,12 +459,17 @@ class ParquetWriter:
         if kind is not None:
             with contextlib.suppress(OSError):
                 self._writer.close()
+            with contextlib.suppress(OSError, _Abandoned):
+                self._target.__exit__(_Abandoned, _Abandoned(), None)
             with contextlib.suppress(OSError):
-                self._sink.close()
-            with contextlib.suppress(OSError):
-                self._temporary.unlink(missing_ok=True)
-        elif not self.path.exists():
+                if self._temporary is not None:
+                    self._temporary.unlink(missing_ok=True)
+        elif not self._done:
             self.close()
+
+
+class _Abandoned(Exception):
+    """Ends an upload so that nothing appears."""
 
 
 @contextlib.contextmanager
@@ -341,7 +486,7 @@ def _appearing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Place) -> Iterator[None]:
     """Makes one clear line of what goes wrong while a file is written within.
 
     Raises:
@@ -369,13 +514,13 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def _unreadable(path: Place, error: Exception) -> UserError:
     if isinstance(error, FileNotFoundError):
         return UserError(f"data file is missing: {path}{cure(path)}")
     return UserError(f"data file cannot be read: {path}: {_first_line(error)}{cure(path)}")
 
 
-def cure(path: Path) -> str:
+def cure(path: Place) -> str:
     """Returns what to do about a file of a table that is missing or damaged, for an error's end.
 
     >>> cure(Path("mine/manifest/lists/state-1.parquet"))

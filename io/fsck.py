@@ -3,16 +3,15 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
-from .files import crc32_of, list_files, size_of
+from .files import crc32_of, list_files, parquet_file, size_of
 from .manifest import (
     Component,
     DataFile,
@@ -23,6 +22,7 @@ from .manifest import (
     snapshots,
 )
 from .operations import pinned_snapshots
+from .places import Place, below
 from .purge import named_files, unnamed_files
 from .reading import TABLETS
 
@@ -69,7 +69,7 @@ class Left:
     leases: int = 0
 
 
-def check_manifests(root: Path) -> list[Problem]:
+def check_manifests(root: Place) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
     problems = []
     names = [
@@ -99,7 +99,7 @@ def check_manifests(root: Path) -> list[Problem]:
     return [p for p in problems if not (p.kind == "manifest" and _number(p.path) in accepted)]
 
 
-def _lost(root: Path, known: list[int]) -> set[int]:
+def _lost(root: Place, known: list[int]) -> set[int]:
     """Returns the numbers of manifests of which a repair has said that they are lost."""
     for number in reversed(known):
         try:
@@ -111,10 +111,10 @@ def _lost(root: Path, known: list[int]) -> set[int]:
 
 
 def _number(path: str) -> int:
-    return int(Path(path).stem)
+    return int(PurePosixPath(path).stem)
 
 
-def check_lists(root: Path, manifest: Manifest) -> list[Problem]:
+def check_lists(root: Place, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
     problems = []
     for name, component in manifest.components.items():
@@ -124,7 +124,7 @@ def check_lists(root: Path, manifest: Manifest) -> list[Problem]:
     return problems
 
 
-def list_problem(root: Path, component: Component) -> str:
+def list_problem(root: Place, component: Component) -> str:
     """Returns what is wrong with a list; empty if nothing is."""
     path = root / component.list
     if size_of(path) is None:
@@ -142,7 +142,7 @@ def list_problem(root: Path, component: Component) -> str:
     return ""
 
 
-def check_file(root: Path, component: str, file: DataFile, quick: bool = False) -> Problem | None:
+def check_file(root: Place, component: str, file: DataFile, quick: bool = False) -> Problem | None:
     """Looks whether a data file is what its description says.
 
     Args:
@@ -194,14 +194,14 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
         last, before = max(last, file.last), file.path
 
 
-def _verify(path: Path, quick: bool = False) -> tuple[int, pl.Series | None]:
+def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
     """Reads the keys of a Parquet file; returns (rows, keys or None).
 
     Raises:
         UserError: It is not whole.
     """
     try:
-        with pq.ParquetFile(path) as opened:
+        with parquet_file(path) as opened:
             if quick:
                 return opened.metadata.num_rows, None
             if "key" not in opened.schema_arrow.names:
@@ -217,7 +217,7 @@ def _verify(path: Path, quick: bool = False) -> tuple[int, pl.Series | None]:
         raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
 
 
-def whole(root: Path, manifest: Manifest) -> bool:
+def whole(root: Place, manifest: Manifest) -> bool:
     """Returns whether all files of a snapshot are there, by their sizes."""
     try:
         for component in manifest.components.values():
@@ -230,7 +230,7 @@ def whole(root: Path, manifest: Manifest) -> bool:
     return True
 
 
-def left_over(root: Path) -> Left:
+def left_over(root: Place) -> Left:
     """Counts what lies about."""
     manifests = []
     for number in snapshots(root):
@@ -252,7 +252,7 @@ def left_over(root: Path) -> Left:
     return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
 
 
-def described(root: Path, component: str, path: Path) -> DataFile:
+def described(root: Place, component: str, path: Place) -> DataFile:
     """Returns the description of a whole Parquet file, as far as the file itself has it.
 
     Raises:
@@ -261,7 +261,7 @@ def described(root: Path, component: str, path: Path) -> DataFile:
     rows, keys = _verify(path)
     size = size_of(path)
     return DataFile(
-        path=str(path.relative_to(root)),
+        path=below(root, path),
         rows=rows,
         bytes=size or 0,
         first=_text(keys.min()) if keys is not None and len(keys) else None,
@@ -279,7 +279,7 @@ def known_kind(component: str) -> bool:
     return component.rpartition("/")[2] in COMPONENTS
 
 
-def _without(error: UserError, path: Path) -> str:
+def _without(error: UserError, path: Place) -> str:
     """Returns an error's message without the path and the advice that belong to it."""
     text = str(error).partition(": run nutbeam fsck")[0]
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")

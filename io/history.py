@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from ..web.errors import UsageError, UserError
 from .bars import COMPONENT as BARS
@@ -20,6 +19,7 @@ from .manifest import (
     store_manifest,
 )
 from .operations import ConflictError, begin, committed
+from .places import Place
 
 _BATCH = re.compile(r"batches/[^/]+/")
 
@@ -55,7 +55,7 @@ class Event:
     undone: bool = False
 
 
-def events(root: Path, last: int = 0) -> Iterator[Event]:
+def events(root: Place, last: int = 0) -> Iterator[Event]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
@@ -77,7 +77,7 @@ def events(root: Path, last: int = 0) -> Iterator[Event]:
         yield Event(number, manifest, _changes(root, manifest), undone=number not in past)
 
 
-def _changes(root: Path, manifest: Manifest) -> dict[str, Change]:
+def _changes(root: Place, manifest: Manifest) -> dict[str, Change]:
     try:
         before = load_manifest(root, manifest.snapshot - 1)
     except UserError:
@@ -87,7 +87,7 @@ def _changes(root: Path, manifest: Manifest) -> dict[str, Change]:
     return {name: _change(root, *pair) for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def _change(root: Path, old: Component | None, new: Component | None) -> Change:
+def _change(root: Place, old: Component | None, new: Component | None) -> Change:
     try:
         were, are = _by_path(root, old), _by_path(root, new)
     except UserError:
@@ -100,7 +100,7 @@ def _change(root: Path, old: Component | None, new: Component | None) -> Change:
     return Change(_sum(added), _sum(removed))
 
 
-def _by_path(root: Path, component: Component | None) -> dict[str, DataFile]:
+def _by_path(root: Place, component: Component | None) -> dict[str, DataFile]:
     if component is not None and not file_version(root / component.list):
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(root, component)}
@@ -174,7 +174,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     return made
 
 
-def _check_purges(root: Path, to: int) -> None:
+def _check_purges(root: Place, to: int) -> None:
     for manifest in lineage(root, to):
         if manifest.job == "purge" and not manifest.counts.get("unbarred"):
             raise UsageError(
@@ -183,7 +183,7 @@ def _check_purges(root: Path, to: int) -> None:
             )
 
 
-def _check_files(root: Path, manifest: Manifest) -> None:
+def _check_files(root: Place, manifest: Manifest) -> None:
     gone = [path for path, size in missing(root, manifest)]
     if gone:
         raise UserError(
@@ -192,7 +192,7 @@ def _check_files(root: Path, manifest: Manifest) -> None:
         )
 
 
-def missing(root: Path, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
+def missing(root: Place, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
     """Yields the files of a snapshot that are not there in their full size: (path, size or None)."""
     for component in manifest.components.values():
         if size_of(root / component.list) is None:

@@ -1,7 +1,6 @@
 """What the host table says: who the seeds are, and what was learnt before."""
 
 import functools
-from pathlib import Path
 
 import polars as pl
 
@@ -9,10 +8,11 @@ from ..policy.schema import HOSTS
 from ..policy.scope import Seeds, seeds_of
 from .files import collect, scan
 from .manifest import DataFile
+from .places import Place
 
 
 @functools.lru_cache(maxsize=2)
-def read_seeds_hosts(root: Path, paths: tuple[str, ...]) -> Seeds:
+def read_seeds_hosts(root: Place, paths: tuple[str, ...]) -> Seeds:
     """Returns the hosts and domains of the seeds, from the files of the host table."""
     if not paths:
         return Seeds()
@@ -20,7 +20,7 @@ def read_seeds_hosts(root: Path, paths: tuple[str, ...]) -> Seeds:
     return seeds_of(collect(rows.select("key")).get_column("key"))
 
 
-def read_hosts(root: Path, files: list[DataFile], keys: pl.Series) -> pl.DataFrame:
+def read_hosts(root: Place, files: list[DataFile], keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of the given hosts (reversed host names).
 
     Args:
@@ -41,7 +41,7 @@ def read_hosts(root: Path, files: list[DataFile], keys: pl.Series) -> pl.DataFra
 
 
 @functools.lru_cache(maxsize=4)
-def hosts_backing_off(root: Path, paths: tuple[str, ...], now: int) -> pl.Series:
+def hosts_backing_off(root: Place, paths: tuple[str, ...], now: int) -> pl.Series:
     """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms)."""
     if not paths:
         return pl.Series("key", [], dtype=pl.String)

@@ -42,14 +42,14 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from ..web.errors import UserError
 from .attempts import HELD, PROCESS, Attempt, Note, Watch
 from .commit import create_exclusive
-from .files import overwrite_bytes
+from .files import overwrite_bytes, read_if_there
+from .places import Place, Remote
 from .processes import this_process
 
 _LOG = logging.getLogger(__name__)
@@ -77,6 +77,8 @@ class Times(NamedTuple):
 
 
 TIMES = Times()
+# Cloud Storage takes one write a second to one name.
+IN_STORES = TIMES._replace(note=1.0)
 
 
 class LeaseLost(UserError):
@@ -180,7 +182,7 @@ class Lease:
                 self._lose(f"the lease could not be renewed: {error}")
             return
         following = self._attempt.next
-        if following.claim.exists():
+        if read_if_there(following.claim) is not None:
             batch, number = self._attempt.folder.parent.name, self._attempt.partition
             self._lose(
                 f"partition {number} of batch {batch!r} was taken over by another fetch, as this "
@@ -208,7 +210,7 @@ class Lease:
 
 
 def acquire(
-    root: Path,
+    root: Place,
     batch: str,
     partition: int,
     others: Callable[[], Iterable[str]] = tuple,
@@ -224,12 +226,12 @@ def acquire(
         others: Returns the batches whose leases must not be held meanwhile;
             asked again at each look.
         on_wait: Is told after each wait for how many seconds that was.
-        times: The times; ``TIMES`` unless given.
+        times: The times; ``TIMES``, or ``IN_STORES``, unless given.
 
     Raises:
         UserError: The batch's folder may not be written.
     """
-    times = times or TIMES
+    times = times or (IN_STORES if isinstance(root, Remote) else TIMES)
     watch = Watch(root, times.stale, times.fresh)
     told: set[Attempt] = set()  # their first attempts stand for all
     while True:

@@ -9,15 +9,16 @@ import dataclasses
 import functools
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import cure, file_version, new_name, read_bytes, write_bytes
+from .files import cure, file_version, names, new_name, read_bytes, versions, write_bytes
+from .places import Place, Remote, place_of
 
 FORMAT = 1
 PHASES = ("generated", "fetched", "parsed", "updated")
@@ -149,31 +150,36 @@ class NewerFormat(UserError):
     """A later version of nutbeam has written what is to be read."""
 
 
-def manifest_path(root: Path, snapshot: int) -> Path:
+def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
-def snapshots(root: Path) -> list[int]:
+# Of each table in a store the versions of its manifests, as they were listed last: a manifest
+# is asked for behind a listing, and need not be looked at again.
+_LISTED: dict[Place, Mapping[str, str]] = {}
+
+
+def snapshots(root: Place) -> list[int]:
     """Returns the numbers of the snapshots that have a manifest, in order.
 
     Raises:
         UserError: The folder cannot be read.
     """
-    try:
-        names = [entry.name for entry in (root / "manifest").iterdir()]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UserError(f"cannot read table {root}: {error.strerror}") from error
-    return sorted({int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit()})
+    folder = root / "manifest"
+    if isinstance(folder, Remote):
+        found = versions(folder, f"table {root}")
+        _LISTED[root] = found
+    else:
+        found = dict.fromkeys(names(folder, f"table {root}"), "")
+    return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
 
 
-def latest_snapshot(root: Path) -> int:
+def latest_snapshot(root: Place) -> int:
     """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
     return max(snapshots(root), default=0)
 
 
-def lineage(root: Path, since: int = 0) -> Iterator[Manifest]:
+def lineage(root: Place, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's past: the newest snapshot, the one it was made from, and so on.
 
     What a rollback has gone back behind is left out, and so is what has expired.
@@ -197,7 +203,7 @@ def lineage(root: Path, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def undone_by(root: Path, snapshot: int) -> int | None:
+def undone_by(root: Place, snapshot: int) -> int | None:
     """Returns the number of the snapshot that has gone back behind another one, or None."""
     for manifest in lineage(root, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
@@ -205,8 +211,13 @@ def undone_by(root: Path, snapshot: int) -> int | None:
     return None
 
 
-def load_manifest(root: Path, snapshot: int) -> Manifest:
+def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
+
+    Args:
+        root: The table's folder.
+        snapshot: Number of the snapshot.
+        pinned: What reads this one snapshot alone, if it does.
 
     Raises:
         UserError: It is missing, damaged, or of a newer format.
@@ -214,11 +225,16 @@ def load_manifest(root: Path, snapshot: int) -> Manifest:
     if snapshot == 0:
         return Manifest()
     path = manifest_path(root, snapshot)
-    return _parse_manifest(path, file_version(path))
+    version: Hashable = pinned
+    if not isinstance(path, Remote):
+        version = file_version(path)
+    elif pinned is None:
+        version = _LISTED.get(root, {}).get(path.name) or file_version(path)
+    return _parse_manifest(path, version)
 
 
 @functools.lru_cache(maxsize=256)
-def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
+def _parse_manifest(path: Place, version: Hashable) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
@@ -236,7 +252,7 @@ def _parse_manifest(path: Path, version: tuple[int, ...]) -> Manifest:
         raise UserError(f"manifest is damaged: {path}: {_short(error)}{cure(path)}") from error
 
 
-def store_manifest(root: Path, manifest: Manifest) -> bool:
+def store_manifest(root: Place, manifest: Manifest) -> bool:
     """Commits a snapshot; False if its number was taken by somebody else."""
     record = {"format": FORMAT} | vars(manifest)
     for name in ("components", "batches"):
@@ -250,7 +266,7 @@ def _digest(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(record).encode()):08x}"
 
 
-def load_files(root: Path, component: Component | None) -> list[DataFile]:
+def load_files(root: Place, component: Component | None) -> list[DataFile]:
     """Returns the live files of a component, tablets in key order.
 
     Raises:
@@ -259,11 +275,13 @@ def load_files(root: Path, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    return list(_parse_files(path, file_version(path)))
+    # Asking a store takes a request, and the name of a list is never used again.
+    version = () if isinstance(path, Remote) else file_version(path)
+    return list(_parse_files(path, version))
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
@@ -276,10 +294,10 @@ def _parse_files(path: Path, version: tuple[int, ...]) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
-def store_files(root: Path, name: str, files: Iterable[DataFile]) -> Component:
+def store_files(root: Place, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
-    path = Path("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
     rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     sink = _to_parquet(rows)
     write_bytes(root / path, sink)
@@ -330,12 +348,12 @@ class Pinned:
     snapshot: int
 
     @property
-    def root(self) -> Path:
-        return Path(self.table)
+    def root(self) -> Place:
+        return place_of(self.table)
 
     def manifest(self) -> Manifest:
         """Returns the snapshot that is read."""
-        return load_manifest(self.root, self.snapshot)
+        return load_manifest(self.root, self.snapshot, self)
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot that is read."""

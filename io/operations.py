@@ -12,11 +12,10 @@ import secrets
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from ..web.errors import UserError
-from .commit import create_exclusive
-from .files import cure, list_files, read_bytes, size_of
+from .commit import check_exclusive, create_exclusive
+from .files import cure, list_files, read_bytes, read_if_there, size_of
 from .manifest import (
     Batch,
     Component,
@@ -31,6 +30,7 @@ from .manifest import (
     store_manifest,
     undone_by,
 )
+from .places import Place, place_of
 
 
 class ConflictError(UserError):
@@ -100,8 +100,8 @@ def begin(
     Raises:
         UserError: The id belongs to another job or batch.
     """
-    root = Path(table)
-    path = _pin(root, operation)
+    root = place_of(table)
+    path, known = _pin(root, operation)
     pinned = Operation(
         table=table,
         id=operation,
@@ -112,9 +112,13 @@ def begin(
         batch=batch,
     )
     load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
-    if not path.exists() and create_exclusive(path, _to_json(pinned)):
-        return pinned
-    pinned = dataclasses.replace(_from_json(path), table=table)
+    if known is None:
+        if pinned.snapshot == 0:
+            check_exclusive(path.parent)
+        if create_exclusive(path, _to_json(pinned)):
+            return pinned
+        known = read_bytes(path)
+    pinned = dataclasses.replace(_from_json(path, known), table=table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -123,20 +127,20 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(root: Path, operation: str) -> Path:
-    """Returns the file in which an operation is pinned, or is to be.
+def _pin(root: Place, operation: str) -> tuple[Place, bytes | None]:
+    """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
 
     What was pinned in a past that the table has gone back behind is not
     deleted, but it does not count: the operation is pinned anew.
     """
     path = root / "operations" / f"{operation}.json"
-    while path.exists():
-        pinned = dataclasses.replace(_from_json(path), table=str(root))
+    while (data := read_if_there(path)) is not None:
+        pinned = dataclasses.replace(_from_json(path, data), table=str(root))
         behind = undone_by(root, pinned.snapshot)
         if behind is None or committed(pinned) is not None:
             break
         path = root / "operations" / f"{operation}@{behind}.json"
-    return path
+    return path, data
 
 
 def committed(operation: Operation) -> Manifest | None:
@@ -152,17 +156,17 @@ def committed(operation: Operation) -> Manifest | None:
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path = _pin(Path(table), operation)
-    return dataclasses.replace(_from_json(path), table=table) if path.exists() else None
+    path, data = _pin(place_of(table), operation)
+    return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
-def pinned_snapshots(root: Path) -> list[int]:
+def pinned_snapshots(root: Place) -> list[int]:
     """Returns the numbers of the snapshots that operations have read; damaged files do not count."""
     found = []
     for file in list_files(root / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
-                found.append(_from_json(file.path).snapshot)
+                found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
     return found
 
 
@@ -249,7 +253,7 @@ def _following(
     )
 
 
-def _new_list(root: Path, name: str, old: Component | None, written: list[Written]) -> Component:
+def _new_list(root: Place, name: str, old: Component | None, written: list[Written]) -> Component:
     parts = [part for part in written if part.component == name]
     replaced = {path for part in parts for path in part.replaced}
     live = {file.path: file for file in load_files(root, old) if file.path not in replaced}
@@ -304,8 +308,8 @@ def _to_json(operation: Operation) -> bytes:
     ).encode()
 
 
-def _from_json(path: Path) -> Operation:
+def _from_json(path: Place, data: bytes) -> Operation:
     try:
-        return Operation(table="", **json.loads(read_bytes(path)))
+        return Operation(table="", **json.loads(data))
     except (ValueError, TypeError) as error:
         raise UserError(f"operation file is damaged: {path}: {error}{cure(path)}") from error

@@ -6,7 +6,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from .manifest import DataFile
 from .operations import Written
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
+from .places import Place
 
 FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20
@@ -65,7 +65,7 @@ class PageWriter:
 
     def __init__(
         self,
-        root: Path,
+        root: Place,
         batch: str,
         partition: int,
         flush_seconds: float,

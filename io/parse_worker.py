@@ -14,13 +14,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
 from ..web.errors import UsageError, UserError
-from .files import new_name
+from .files import new_name, parquet_file
 from .hosts import read_seeds_hosts
+from .places import place_of
 from .plugins import load_filters
+from .store_errors import StoreError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +93,10 @@ def work(job: Job, connection: Connection, scratch: Path) -> Done:
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
-        with pq.ParquetFile(Path(job.root) / job.page_file) as file:
+        with parquet_file(place_of(job.root) / job.page_file) as file:
             pages = file.read_row_group(job.row_group, columns=list(NEEDED))
     filters = load_filters(job.options.parse_filters)
-    seeds = read_seeds_hosts(Path(job.root), job.hosts)
+    seeds = read_seeds_hosts(place_of(job.root), job.hosts)
     documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send, filters)
     return Done(write_arrow(scratch, documents), len(pages), counts)
 
@@ -127,7 +128,7 @@ def _serve(connection: Connection, scratch: Path) -> None:
             answer: Done | Failed = work(job, connection, scratch)
         except MemoryError:
             return  # as if killed: the parent goes on without the page
-        except UserError as error:
+        except (UserError, StoreError) as error:
             answer = Failed(str(error), usage=isinstance(error, UsageError))
         except Exception as error:  # noqa: BLE001 - the parent says it, in one line
             first = (str(error).splitlines() or [""])[0]

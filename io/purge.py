@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -31,6 +31,7 @@ from .files import (
 )
 from .manifest import DataFile, Manifest, load_files, load_manifest, manifest_path, snapshots
 from .operations import Operation, Written
+from .places import Place, Remote, below
 from .reading import TABLETS, Tablet, tablet_rows, tablets_of
 from .tablets import TabletWriter
 
@@ -95,7 +96,7 @@ class Purge:
         return purge_rows(table, self.bars, self.pattern, of_hosts)
 
 
-def _purge_tablet(root: Path, component: str, tablet: Tablet, purge: Purge) -> Iterator[Written]:
+def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> Iterator[Written]:
     counted = _Counts(component)
     for rows in tablet_rows(root, component, tablet):
         counted.add(*purge(rows.to_arrow(), component)[1:])
@@ -112,14 +113,14 @@ def _purge_tablet(root: Path, component: str, tablet: Tablet, purge: Purge) -> I
     yield Written(component, tuple(files), tablet.paths, counted.named())
 
 
-def _purge_file(root: Path, component: str, file: DataFile, purge: Purge) -> Iterator[Written]:
+def _purge_file(root: Place, component: str, file: DataFile, purge: Purge) -> Iterator[Written]:
     if not touched(root / file.path, component, purge):
         return
     new = root / component / new_name()
     counted, facts = _rewrite(root / file.path, new, component, purge)
     kept = dataclasses.replace(
         file,
-        path=str(new.relative_to(root)),
+        path=below(root, new),
         rows=file.rows - counted.rows,
         formerly=file.formerly or file.path,
         **facts,
@@ -128,7 +129,7 @@ def _purge_file(root: Path, component: str, file: DataFile, purge: Purge) -> Ite
     yield Written(component, (kept,), (file.path,), counted.named())
 
 
-def touched(path: Path, component: str, purge: Purge) -> bool:
+def touched(path: Place, component: str, purge: Purge) -> bool:
     """Returns whether a file holds something that is purged."""
     schema = schema_of(path)
     columns = [name for name in schema.names if name not in BODIES]
@@ -137,7 +138,7 @@ def touched(path: Path, component: str, purge: Purge) -> bool:
 
 
 def _rewrite(
-    path: Path, new: Path, component: str, purge: Purge
+    path: Place, new: Place, component: str, purge: Purge
 ) -> tuple["_Counts", dict[str, Any]]:
     schema = schema_of(path)
     counted = _Counts(component)
@@ -206,7 +207,7 @@ class _Counts:
 # What is deleted.
 
 
-def named_files(root: Path, manifests: Iterable[Manifest]) -> set[str]:
+def named_files(root: Place, manifests: Iterable[Manifest]) -> set[str]:
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Raises:
@@ -221,7 +222,7 @@ def named_files(root: Path, manifests: Iterable[Manifest]) -> set[str]:
     return named
 
 
-def unnamed_files(root: Path, named: set[str], before: float) -> Iterator[Found]:
+def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:
     """Yields the lists and data files that are in no snapshot, and that nobody is writing.
 
     Args:
@@ -232,12 +233,12 @@ def unnamed_files(root: Path, named: set[str], before: float) -> Iterator[Found]
     """
     for folder in (*DATA, "manifest/lists"):
         for found in list_files(root / folder):
-            inside = str(found.path.relative_to(root))
+            inside = below(root, found.path)
             if inside not in named and found.changed < before and "/leases/" not in inside:
                 yield found
 
 
-def sweep(root: Path, since: int, names: Names) -> dict[str, int]:
+def sweep(root: Place, since: int, names: Names) -> dict[str, int]:
     """Deletes all that snapshots before one need alone, and what may name what is purged.
 
     Manifests stay: they hold numbers and names of files, no URLs. Flushed pages
@@ -253,6 +254,9 @@ def sweep(root: Path, since: int, names: Names) -> dict[str, int]:
     """
     # The store's clock tells what was there when the purge was committed.
     before = _written_at(manifest_path(root, since))
+    if isinstance(root, Remote):
+        # S3 tells whole seconds: what is as old as the purge goes, too, rather than stays unseen.
+        before = math.nextafter(before, math.inf)
     kept = [load_manifest(root, number) for number in snapshots(root) if number >= since]
     named = named_files(root, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
@@ -273,13 +277,13 @@ def sweep(root: Path, since: int, names: Names) -> dict[str, int]:
     return counts
 
 
-def _written_at(path: Path) -> float:
+def _written_at(path: Place) -> float:
     return max((f.changed for f in list_files(path.parent) if f.path == path), default=0.0)
 
 
-def _spared(root: Path, path: Path, waiting: set[str], purge: Purge) -> bool:
+def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
     """Tells whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
-    parts = path.relative_to(root).parts
+    parts = below(root, path).split("/")
     if len(parts) != 4 or parts[1] not in waiting or parts[2] not in ("pages", "learnt"):
         return False
     if path.name.startswith("."):
@@ -301,7 +305,7 @@ def names_somebody(text: str, purge: Purge) -> bool:
     return bool(lines.str.contains(purge.pattern).any())
 
 
-def _forget_in_leases(root: Path, purge: Purge) -> None:
+def _forget_in_leases(root: Place, purge: Purge) -> None:
     """Takes hosts that are purged out of what attempts have noted about hosts."""
     for found in list_files(root / "batches"):
         if found.path.suffix != ".beat":

@@ -6,13 +6,13 @@ here, so that there is one place which knows of what files a tablet is made.
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from ..policy.schema import COMPONENTS, to_frame
 from .files import row_groups
 from .manifest import DataFile
+from .places import Place
 
 # The components that are kept in tablets; the others are plain lists of files.
 TABLETS = ("state", "hosts", "links")
@@ -41,7 +41,7 @@ def tablets_of(files: Iterable[DataFile]) -> list[Tablet]:
 
 
 def tablet_rows(
-    root: Path, component: str, tablet: Tablet, columns: Sequence[str] | None = None
+    root: Place, component: str, tablet: Tablet, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields the rows of a tablet in key order, piece by piece.
 

@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -24,6 +23,7 @@ from .manifest import (
     store_manifest,
 )
 from .operations import ConflictError, pinned_snapshots
+from .places import Place, below, place_of
 from .reading import TABLETS
 from .tablets import zone
 
@@ -63,7 +63,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
         UserError: No snapshot can be repaired; or a newer version is needed.
         ConflictError: Somebody else has committed meanwhile.
     """
-    root = Path(table)
+    root = place_of(table)
     known = snapshots(root)
     top = max([*known, *pinned_snapshots(root)], default=0)
     unreadable: list[int] = []
@@ -83,7 +83,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
-def _lists(root: Path, manifest: Manifest) -> dict[str, list[DataFile]] | None:
+def _lists(root: Place, manifest: Manifest) -> dict[str, list[DataFile]] | None:
     """Returns new lists for the components whose own are broken; None if that cannot be."""
     made: dict[str, list[DataFile]] = {}
     for name, component in manifest.components.items():
@@ -105,7 +105,7 @@ def _commit(
     drop: Mapping[str, frozenset[str]],
     unreadable: list[int],
 ) -> Repair:
-    root = Path(table)
+    root = place_of(table)
     known = snapshots(root)
     for number in range(base.snapshot - 1, known[0], -1):  # older ones, which nobody reads so far
         try:
@@ -148,7 +148,7 @@ def _commit(
 
 
 def rebuilt(
-    root: Path, manifest: Manifest, name: str, component: Component
+    root: Place, manifest: Manifest, name: str, component: Component
 ) -> list[DataFile] | None:
     """Returns a component's live files without its list; None if they cannot be told for sure."""
     others = _described_elsewhere(root, name, component)
@@ -156,7 +156,7 @@ def rebuilt(
     for file in list_files(root / name):
         if file.path.suffix != ".parquet" or file.path.name.startswith("."):
             continue
-        path = str(file.path.relative_to(root))
+        path = below(root, file.path)
         try:
             known = others.get(path) or _described(root, manifest, name, file.path)
         except UserError:
@@ -174,7 +174,7 @@ def rebuilt(
     return None
 
 
-def _described_elsewhere(root: Path, name: str, component: Component) -> dict[str, DataFile]:
+def _described_elsewhere(root: Place, name: str, component: Component) -> dict[str, DataFile]:
     """Returns what the lists of other snapshots say about a component's files, by path."""
     found: dict[str, DataFile] = {}
     seen = {component.list}
@@ -199,7 +199,7 @@ def _newest(files: list[DataFile]) -> Iterator[DataFile]:
             yield file
 
 
-def _described(root: Path, manifest: Manifest, name: str, path: Path) -> DataFile | None:
+def _described(root: Place, manifest: Manifest, name: str, path: Place) -> DataFile | None:
     """Returns a file's description by its content and its name; None if these do not say enough."""
     file = described(root, name, path)
     kind = name.rpartition("/")[2]
@@ -219,7 +219,7 @@ def _described(root: Path, manifest: Manifest, name: str, path: Path) -> DataFil
     return file
 
 
-def _with_zone(root: Path, name: str, file: DataFile) -> DataFile:
+def _with_zone(root: Place, name: str, file: DataFile) -> DataFile:
     if name != "state" or not file.rows:
         return file
     columns = ("key", "fetch_time", "score", "status")
@@ -229,7 +229,7 @@ def _with_zone(root: Path, name: str, file: DataFile) -> DataFile:
     return dataclasses.replace(file, **{name: known[name] for name in names})  # type: ignore[arg-type]
 
 
-def _paired(root: Path, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
+def _paired(root: Place, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
     """Gives a file of documents the place of the file of pages that they were made from."""
     pages = manifest.components.get(place(name.split("/")[1], "pages"))
     try:

@@ -1,6 +1,7 @@
 """Seed lists: URLs, one a line, with Nutch's ``name=value`` pieces behind tabs."""
 
 import dataclasses
+import io
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from ..policy.schema import SEEDS, conform, to_frame
 from ..web.errors import UsageError, UserError
 from ..web.json_logs import without_login
 from ..web.rules import UrlRules
+from . import stores
+from .files import opened
+from .places import Place, Remote, in_store, place_of
 
 LINES = 100_000
 SHOWN = 10  # lines that are dropped are counted; so many are also shown
@@ -65,28 +69,47 @@ def sources(words: Sequence[str]) -> list[Source]:
     for word in words:
         if not word.strip():
             raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
-        if "://" in word:
+        if "://" in word and not in_store(word):
             found.append(Source(len(found), url=word))
             continue
-        for path in _files(Path(word)):
-            found.append(Source(len(found), path=str(path.absolute())))
+        for path in _files(place_of(word)):
+            absolute = path if isinstance(path, Remote) else path.absolute()
+            found.append(Source(len(found), path=str(absolute)))
     return found
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Place) -> list[Place]:
     try:
-        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+        files = _in_store(path) if isinstance(path, Remote) else _in_folder(path)
         if not files:
             raise UsageError(f"no seed files in folder {str(path)!r}")
         for file in files:
-            with file.open("rb") as opened:
-                if b"\0" in opened.read(8_192):
+            with opened(file) as content:
+                if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError)
+        missing = isinstance(error, FileNotFoundError) and not isinstance(path, Remote)
         hint = "; a URL begins with http:// or https://" if missing else ""
-        raise UsageError(f"cannot read seeds {str(path)!r}: {error.strerror}{hint}") from error
+        raise UsageError(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
     return files
+
+
+def _in_folder(path: Path) -> list[Place]:
+    return sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+
+
+def _in_store(path: Remote) -> list[Place]:
+    """Returns the objects directly below a name, or the one of that name."""
+    try:
+        return sorted(path / name for name in stores.names(path, folders=False)) or [path]
+    except NotADirectoryError:
+        return [path]
+
+
+def _reason(error: OSError) -> str:
+    """Returns what an error says; clients of stores set no ``strerror``."""
+    default = "No such file" if isinstance(error, FileNotFoundError) else str(error)
+    return error.strerror or default
 
 
 def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
@@ -153,7 +176,7 @@ def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         yield source.number, [(1, source.url)]
         return
     lines: list[tuple[int, str]] = []
-    for number, line in enumerate(_lines(Path(str(source.path))), 1):
+    for number, line in enumerate(_lines(place_of(str(source.path))), 1):
         text = line.strip()
         if text and not text.startswith("#"):
             lines.append((number, text))
@@ -164,13 +187,16 @@ def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
         yield source.number, lines
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Place) -> Iterator[str]:
     try:
         # A byte order mark, which Windows writes, is not part of the first URL.
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            yield from file
+        with (
+            opened(path) as file,
+            io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as text,
+        ):
+            yield from text
     except OSError as error:
-        raise UserError(f"cannot read seeds {str(path)!r}: {error.strerror}") from error
+        raise UserError(f"cannot read seeds {str(path)!r}: {_reason(error)}") from error
 
 
 def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:

@@ -7,7 +7,6 @@ search, and a range is rewritten row group by row group.
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.urls import host_of
 from .files import ROW_GROUP_ROWS, ParquetWriter, new_name, row_groups
 from .manifest import DataFile
+from .places import Place, below
 
 TABLET_ROWS = 1_000_000
 # Of the changes that one worker gets for one range: a GroupByKey's values stay
@@ -168,7 +168,7 @@ def split_by_range(chunk: pa.Table, ranges: Sequence[Range]) -> Iterator[tuple[i
 
 
 def resolve_range(
-    root: Path,
+    root: Place,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -210,7 +210,7 @@ def resolve_range(
 
 
 def _pairs(
-    root: Path, component: str, part: Range, changes: pl.DataFrame
+    root: Place, component: str, part: Range, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     schema = COMPONENTS[component]
     keys = changes.get_column("key")
@@ -246,7 +246,7 @@ class TabletWriter:
         place: Component that the files belong to.
     """
 
-    def __init__(self, root: Path, place: str, kind: str) -> None:
+    def __init__(self, root: Place, place: str, kind: str) -> None:
         self.place = place
         self._root = root
         self._schema = COMPONENTS[kind]
@@ -329,7 +329,7 @@ class TabletWriter:
         zones = pl.DataFrame(self._zones, schema=ZONE)
         self._files.append(
             DataFile(
-                path=str(writer.path.relative_to(self._root)),
+                path=below(self._root, writer.path),
                 rows=writer.rows,
                 bytes=size,
                 first=zones.get_column("first")[0],

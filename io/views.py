@@ -1,13 +1,13 @@
 """The table as views of DuckDB: which files each one reads, and what it shows of them."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, STATUS_NAMES
 from .manifest import DataFile, Manifest, load_files
+from .places import Place
 from .reading import TABLETS
 
 # The files of all batches together, one view each.
@@ -39,7 +39,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def files_of(root: Path, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
+def files_of(root: Place, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
     """Returns the files that a view reads: (batch or empty, file).
 
     Raises:
@@ -61,7 +61,7 @@ def shown(manifest: Manifest) -> list[str]:
     return [*tablets, *KINDS]
 
 
-def view_sql(root: Path, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
+def view_sql(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
 
     Args:
@@ -78,7 +78,7 @@ def _first(view: str) -> str:
     return "url_of(key) AS url,"
 
 
-def _parts(root: Path, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+def _parts(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
     by_batch: dict[str, list[str]] = {}
     for batch, file in files:

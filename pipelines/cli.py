@@ -54,6 +54,7 @@ COMMANDS = {
     "rollback": Command("rollback", "Go back to an older snapshot, by a new one.", False),
     "fsck": Command("fsck", "Look whether the table's files are whole, and repair them.", False),
     "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
+    "table": Command("table", "Make, describe or drop a table in Bigtable.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
 
@@ -180,7 +181,8 @@ def quiet(level: int) -> None:
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
-    for name in ("apache_beam", "grpc"):  # Beam logs as errors what it also raises
+    # What they log as errors they also raise.
+    for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
         logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
     if not verbose:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -34,7 +34,9 @@ class Argument:
     nargs: Literal["*", "+", "?"] | None = None
 
 
-TABLE = Argument("table", "Folder of the web table.")
+TABLE = Argument(
+    "table", "Folder of the web table, or its address in a store: gs://, s3://, hdfs://."
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,6 @@ taken up by the next one: an open batch is finished first, and counts as a round
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -17,6 +16,7 @@ from ..io.address import open_table
 from ..io.manifest import DataFile, Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
+from ..io.places import place_of
 from ..io.rounds import next_round
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
@@ -173,7 +173,7 @@ class Phase(beam.PTransform):
 
 def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the snapshots behind ``seen`` that the launch made."""
-    root = Path(table)
+    root = place_of(table)
     numbers = range(seen + 1, latest_snapshot(root) + 1)
     manifests = [load_manifest(root, number) for number in numbers]
     return [m for m in manifests if m.operation.startswith(f"{launched}.")]

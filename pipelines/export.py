@@ -6,7 +6,6 @@ import dataclasses
 import io
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.address import open_table
+from ..io.files import names, opened, parquet_file, remove_tree
 from ..io.manifest import Pinned
 from ..io.operations import new_id
+from ..io.places import Place, Remote, place_of
 from ..web.errors import UsageError
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline
@@ -38,9 +39,9 @@ class Reading(Pinned):
     folder: str
     snapshot: int
 
-    def part(self, number: int, suffix: str) -> Path:
-        """Returns the path of a part; parts are put together in the order of their numbers."""
-        return Path(self.folder) / f"part-{number:08d}{suffix}"
+    def part(self, number: int, suffix: str) -> Place:
+        """Returns the place of a part; parts are put together in the order of their numbers."""
+        return place_of(self.folder) / f"part-{number:08d}{suffix}"
 
 
 @contextlib.contextmanager
@@ -49,28 +50,36 @@ def exported(
     build: Callable[[Any, Reading], Any],
     beam_args: Sequence[str],
     options: LaunchOptions,
-) -> Iterator[list[Path]]:
+) -> Iterator[list[Place]]:
     """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
     preflight(table, options, beam_args)
     manifest = open_table(table)
     table = worker_address(table)
-    folder = Path(table) / "exports" / new_id()
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:  # who may only read a table may export it all the same
-        if workers_elsewhere(beam_args):
-            raise UsageError(
-                f"cannot write the parts to {str(folder)!r}: {error.strerror}"
-            ) from error
-        folder = Path(tempfile.mkdtemp(prefix="nutbeam-"))
+    folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
     reading = Reading(table, str(folder), manifest.snapshot)
     try:
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
         build(pipeline | "Reading" >> beam.Create([reading]), reading)
         run_pipeline(pipeline)
-        yield sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        yield [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
+
+
+def _folder(table: str, *, elsewhere: bool) -> Place:
+    """Returns a folder for parts: in the table, where workers elsewhere find it, too."""
+    folder = place_of(table) / "exports" / new_id()
+    if isinstance(folder, Remote):
+        return folder if elsewhere else Path(tempfile.mkdtemp(prefix="nutbeam-"))
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:  # who may only read a table may export it all the same
+        if elsewhere:
+            raise UsageError(
+                f"cannot write the parts to {str(folder)!r}: {error.strerror}"
+            ) from error
+        return Path(tempfile.mkdtemp(prefix="nutbeam-"))
+    return folder
 
 
 def check_output(path: Path, flag: str) -> None:
@@ -88,24 +97,24 @@ def check_output(path: Path, flag: str) -> None:
         raise UsageError(f"cannot write {flag} {str(path)!r}: permission denied")
 
 
-def join_bytes(parts: list[Path], out: BinaryIO, head: bytes = b"") -> int:
+def join_bytes(parts: list[Place], out: BinaryIO, head: bytes = b"") -> int:
     """Writes all parts, one behind the other, to an open file; returns how many lines."""
     out.write(head)
     lines = 0
     for part in parts:
-        with part.open("rb") as file:
+        with opened(part) as file:
             while block := file.read(1 << 20):
                 lines += block.count(b"\n")
                 out.write(block)
     return lines
 
 
-def join_parquet(parts: list[Path], out: Path, schema: pa.Schema) -> int:
+def join_parquet(parts: list[Place], out: Path, schema: pa.Schema) -> int:
     """Writes all rows of Parquet parts to one file; returns how many."""
     rows = 0
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         for part in parts:
-            with pq.ParquetFile(part) as file:
+            with parquet_file(part) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group)
                     writer.write_table(table)

@@ -7,6 +7,7 @@
 
 import base64
 import dataclasses
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..io.files import row_groups
+from ..io.files import creating, read_bytes, row_groups, write_bytes
 from ..io.manifest import Manifest
 from ..io.reading import TABLETS, Tablet, tablet_rows, tablets_of
 from ..io.views import KINDS, batches_frame, files_of
@@ -96,7 +97,7 @@ def run(invocation: Invocation) -> int:
 
     schema = schema_of(options.what)
     with exported(table, build, invocation.beam_args, options) as found:
-        number = sum(int(part.read_text()) for part in found if part.suffix == COUNT)
+        number = sum(int(read_bytes(part)) for part in found if part.suffix == COUNT)
         parts = [part for part in found if part.suffix == suffix]
         if not output.suffix:
             join_bytes(parts, sys.stdout.buffer)
@@ -159,18 +160,19 @@ def _write(part: Part, what: str, suffix: str) -> None:
     schema, path = schema_of(what), part.reading.part(part.number, suffix)
     rows = 0
     tables = (conform(frame, schema) for frame in _frames(part, what))
-    if suffix == ".parquet":
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for table in tables:
-                writer.write_table(table)
-                rows += len(table)
-    else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            for table in tables:
-                for row in table.to_pylist(maps_as_pydicts="lossy"):
-                    file.write(line_of({n: _plain(n, v) for n, v in row.items()}, suffix))
-                rows += len(table)
-    part.reading.part(part.number, COUNT).write_text(str(rows))
+    with creating(path) as file:
+        if suffix == ".parquet":
+            with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+                for table in tables:
+                    writer.write_table(table)
+                    rows += len(table)
+        else:
+            with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+                for table in tables:
+                    for row in table.to_pylist(maps_as_pydicts="lossy"):
+                        text.write(line_of({n: _plain(n, v) for n, v in row.items()}, suffix))
+                    rows += len(table)
+    write_bytes(part.reading.part(part.number, COUNT), str(rows).encode())
 
 
 def _plain(name: str, value: Any) -> Any:

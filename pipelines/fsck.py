@@ -10,7 +10,6 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from ..io.address import open_table
@@ -26,6 +25,7 @@ from ..io.fsck import (
 )
 from ..io.manifest import DataFile, Manifest, load_files, load_manifest, snapshots
 from ..io.operations import new_id
+from ..io.places import Place, place_of
 from ..io.repair import Repair, repair
 from ..web.errors import UserError
 from ..web.options import option
@@ -81,7 +81,7 @@ class Findings:
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
-    root = Path(table)
+    root = place_of(table)
     if not snapshots(root):
         open_table(table)  # says that there is none
     with live_view(invocation.progress):
@@ -105,7 +105,7 @@ def run(invocation: Invocation) -> int:
     return DAMAGED if found.problems else DONE
 
 
-def look(root: Path, options: Options) -> Findings:
+def look(root: Place, options: Options) -> Findings:
     """Looks at a table: at its manifests, and at all files of the newest that can be read."""
     problems = check_manifests(root)
     manifest = _newest(root)
@@ -126,13 +126,13 @@ def look(root: Path, options: Options) -> Findings:
     return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files))
 
 
-def _check(root: Path, component: str, file: DataFile, quick: bool) -> Problem | None:
+def _check(root: Place, component: str, file: DataFile, quick: bool) -> Problem | None:
     problem = check_file(root, component, file, quick)
     PROGRESS.add()
     return problem
 
 
-def _newest(root: Path) -> Manifest:
+def _newest(root: Place) -> Manifest:
     for number in reversed(snapshots(root)):
         try:
             return load_manifest(root, number)
@@ -141,7 +141,7 @@ def _newest(root: Path) -> Manifest:
     return Manifest()
 
 
-def _files(root: Path, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
+def _files(root: Place, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
     for name, component in manifest.components.items():
         if not list_problem(root, component):
             yield from ((name, file) for file in load_files(root, component))

@@ -15,7 +15,6 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -29,6 +28,7 @@ from ..io.files import collect, scan
 from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch, DataFile
 from ..io.operations import Operation, Written
+from ..io.places import place_of
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
@@ -348,5 +348,5 @@ class _Opener:
 def _tidy(ticket: Ticket) -> Ticket:
     """Removes the candidates: what was chosen of them is in the fetch list."""
     if ticket.batch is not None:
-        remove_aside(Path(ticket.table), ticket.batch)
+        remove_aside(place_of(ticket.table), ticket.batch)
     return ticket

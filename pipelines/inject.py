@@ -17,7 +17,9 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.bars import read_bars
+from ..io.files import creating
 from ..io.operations import Operation, Written, new_id
+from ..io.places import Remote, in_store, place_of
 from ..io.seeds import Source, read_seeds, sources
 from ..io.tablets import Resolved
 from ..policy.bars import without
@@ -74,21 +76,23 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
     sources([word for word in words if word != "-"])
     words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
-        return [source.url or _copy(table, Path(str(source.path))) for source in sources(words)]
+        return [source.url or _copy(table, str(source.path)) for source in sources(words)]
     return [word if "://" in word else str(Path(word).absolute()) for word in words]
 
 
-def _copy(table: str, path: Path) -> str:
-    if path.is_relative_to(Path(table).absolute()):
-        return str(path)
-    with path.open("rb") as file:
+def _copy(table: str, path: str) -> str:
+    root = place_of(table)
+    shared = not isinstance(root, Remote) and Path(path).is_relative_to(root.absolute())
+    if in_store(path) or shared:
+        return path
+    with Path(path).open("rb") as file:
         return _keep(table, file)
 
 
 def _keep(table: str, seeds: IO[bytes]) -> str:
-    path = Path(table).absolute() / "seeds" / f"{new_id()}.txt"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
+    root = place_of(table)
+    path = (root if isinstance(root, Remote) else root.absolute()) / "seeds" / f"{new_id()}.txt"
+    with creating(path) as file:
         shutil.copyfileobj(seeds, file)
     return str(path)
 

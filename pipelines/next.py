@@ -7,11 +7,11 @@ once.
 
 import dataclasses
 import time
-from pathlib import Path
 from typing import Any
 
 from ..io.address import open_table
 from ..io.manifest import Manifest, load_files
+from ..io.places import place_of
 from ..policy.selection import GenerateOptions
 from ..web.options import option
 from . import crawl, dedup, fetch, generate, parse, update
@@ -57,7 +57,7 @@ def run(invocation: Invocation) -> int:
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     now = int(time.time() * 1000)
-    tablets = load_files(Path(table), manifest.components.get("state"))
+    tablets = load_files(place_of(table), manifest.components.get("state"))
     return any(generate.may_be_due(tablet, now, options) for tablet in tablets)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.batches import live_file
-from ..io.files import collect, scan
+from ..io.files import collect, creating, scan
 from ..io.manifest import DataFile
 from ..policy.schema import DOCUMENTS, STATE, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
@@ -131,10 +131,11 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     texts = collect(scan([reading.root / file.path], DOCUMENTS))
     pages = page_records(rows, texts)
-    if suffix == ".parquet":
-        pq.write_table(conform(pages, PAGE), path, compression="zstd")
-    else:
-        pages.write_ndjson(path)
+    with creating(path) as part:
+        if suffix == ".parquet":
+            pq.write_table(conform(pages, PAGE), part, compression="zstd")
+        else:
+            pages.write_ndjson(part)
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

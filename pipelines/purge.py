@@ -8,13 +8,13 @@
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
 
 from ..io.manifest import latest_snapshot
 from ..io.operations import Operation, Written, committed, find
+from ..io.places import place_of
 from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
 from ..policy.bars import Names
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -137,6 +137,6 @@ def _purge(piece: Piece, names: Names, lift: bool) -> Iterator[Written]:
 def _sweep(ticket: Ticket, names: Names) -> Ticket:
     operation = find(ticket.table, f"{ticket.operation}.purge")
     made = committed(operation) if operation is not None else None
-    root = Path(ticket.table)
+    root = place_of(ticket.table)
     sweep(root, made.snapshot if made else latest_snapshot(root), names)
     return ticket

@@ -7,6 +7,7 @@
 
 import dataclasses
 import datetime
+import io
 import json
 import re
 import sys
@@ -19,8 +20,9 @@ import polars as pl
 
 from ..io.address import open_table
 from ..io.batches import live_file
-from ..io.files import collect, row_groups, scan
+from ..io.files import collect, creating, read_bytes, row_groups, scan, write_bytes
 from ..io.manifest import Manifest, load_files
+from ..io.places import place_of
 from ..policy.schema import STATE, STATUS_NAMES, to_frame
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
@@ -122,8 +124,8 @@ def look(
         _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
 
     with exported(table, build, beam_args, options) as parts:
-        total = merge(from_json(p.read_text()) for p in parts if p.suffix == ".json")
-        frames = [pl.read_parquet(part) for part in parts if part.suffix == ".parquet"]
+        total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
+        frames = [pl.read_parquet(read_bytes(part)) for part in parts if part.suffix == ".parquet"]
     record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
     if not frames:
         return record, []
@@ -143,16 +145,18 @@ def _look(tablet: Tablet, best: int, min_score: float) -> None:
     columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
     state = scan([tablet.reading.root / tablet.file.path], STATE)
     rows = collect(state.select(columns if best else columns[1:]))
-    tablet.reading.part(tablet.number, ".json").write_text(to_json(statistics_of(rows)))
+    figures = to_json(statistics_of(rows)).encode()
+    write_bytes(tablet.reading.part(tablet.number, ".json"), figures)
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
         chosen = good.top_k(best, by="score").select("key", "score", "status")
-        chosen.write_parquet(tablet.reading.part(tablet.number, ".parquet"))
+        with creating(tablet.reading.part(tablet.number, ".parquet")) as file:
+            chosen.write_parquet(file)
 
 
 def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
     """Returns the STATE row of a key, or None."""
-    root = Path(table)
+    root = place_of(table)
     for file in load_files(root, manifest.components.get("state")):
         if str(file.first) <= key <= str(file.last):
             found = collect(scan([root / file.path], STATE).filter(pl.col("key") == key))
@@ -172,7 +176,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         return 1
     record = _record(row)
     for name in ("page", "document"):
-        file = live_file(Path(table), manifest, row[name]) if row[name] else None
+        file = live_file(place_of(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
     if invocation.format == "json":
         print(json.dumps(record))
@@ -203,7 +207,10 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
 
 def _write_dump(tablet: Tablet, options: Options, suffix: str) -> None:
     pattern = re.compile(options.regex) if options.regex else None
-    with tablet.reading.part(tablet.number, suffix).open("w", newline="") as file:
+    with (
+        creating(tablet.reading.part(tablet.number, suffix)) as part,
+        io.TextIOWrapper(part, encoding="utf-8", newline="") as file,
+    ):
         for group in row_groups(tablet.reading.root / tablet.file.path, STATE):
             rows = to_frame(group).filter(pl.col("retries") >= options.retry)
             if options.status:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..io.address import open_table
 from ..io.manifest import Manifest
+from ..io.places import Remote, place_of
 from ..io.views import MACROS, batches_frame, empty_table, files_of, shown, view_sql
 from ..web.errors import UsageError, UserError
 from ..web.options import option
@@ -39,17 +40,23 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    duckdb = _duckdb()
     table = str(invocation.table)
+    root = place_of(table)
+    if isinstance(root, Remote):
+        raise UsageError(
+            f"sql asks tables in folders alone, got {table!r}: write what you want to ask with "
+            "nutbeam export, or copy the table into a folder"
+        )
+    duckdb = _duckdb()
     manifest = open_table(table)
     query = invocation.arguments["query"]
     connection = None
     try:
-        connection = connect(duckdb, Path(table), manifest, invocation.options.memory_limit)
+        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
         _check(duckdb, connection, query)
         _answer(connection.execute(query), invocation)
     except duckdb.Error as error:
-        raise _refusal(duckdb, error, Path(table)) from error
+        raise _refusal(duckdb, error, root) from error
     finally:
         if connection is not None:
             connection.close()

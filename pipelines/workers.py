@@ -2,12 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 
 import apache_beam as beam
 
 from ..io.manifest import latest_snapshot
+from ..io.places import Remote, place_of
 from ..io.plugins import load_filters
+from ..io.store_clients import client_of
 from ..transforms.operations import Ticket, check_versions
 from ..web.errors import UsageError
 
@@ -81,13 +82,17 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
         UsageError: Versions differ, the table is not there, a filter is not installed.
     """
     check_versions(ticket)
-    if "://" not in ticket.table:
-        root = Path(ticket.table)
-        if not root.is_dir() or latest_snapshot(root) < snapshot:
-            raise UsageError(
-                f"the workers do not find the table {ticket.table!r}: its folder is not shared "
-                "with them, whatever --shared_path says"
-            )
+    root = place_of(ticket.table)
+    if isinstance(root, Remote):
+        try:
+            client_of(root)
+        except (UsageError, OSError) as error:
+            raise UsageError(f"on the workers: {error}") from error
+    elif not root.is_dir() or latest_snapshot(root) < snapshot:
+        raise UsageError(
+            f"the workers do not find the table {ticket.table!r}: its folder is not shared "
+            "with them, whatever --shared_path says"
+        )
     try:
         load_filters(filters)
     except UsageError as error:

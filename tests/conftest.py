@@ -5,10 +5,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
+from stores_here import Stores
+
+if TYPE_CHECKING:
+    from bigtable_emulator import Emulator
 
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
 PIPELINE_TESTS = (
@@ -82,6 +87,34 @@ def locked() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
+def stores() -> Iterator[Stores]:
+    """Emulators of stores; each starts when it is first asked for."""
+    running = Stores()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, stores: Stores, tmp_path: Path,
+            monkeypatch: pytest.MonkeyPatch) -> str:  # fmt: skip
+    """The address of a table that does not exist, in the place that the test's parameter names."""
+    kind = getattr(request, "param", "local")
+    if kind == "local":
+        return str(tmp_path / "table")
+    for name, value in stores.environ(kind).items():
+        monkeypatch.setenv(name, value)
+    return stores.address(kind)
+
+
+@pytest.fixture(scope="session")
 def flink() -> Iterator[Cluster]:
     """A Flink cluster of two workers, the same for all tests; skips where something is missing."""
+    yield from started()
+
+
+@pytest.fixture(scope="session")
+def bigtable() -> "Iterator[Emulator]":
+    """A Bigtable emulator, the same for all tests of a process; skips where there is none."""
+    from bigtable_emulator import started  # late: Google's libraries take a second
+
     yield from started()

@@ -10,7 +10,9 @@ import polars as pl
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
+from nutbeam.io.files import read_bytes
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.places import place_of
 from nutbeam.pipelines.cli import COMMANDS, main
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.urls import from_key, parse
@@ -44,24 +46,25 @@ def crawl(table, web, *words):
 
 def manifest_of(table):
     """Returns the newest snapshot."""
-    return load_manifest(Path(table), latest_snapshot(Path(table)))
+    root = place_of(str(table))
+    return load_manifest(root, latest_snapshot(root))
 
 
 def manifests_of(table):
     """Returns all snapshots, oldest first."""
-    numbers = range(1, latest_snapshot(Path(table)) + 1)
-    return [load_manifest(Path(table), number) for number in numbers]
+    root = place_of(str(table))
+    return [load_manifest(root, number) for number in range(1, latest_snapshot(root) + 1)]
 
 
 def files_of(table, component):
-    """Returns the paths of a component's live files."""
-    root = Path(table)
+    """Returns the places of a component's live files."""
+    root = place_of(str(table))
     return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
 
 
 def state_of(table):
     """Returns the whole state, with ``url`` in front, as plain polars reads it."""
-    rows = pl.concat([pl.read_parquet(path) for path in files_of(table, "state")])
+    rows = pl.concat([pl.read_parquet(read_bytes(path)) for path in files_of(table, "state")])
     assert rows["key"].is_sorted()
     assert rows["key"].is_unique().all()
     urls = pl.Series("url", [from_key(key) for key in rows["key"]], dtype=pl.String)

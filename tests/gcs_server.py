@@ -39,7 +39,7 @@ class GcsServer:
         self._metadata = ThreadingHTTPServer(("127.0.0.1", 0), _Metadata)
         threading.Thread(target=self._metadata.serve_forever, daemon=True).start()
         for _ in range(5):  # a port that was free may be taken before the server binds it
-            self._start(_free_port())
+            self._start(free_port())
             if self._answers():
                 break
             self._stop()
@@ -128,7 +128,8 @@ class _Metadata(BaseHTTPRequestHandler):
         pass
 
 
-def _free_port():
+def free_port():
+    """Returns a port that nobody listens on, for now."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from nutbeam.io.leases import LeaseLost, Times, acquire
+from nutbeam.io.places import place_of
 
 # Short, yet long enough for a machine on which other tests run.
 TIMES = Times(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)
@@ -24,11 +25,15 @@ class Holder:
         clock: By how many seconds its wall clock is ahead.
         turns: How often it acquires, uses and releases.
         sends: How often it asks the gate, each time; 0 for ever.
+        log: Folder of its log; none is the table's.
+        times: The times of its leases.
     """
 
-    def __init__(self, root, batch="1-x", others=(), clock=0.0, turns=1, sends=0):
-        self._log = Path(root) / f"log-{time.monotonic_ns()}"
-        words = [str(root), batch, list(others), clock, turns, sends, str(self._log), TIMES]
+    def __init__(
+        self, root, batch="1-x", others=(), clock=0.0, turns=1, sends=0, log=None, times=TIMES
+    ):
+        self._log = Path(log or root) / f"log-{time.monotonic_ns()}"
+        words = [str(root), batch, list(others), clock, turns, sends, str(self._log), times]
         command = [sys.executable, "-P", __file__, json.dumps(words)]
         self.process = subprocess.Popen(command)
 
@@ -77,7 +82,7 @@ def _main(root, batch, others, clock, turns, sends, log, times):
 
         say("started")
         for _ in range(turns):
-            lease = acquire(Path(root), batch, 0, lambda: others, times=Times(*times))
+            lease = acquire(place_of(root), batch, 0, lambda: others, times=Times(*times))
             say("held", lease.asked_until)
             lease.note(lambda: {"h.example.com": (7.0, 0)})
             left = sends or -1

@@ -120,10 +120,11 @@ class Prism:
 
     Args:
         folder: Where artifacts and what the workers need are kept.
+        environ: Further variables of the workers.
     """
 
-    def __init__(self, folder):
-        self._folder = folder
+    def __init__(self, folder, environ=None):
+        self._folder, self._environ = folder, environ or {}
 
     def __enter__(self):
         self._server = PrismJobServer(
@@ -173,5 +174,6 @@ class Prism:
             "LIBRARIES": libraries if bare else f"import site; site.addsitedir({libraries!r})",
             "TMPDIR": str(self._folder),
             "WORKER_PYTHON": sys.executable,
+            **self._environ,
         }
         return beam_runner_api_pb2.ProcessPayload(command=str(WORKER), env=environ)

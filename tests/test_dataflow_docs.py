@@ -11,11 +11,9 @@ import pytest
 from test_docs_commands import blocks
 from test_pipelines_reference import matches
 
-from nutbeam.io.address import check_address
 from nutbeam.pipelines.arguments import command_options
 from nutbeam.pipelines.cli import load
 from nutbeam.pipelines.reference import TEMPLATES, template
-from nutbeam.web.errors import UsageError
 from nutbeam.web.options import parse_value
 
 ROOT = Path(__file__).parent.parent
@@ -143,10 +141,3 @@ def lint(folder, lines):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     return [found[str(n)][0]["error_message"] for n, _ in enumerate(lines, 1)]
-
-
-def test_what_the_guide_says_is_missing_is_missing():
-    guide = (ROOT / "docs" / "guides" / "dataflow.md").read_text()
-    assert "A table must be a folder" in guide
-    with pytest.raises(UsageError, match="must be a local folder in this version"):
-        check_address("gs://bucket/tables/mine")

@@ -7,7 +7,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from crawling import asked, assert_whole, crawl, manifest_of, steady, tree
+from crawling import asked, assert_whole, crawl, manifest_of, nutbeam, steady, tree
 from running import PRISM
 from test_pipelines_reference import matches
 
@@ -48,7 +48,7 @@ def launcher(server):
 
 def parameters_of(command, table, web):
     """Returns the parameters of a launch, checked as Dataflow would against the metadata."""
-    given = {"table": str(table), "shared_path": "true"}
+    given = {"table": str(table)} | ({} if "://" in str(table) else {"shared_path": "true"})
     if command == "inject":
         given["seeds"] = ",".join(web.seeds)
     if command in ("fetch", "round"):
@@ -142,6 +142,20 @@ def test_what_the_launcher_sets_reaches_dataflow(jobs):
     assert record["labels"] == json.loads('{"goog-dataflow-provided-template-type": "flex"}')
 
 
+def test_a_crawl_to_a_table_in_cloud_storage(web, here, server, launcher, tmp_path, monkeypatch):
+    table = f"gs://{BUCKET}/tables/mine"
+    before, rounds = len(asked(web)), len(manifest_of(here[0]).batches)
+    with Prism(tmp_path, server.environ) as prism:
+        for command in ("inject", *["round"] * rounds):
+            prism.run(launcher.launch(command, tmp_path, parameters_of(command, table, web)))
+    for name, value in server.environ.items():
+        monkeypatch.setenv(name, value)
+    assert_whole(table, web.site)
+    assert sorted(asked(web)[before:]) == sorted(here[1])
+    assert steady(table).equals(steady(here[0]))
+    assert nutbeam("readdb", table, "--stats") == 0
+
+
 def test_a_launch_that_cannot_work_fails_with_one_line(launcher, here, tmp_path):
     table = tmp_path / "copy"
     shutil.copytree(here[0], table)
@@ -151,6 +165,7 @@ def test_a_launch_that_cannot_work_fails_with_one_line(launcher, here, tmp_path)
         (able | {"top_n": "many"}, {}, "--top_n"),
         (able | {"top": "1"}, {}, "--top"),
         (able | {"table": str(tmp_path / "none")}, {}, "no web table"),
+        ({"table": "gs://none/table"}, {}, "no bucket 'none'"),
         (able, {"NO_GCE_CHECK": "true"}, "no Google Cloud credentials"),
     ]:
         said = launcher.refuse("generate", tmp_path, parameters, **environ)

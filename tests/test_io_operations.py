@@ -1,11 +1,14 @@
 import dataclasses
 import json
 import threading
+from pathlib import Path
 
 import pytest
 from dropping import as_nobody
+from stores_here import KINDS
 
 from nutbeam.io import operations as module
+from nutbeam.io.files import overwrite_bytes, read_bytes, read_if_there
 from nutbeam.io.manifest import Batch, DataFile, latest_snapshot, load_manifest
 from nutbeam.io.operations import (
     ConflictError,
@@ -17,6 +20,7 @@ from nutbeam.io.operations import (
     find,
     new_id,
 )
+from nutbeam.io.places import place_of
 from nutbeam.web.errors import UserError
 
 BATCH = Batch("generated", 1, 1, 10, 99)
@@ -35,12 +39,19 @@ def live(operation_or_manifest, component="state", root=None):
     return sorted(file.path for file in found)
 
 
+def pytest_generate_tests(metafunc):
+    """Runs what concerns a table in a folder and in each store."""
+    alone = metafunc.function.__name__ == "test_the_table_may_have_moved"
+    if "table" in metafunc.fixturenames and not alone:
+        metafunc.parametrize("address", KINDS, indirect=True)
+
+
 @pytest.fixture
-def table(tmp_path):
+def table(address):
     """A table with two tablets and an open batch."""
-    first = begin(str(tmp_path), "generate", "first", batch="b1", now=10)
+    first = begin(address, "generate", "first", batch="b1", now=10)
     commit(first, [written("state", "a", "b")], batch=BATCH)
-    return str(tmp_path)
+    return address
 
 
 def test_the_first_one_who_begins_pins(table):
@@ -52,8 +63,8 @@ def test_the_first_one_who_begins_pins(table):
 
 def test_the_table_may_have_moved(table, tmp_path):
     first = begin(table, "update", "op", batch="b1")
-    moved = tmp_path.parent / f"{tmp_path.name}-moved"
-    tmp_path.rename(moved)
+    moved = tmp_path / "moved"
+    Path(table).rename(moved)
     again = begin(str(moved), "update", "op", batch="b1")
     assert again == dataclasses.replace(first, table=str(moved))
 
@@ -265,18 +276,18 @@ def test_find(table):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 1}', '{"id": "op", "new": 1}'])
-def test_a_damaged_operation(table, tmp_path, text):
+def test_a_damaged_operation(table, text):
     begin(table, "update", "op")
-    (tmp_path / "operations" / "op.json").write_text(text)
+    overwrite_bytes(place_of(table) / "operations" / "op.json", text.encode())
     with pytest.raises(UserError, match=r"^operation file is damaged: .*op.json: [^\n]*$"):
         begin(table, "update", "op")
 
 
-def test_nothing_is_pinned_in_a_damaged_table(table, tmp_path):
-    (tmp_path / "manifest" / "00000001.json").write_text("{")
+def test_nothing_is_pinned_in_a_damaged_table(table):
+    overwrite_bytes(place_of(table) / "manifest" / "00000001.json", b"{")
     with pytest.raises(UserError, match=r"manifest is damaged"):
         begin(table, "update", "op")
-    assert not (tmp_path / "operations" / "op.json").exists()
+    assert read_if_there(place_of(table) / "operations" / "op.json") is None
 
 
 def test_a_table_that_may_not_be_written(locked):
@@ -285,10 +296,10 @@ def test_a_table_that_may_not_be_written(locked):
     assert str(error) == f"cannot write {locked}/table/operations/op.json: Permission denied"
 
 
-def test_what_is_pinned_knows_no_address(table, tmp_path):
+def test_what_is_pinned_knows_no_address(table):
     begin(table, "update", "op")
-    record = json.loads((tmp_path / "operations" / "op.json").read_text())
-    assert str(tmp_path) not in str(record)
+    record = json.loads(read_bytes(place_of(table) / "operations" / "op.json"))
+    assert table not in str(record)
 
 
 def test_ids_are_new_and_in_the_order_of_time():

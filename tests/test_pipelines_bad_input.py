@@ -186,7 +186,7 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
     for name in ("music", "file"):
         error = refuse(command, tmp_path / name, *seeds, *words_for(command))
         assert repr(str(tmp_path / name)) in error
-    assert "local folder" in refuse(command, "gs://bucket/table", *seeds, *words_for(command))
+    assert "local folder" in refuse(command, "ftp://host/table", *seeds, *words_for(command))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "music", "song.mp3"]
 
 

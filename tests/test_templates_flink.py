@@ -28,6 +28,8 @@ from nutbeam.web.guard import is_public
 
 FLINK = Path(__file__).parent.parent / "templates" / "flink"
 MANIFESTS = sorted((FLINK / "kubernetes").glob("*.yaml"))
+STORE = FLINK / "kubernetes-store" / "store.yaml"
+COMPOSE_STORE = FLINK / "docker-compose.store.yaml"
 COMPOSE = FLINK / "docker-compose.yaml"
 README = FLINK / "README.md"
 KUBERNETES = "1.31"  # whose schemas are used
@@ -67,11 +69,12 @@ def test_compose_file_follows_its_schema():
     folder = importlib.resources.files("check_jsonschema") / "builtin_schemas" / "vendor"
     schema = json.loads((folder / "compose-spec.json").read_text())
     jsonschema.validate(compose(), schema)
+    jsonschema.validate(yaml.safe_load(COMPOSE_STORE.read_text("utf-8")), schema)
     with pytest.raises(jsonschema.ValidationError):  # the schema does notice a misspelling
         jsonschema.validate({"services": {"a": {"image": "a", "comand": "b"}}}, schema)
 
 
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*MANIFESTS, STORE], ids=lambda path: path.name)
 def test_manifests_follow_the_schemas_of_kubernetes(path):
     validator = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is missing")
     for document in documents(path):
@@ -82,7 +85,10 @@ def test_manifests_follow_the_schemas_of_kubernetes(path):
 def test_images_are_of_the_beam_that_is_installed():
     """A job server of another version than the workers' is not supported by Beam."""
     version = apache_beam.__version__
-    texts = [p.read_text("utf-8") for p in (COMPOSE, README, FLINK / "Dockerfile", *MANIFESTS)]
+    texts = [
+        p.read_text("utf-8")
+        for p in (COMPOSE, COMPOSE_STORE, README, FLINK / "Dockerfile", STORE, *MANIFESTS)
+    ]
     tags = re.findall(
         r"(?:job_server|beam_python[\d.]+_sdk|nutbeam-worker):([\w.-]+)|ARG BEAM=(.+)",
         "\n".join(texts),
@@ -139,8 +145,8 @@ def readme_commands():
     ).stdout
     for line in typed.splitlines():
         words = shlex.split(line)
-        if words[:4] == ["compose", "run", "--rm", "nutbeam"]:
-            yield "README.md", words[4:]
+        if words[0] == "compose" and "run" in words:
+            yield "README.md", words[words.index("nutbeam", words.index("run")) + 1 :]
 
 
 ALL_COMMANDS = [
@@ -184,7 +190,7 @@ def test_commands_could_be_run(where, words, config):
 
 def test_there_are_commands():
     assert [words[0] for _, words in ALL_COMMANDS] == [
-        "simweb", "simweb", "inject", "next", "crawl", "readdb", "pages", "inject", "next",
+        "simweb", "simweb", "inject", "next", "crawl", "readdb", "pages", "inject", "next", "crawl",
     ]  # fmt: skip
 
 
@@ -199,6 +205,24 @@ def test_readme_names_services_that_exist():
         assert (FLINK.parent.parent / path).exists()
     applied = set(re.findall(r"-f templates/flink/kubernetes/(\S+)", text))
     assert applied == {path.name for path in MANIFESTS}
+
+
+def test_a_table_in_a_store_is_reached_by_all_who_need_it():
+    extra = yaml.safe_load(COMPOSE_STORE.read_text("utf-8"))["services"]
+    led = {name for name, s in extra.items() if "AWS_ENDPOINT_URL" in s.get("environment", {})}
+    services = compose()["services"]
+    touching = {n for n, s in services.items() if "table:/table" in s.get("volumes", [])}
+    assert {n for n in touching if not n.startswith("simweb")} == led - {"bucket"}
+    assert extra["store"]["environment"] == {
+        "MINIO_ROOT_USER": extra["nutbeam"]["environment"]["AWS_ACCESS_KEY_ID"],
+        "MINIO_ROOT_PASSWORD": extra["nutbeam"]["environment"]["AWS_SECRET_ACCESS_KEY"],
+    }
+    secret, *_, bucket = documents(STORE)
+    reference = {"name": secret["metadata"]["name"]}
+    for _, container in containers():
+        if any(m["name"] == "table" for m in container["volumeMounts"]):
+            assert container["envFrom"] == [{"secretRef": reference | {"optional": True}}]
+    assert bucket["spec"]["template"]["metadata"]["labels"]["nutbeam"] == "command"
 
 
 # Traps.

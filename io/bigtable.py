@@ -1,0 +1,360 @@
+"""Rows of a table in Bigtable: scanned, sought and written, as Arrow tables of packed cells.
+
+Google's client reads and writes cell by cell, at 20 to 50 times the cost of what
+is done here: whole replies over a channel of our own. A reader that is cut off
+goes on behind the last row that it has; a writer repeats the same cells with the
+same timestamps, which changes nothing.
+"""
+
+import base64
+import dataclasses
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from google.api_core import exceptions as errors
+from google.cloud.bigtable_v2 import BigtableClient, types
+from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
+
+from .bigtable_address import BigtableAddress, parse_address
+from .bigtable_cells import CellKind, due_bytes
+from .bigtable_channel import (
+    ATTEMPTS,
+    RETRYABLE,
+    RETRYABLE_CODES,
+    gave_up,
+    open_channel,
+    persistent,
+    refused,
+    said,
+)
+from .bigtable_limits import MUTATIONS_PER_REQUEST, check_limits
+from .bigtable_pace import Pace, back_off
+from .bigtable_ranges import KeyRange, plan_key_ranges
+
+CHUNK_ROWS = 65_536
+CHUNK_BYTES = 16 << 20
+# Of one request. Bigtable takes 256 MB, and is happier with less.
+REQUEST_ROWS = 5_000
+REQUEST_BYTES = 8 << 20
+SOUGHT_BYTES = 256 << 10
+TIMEOUT_S = 600.0
+assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
+
+
+@dataclasses.dataclass(frozen=True)
+class Due:
+    """Times that make a row due, ms: up to and with ``until``, or later than ``far``."""
+
+    until: int
+    far: int | None = None
+
+
+class BigtableTable:
+    """A connection to one table. It cannot be pickled: use ``connect`` where it is needed.
+
+    Attributes:
+        address: Where the table is.
+        client: Google's low-level client, on our channel.
+    """
+
+    def __init__(self, address: BigtableAddress) -> None:
+        self.address = address
+        self._channel = open_channel(address)
+        self.client = BigtableClient(transport=BigtableGrpcTransport(channel=self._channel))
+        self.pace = Pace()
+        flags = types.FeatureFlags(mutate_rows_rate_limit2=True)
+        encoded = base64.urlsafe_b64encode(types.FeatureFlags.serialize(flags)).decode()
+        self._metadata = (("bigtable-features", encoded),)
+
+    def close(self) -> None:
+        self.client.transport.close()
+
+    def scan(
+        self, kind: CellKind, part: KeyRange, snapshot: int, due: Due | None = None
+    ) -> Iterator[pa.Table]:
+        """Yields the cells of a key range, in key order.
+
+        Args:
+            kind: Which cells.
+            part: Which rows.
+            snapshot: Number of the snapshot that is read; later cells are not there.
+            due: Only rows of the state that are due. Those of unknown time may
+                be among them.
+
+        Yields:
+            Tables of ``key`` and ``cell`` (binary), up to ``CHUNK_ROWS`` rows and
+            about ``CHUNK_BYTES``.
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+        """
+        request = self._request(kind, snapshot, due)
+        span = request.rows.row_ranges.add()
+        if part.low is not None:
+            span.start_key_closed = _bytes(part.low)
+        if part.high is not None:
+            span.end_key_open = _bytes(part.high)
+
+        def go_on(last: bytes) -> bool:
+            span.start_key_open = last
+            return not span.end_key_open or last < span.end_key_open
+
+        yield from self._read(request, go_on)
+
+    def seek(self, kind: CellKind, keys: Iterable[str], snapshot: int) -> Iterator[pa.Table]:
+        """Yields the cells of the rows with the given keys, in key order; only those are read.
+
+        Args:
+            kind: Which cells.
+            keys: Row keys, in any order.
+            snapshot: Number of the snapshot that is read.
+
+        Yields:
+            As ``scan``.
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+        """
+        for some in _packets(sorted({_bytes(key) for key in keys})):
+            request = self._request(kind, snapshot, None)
+            request.rows.row_keys.extend(some)
+
+            def go_on(last: bytes, request: Any = request, some: list[bytes] = some) -> bool:
+                del request.rows.row_keys[:]
+                request.rows.row_keys.extend(key for key in some if key > last)
+                return bool(request.rows.row_keys)
+
+            yield from self._read(request, go_on)
+
+    def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
+        """Writes cells with the timestamp of a snapshot. Again, it changes nothing.
+
+        One request of at most ``REQUEST_ROWS`` rows and about ``REQUEST_BYTES``
+        is under way at a time; where Bigtable asks for less, less is sent.
+
+        Args:
+            kind: Which cells.
+            cells: Columns ``key`` and ``cell``; an empty cell is a tombstone.
+            snapshot: Number of the snapshot that they belong to.
+
+        Raises:
+            UserError: A row is beyond Bigtable's limits, Bigtable refuses one, or
+                fails ``ATTEMPTS`` times in a row.
+        """
+        check_limits(cells)
+        for rows in _requests(cells):
+            failed = 0
+            while rows:
+                self.pace.wait()
+                left, error = self._mutate(kind, rows, snapshot * 1000)
+                # What goes forward is no failure, as long as it does.
+                failed = 0 if len(left) < len(rows) else failed + 1
+                if left and failed == ATTEMPTS:
+                    raise gave_up(self.address, error)
+                if left:
+                    self.pace.failed()
+                    back_off(failed)
+                rows = left
+
+    def ranges(self, number: int) -> list[KeyRange]:
+        """Cuts the table into about so many ranges; others at each call."""
+        return plan_key_ranges(self.samples(), number)
+
+    def samples(self) -> list[tuple[bytes, int]]:
+        """Returns (key, bytes before it) of some rows, in key order."""
+        address = self.address
+
+        def ask() -> list[tuple[bytes, int]]:
+            replies = self.client.sample_row_keys(
+                table_name=address.name, app_profile_id=address.app_profile, retry=None,
+                timeout=60,
+            )  # fmt: skip
+            return [(reply.row_key, reply.offset_bytes) for reply in replies]
+
+        return persistent(address, ask)
+
+    def _request(self, kind: CellKind, snapshot: int, due: Due | None) -> Any:
+        request = types.ReadRowsRequest.pb()(
+            table_name=self.address.name, app_profile_id=self.address.app_profile
+        )
+        request.filter.CopyFrom(snapshot_filter(kind, snapshot, due))
+        return request
+
+    def _read(self, request: Any, go_on: Callable[[bytes], bool]) -> Iterator[pa.Table]:
+        failed = 0
+        done = False
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        size = 0
+        while not done:
+            last = b""
+            try:
+                with said(self.address, keep=RETRYABLE):
+                    for seen, key, value in self._stream(request):
+                        last = seen
+                        failed = 0
+                        if key:
+                            keys.append(key)
+                            values.append(value)
+                            size += len(value)
+                            if len(keys) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                                yield _table(keys, values)
+                                keys, values, size = [], [], 0
+                done = True
+            except RETRYABLE as error:
+                failed += 1
+                if failed == ATTEMPTS:
+                    raise gave_up(self.address, error) from error
+                done = bool(last) and not go_on(last)
+                if not done:
+                    back_off(failed)
+        if keys:
+            yield _table(keys, values)
+
+    def _stream(self, request: Any) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """Yields (last key seen, key, cell) of rows; key is empty where rows were only passed."""
+        half_key, half = b"", b""
+        replies = self.client.read_rows(
+            request=types.ReadRowsRequest.wrap(request), retry=None, timeout=TIMEOUT_S
+        )
+        to_pb = types.ReadRowsResponse.pb
+        for reply in replies:
+            message = to_pb(reply)
+            for chunk in message.chunks:
+                if chunk.commit_row and not half_key:
+                    yield chunk.row_key, chunk.row_key, chunk.value
+                elif chunk.reset_row:
+                    half_key, half = b"", b""
+                else:  # a large cell comes in parts
+                    half_key = chunk.row_key or half_key
+                    half += chunk.value
+                    if chunk.commit_row:
+                        yield half_key, half_key, half
+                        half_key, half = b"", b""
+            if message.last_scanned_row_key:
+                yield message.last_scanned_row_key, b"", b""
+
+    def _mutate(
+        self, kind: CellKind, rows: list[tuple[bytes, bytes]], timestamp_micros: int
+    ) -> tuple[list[tuple[bytes, bytes]], Exception | None]:
+        """Returns the rows that may be tried again, and what was wrong with the first one."""
+        request = types.MutateRowsRequest.pb()(
+            table_name=self.address.name, app_profile_id=self.address.app_profile
+        )
+        add, family, qualifier = request.entries.add, kind.family, kind.qualifier
+        for key, value in rows:
+            cell = add(row_key=key).mutations.add().set_cell
+            cell.family_name, cell.column_qualifier = family, qualifier
+            cell.timestamp_micros, cell.value = timestamp_micros, value
+        waiting = set(range(len(rows)))
+        problem: Exception | None = None
+        try:
+            with said(self.address, keep=RETRYABLE):
+                replies = self.client.mutate_rows(
+                    request=types.MutateRowsRequest.wrap(request), retry=None, timeout=60,
+                    metadata=self._metadata,
+                )  # fmt: skip
+                for reply in replies:
+                    message = types.MutateRowsResponse.pb(reply)
+                    for entry in message.entries:
+                        if not entry.status.code:
+                            waiting.discard(entry.index)
+                            continue
+                        problem = errors.from_grpc_status(entry.status.code, entry.status.message)
+                        if entry.status.code not in RETRYABLE_CODES:
+                            raise refused(self.address, rows[entry.index][0], problem)
+                    if message.HasField("rate_limit_info"):
+                        limit = message.rate_limit_info
+                        self.pace.learn(limit.factor, limit.period.ToTimedelta().total_seconds())
+        except RETRYABLE as error:
+            problem = error
+        return [rows[at] for at in sorted(waiting)], problem
+
+
+def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:
+    """Returns the filter that leaves each row's one cell as of a snapshot, and no tombstone."""
+    chain = types.RowFilter.pb()()
+    add = chain.chain.filters.add
+    column = {"family_name": kind.family, "start_qualifier_closed": kind.qualifier,
+              "end_qualifier_closed": kind.qualifier}  # fmt: skip
+    add(column_range_filter=column)
+    add(timestamp_range_filter={"end_timestamp_micros": (snapshot + 1) * 1000})
+    # Before the values are looked at, or old versions would rise again.
+    add(cells_per_column_limit_filter=1)
+    value = add().value_range_filter if due is None or due.far is None else None
+    if value is not None:
+        value.start_value_open = b""  # the tombstone
+        if due is not None:
+            value.end_value_open = due_bytes(due.until + 1)
+    else:
+        assert due is not None
+        assert due.far is not None
+        either = add().interleave.filters.add
+        either(value_range_filter={"start_value_open": b"",
+                                   "end_value_open": due_bytes(due.until + 1)})  # fmt: skip
+        either(value_range_filter={"start_value_closed": due_bytes(due.far + 1)})
+    return chain
+
+
+_LOCK = threading.Lock()
+
+
+def connect(address: BigtableAddress | str) -> BigtableTable:
+    """Returns this process's connection to a table, opened once.
+
+    Raises:
+        UserError: There are no credentials.
+    """
+    found = parse_address(address) if isinstance(address, str) else address
+    with _LOCK:  # a process that was forked needs one of its own
+        return _connect(found, os.getpid())
+
+
+@functools.lru_cache(maxsize=16)
+def _connect(address: BigtableAddress, process: int) -> BigtableTable:
+    return BigtableTable(address)
+
+
+def _table(keys: list[bytes], values: list[bytes]) -> pa.Table:
+    # By polars: pa.array imports pandas, where there is one, at its first call.
+    columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, values)]
+    return pa.Table.from_arrays(columns, ["key", "cell"])
+
+
+def _bytes(key: str) -> bytes:
+    return key.encode("utf-8", "surrogateescape")
+
+
+def _packets(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
+    packet: list[bytes] = []
+    size = 0
+    for key in keys:
+        packet.append(key)
+        size += len(key)
+        if size >= SOUGHT_BYTES or len(packet) == CHUNK_ROWS:
+            yield packet
+            packet, size = [], 0
+    if packet:
+        yield packet
+
+
+def _requests(cells: pa.Table) -> Iterator[list[tuple[bytes, bytes]]]:
+    for batch in cells.select(["key", "cell"]).to_batches(max_chunksize=REQUEST_ROWS):
+        keys, values = (batch.column(at).to_pylist() for at in (0, 1))
+        if batch.nbytes <= REQUEST_BYTES:
+            yield list(zip(keys, values, strict=True))
+            continue
+        rows: list[tuple[bytes, bytes]] = []
+        size = 0
+        for row in zip(keys, values, strict=True):
+            if rows and size + len(row[1]) > REQUEST_BYTES:
+                yield rows
+                rows, size = [], 0
+            rows.append(row)
+            size += len(row[1])
+        yield rows

@@ -1,0 +1,61 @@
+"""How fast to write: what Bigtable answers about its load (batch write flow control)."""
+
+import random
+import time
+from collections.abc import Callable
+
+# As Google's own clients do it.
+_FIRST, _LEAST, _MOST = 10.0, 0.1, 100_000.0
+_SLOWER, _FASTER = 0.7, 1.3
+_PERIOD_S = 10.0
+
+
+class Pace:
+    """Spaces requests out, once the server has said that they should be.
+
+    Attributes:
+        rate: Requests a second, or None as long as the server says nothing.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.rate: float | None = None
+        self._clock = clock
+        self._sleep = sleep
+        self._next = self._learns = clock()
+
+    def wait(self) -> None:
+        """Waits until the next request may be sent."""
+        if self.rate is None:
+            return
+        now = self._clock()
+        if self._next > now:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + 1 / self.rate
+
+    def learn(self, factor: float, period_s: float = _PERIOD_S) -> None:
+        """Changes the rate, at most once a period.
+
+        Args:
+            factor: What to multiply the rate by; below 1 is slower.
+            period_s: How long it holds.
+        """
+        now = self._clock()
+        if now < self._learns:
+            return
+        factor = min(max(factor, _SLOWER), _FASTER)
+        self.rate = min(max((self.rate or _FIRST) * factor, _LEAST), _MOST)
+        self._learns = now + period_s
+
+    def failed(self) -> None:
+        """Slows down where the server was overloaded, if it paces us at all."""
+        if self.rate is not None:
+            self.learn(_SLOWER)
+
+
+def back_off(failed: int, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Waits before a new attempt, longer after each failure, up to about 6 s; never all at once."""
+    sleep(random.random() * 0.1 * 2 ** min(failed, 6))

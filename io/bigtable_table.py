@@ -1,0 +1,141 @@
+"""What jobs do with a web table in Bigtable: read ranges, find rows, resolve changes.
+
+The twin of what is done with the tablets of a folder. A tablet is a key range; a
+file of changes holds whole rows, those that are new or not as they were, and is
+applied when the operation commits.
+"""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from ..policy.schema import COMPONENTS, conform, empty, to_frame
+from .bigtable import Due
+from .bigtable_cells import CELLS, decode
+from .bigtable_commit import Change, SnapshotLog
+from .bigtable_limits import split_rows_by_limits
+from .bigtable_ranges import KeyRange
+from .files import ParquetWriter, new_name
+from .places import Place
+
+# Decides what changes do to the rows of their keys: (rows, changes) -> rows.
+Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """A file of changes, and what was left out of it.
+
+    Attributes:
+        change: The file; None if nothing changes.
+        rows: How many rows it has.
+        first: Smallest row key.
+        last: Largest row key.
+        dropped: Rows that Bigtable would refuse, by reason.
+    """
+
+    change: Change | None
+    rows: int = 0
+    first: str | None = None
+    last: str | None = None
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def read_range(
+    log: SnapshotLog,
+    component: str,
+    part: KeyRange,
+    snapshot: int,
+    columns: Sequence[str] | None = None,
+    due: Due | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yields the rows of a range, in key order, piece by piece.
+
+    Args:
+        log: The table.
+        component: ``state`` or ``hosts``.
+        part: Which rows.
+        snapshot: Which snapshot, pinned before.
+        columns: Those to unpack; all if None.
+        due: Only rows of the state that may be due; the caller filters exactly.
+
+    Raises:
+        SnapshotTooOldError: Behind the last rows, if the snapshot was too old by
+            then: what was yielded does not count.
+    """
+    kind = CELLS[component]
+    for cells in log.table.scan(kind, part, snapshot, due):
+        yield to_frame(decode(cells, kind, columns))
+    log.check_fresh(snapshot)
+
+
+def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
+    """Returns the rows of the given keys, in key order; only those are read.
+
+    Raises:
+        SnapshotTooOldError: The snapshot is too old.
+    """
+    kind = CELLS[component]
+    parts = [
+        to_frame(decode(cells, kind))
+        for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
+    ]
+    log.check_fresh(snapshot)
+    return pl.concat(parts) if parts else empty(kind.schema)
+
+
+def resolve_changes(
+    log: SnapshotLog,
+    root: Place,
+    component: str,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    snapshot: int,
+) -> Written:
+    """Resolves changes against the rows of their keys; writes what became other, as a file.
+
+    Args:
+        log: The table.
+        root: The place of its files.
+        component: ``state`` or ``hosts``.
+        changes: In any order, with the column ``key``; of a key all or none.
+        resolver: Returns what becomes of the rows, and new ones, in key order.
+        snapshot: Which snapshot is read.
+    """
+    changes = changes.sort("key", maintain_order=True)
+    old = find_rows(log, component, changes.get_column("key"), snapshot)
+    new = to_frame(conform(resolver(old, changes), COMPONENTS[component]))
+    return write_changes(root, component, changed_rows(old, new))
+
+
+def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Returns those rows that are new, or not as they were.
+
+    >>> old = pl.DataFrame({"key": ["a", "b"], "n": [1, None]})
+    >>> changed_rows(old, pl.DataFrame({"key": ["a", "b", "c"], "n": [1, 2, 3]})).rows()
+    [('b', 2), ('c', 3)]
+    """
+    there = old.with_columns(known=pl.lit(True))
+    both = new.join(there, on="key", how="left", maintain_order="left", suffix="_old")
+    names = [name for name in new.columns if name != "key"]
+    same = (both.get_column(name).eq_missing(both.get_column(f"{name}_old")) for name in names)
+    unchanged = functools.reduce(operator.and_, same) & both.get_column("known").fill_null(False)
+    return new.filter(~unchanged)
+
+
+def write_changes(root: Place, component: str, rows: pl.DataFrame) -> Written:
+    """Writes rows as a file of changes; leaves out what Bigtable would refuse, and counts it."""
+    kind = CELLS[component]
+    table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
+    if not len(table):
+        return Written(None, dropped=dropped)
+    path = PurePosixPath("changes") / component / new_name()
+    with ParquetWriter(root / path, kind.schema) as writer:
+        writer.write(table)
+    keys = table.column("key")
+    change = Change(component, str(path))
+    return Written(change, len(table), keys[0].as_py(), keys[-1].as_py(), dropped)

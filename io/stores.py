@@ -1,0 +1,371 @@
+"""Names in stores, through the clients that fsspec has for them: gcsfs, s3fs, WebHDFS.
+
+An object appears when its upload is complete, so nothing is renamed on Cloud
+Storage and S3; on HDFS files are written under a temporary name and renamed.
+Clients try again what failed for a while (429, 5xx, lost connections). What is
+raised here is an ``OSError`` whose text is one line.
+"""
+
+import contextlib
+import datetime
+import io
+import os
+import random
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, cast
+
+from .places import Remote
+from .store_clients import client_of, path_in
+from .store_errors import StoreError, asking, code_of
+
+# Of one piece of an upload or a download; so much of a file that is written is in memory.
+BLOCK_BYTES = 8 << 20
+# A file that is smaller is read as a whole, with one request.
+WHOLE_BYTES = 256 << 10
+# While somebody else creates the same name.
+TRIES = 6
+_MARK = "nutbeam-write"
+# What keeps clients from asking for the size first, or from reading ahead of a range.
+_ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
+    "gs": {"concurrency": 1},
+    "s3": {"max_concurrency": 1},
+    "hdfs": {"cache_type": "none"},
+}
+
+
+def read(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
+    """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
+    with asking(place):
+        more = _ONE_REQUEST[place.scheme]
+        return bytes(client_of(place).cat_file(path_in(place), start=start, end=end, **more))
+
+
+def write(place: Remote, data: bytes) -> None:
+    """Writes a whole object under a new name."""
+    if place.scheme == "hdfs":
+        with open_new(place) as file:
+            file.write(data)
+    else:
+        overwrite(place, data)
+
+
+def overwrite(place: Remote, data: bytes) -> None:
+    """Writes a small object in the place of an older one; on HDFS readers may see a part of it."""
+    with asking(place):
+        client_of(place).pipe_file(path_in(place), data)
+
+
+def create(place: Remote, data: bytes) -> bool:
+    """Creates an object unless there is one of the name; returns whether this call did.
+
+    Cloud Storage: ``ifGenerationMatch=0``; S3: ``If-None-Match: *``; HDFS: a
+    rename, which does not replace. An answer that was lost, so that the client's
+    second try meets what the first has created, is recognized by a mark of the
+    call's own that the object carries.
+    """
+    if place.scheme == "hdfs":
+        return _create_by_rename(place, data)
+    mark = secrets.token_hex(8)
+    client = client_of(place)
+    arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
+    with asking(place):
+        for left in reversed(range(TRIES)):
+            try:
+                client.pipe_file(path_in(place), data, mode="create", **arguments)
+                return True
+            except Exception as error:  # noqa: BLE001 - whatever it is, the object may be there
+                try:
+                    found = _mark_of(place)
+                except FileNotFoundError:
+                    # S3 answers 409 while somebody else is creating it, who may yet fail.
+                    if not left or code_of(error) not in (409, 412):
+                        raise error from None
+                    time.sleep(random.random() / (left + 1))
+                    continue
+                except Exception:  # noqa: BLE001 - what matters is why it could not be created
+                    raise error from None
+                return found == mark
+    raise AssertionError
+
+
+def _mark_of(place: Remote) -> str | None:
+    client, path = client_of(place), path_in(place)
+    if place.scheme == "gs":
+        return dict(client.info(path).get("metadata") or {}).get(_MARK)
+    return dict(client.metadata(path, refresh=True)).get(_MARK)
+
+
+def _create_by_rename(place: Remote, data: bytes) -> bool:
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    overwrite(temporary, data)
+    return _rename(temporary, place)
+
+
+def _rename(temporary: Remote, place: Remote) -> bool:
+    """Renames a file of HDFS that is nobody else's; returns whether the name was free."""
+    client, at = client_of(place), path_in(temporary)
+    with asking(place):
+        failure: Exception | None = None
+        try:
+            client.mv(at, path_in(place))
+        except Exception as error:  # noqa: BLE001 - an answer may be lost, the file is not
+            failure = error
+        # The client does not tell the answer, but the file is where it was, or not.
+        if not client.exists(at):
+            return True
+        client.rm_file(at)
+        if failure is not None:
+            raise failure
+    return False
+
+
+@contextlib.contextmanager
+def open_new(place: Remote) -> Iterator[IO[bytes]]:
+    """Opens a new object for writing; it appears at the end of the block, unless that fails."""
+    target = place
+    if place.scheme == "hdfs":
+        target = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    upload = _Upload(target)
+    try:
+        yield cast("IO[bytes]", upload)
+        upload.complete()
+    except BaseException:
+        upload.discard()
+        raise
+    if target != place and not _rename(target, place):
+        raise StoreError("the name is taken")
+
+
+class _Upload(io.RawIOBase):
+    """What is written to an object: one request if that is little, else in pieces."""
+
+    def __init__(self, target: Remote) -> None:
+        self._target, self._written = target, 0
+        self._little = bytearray()
+        self._file: Any = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        with asking(self._target):
+            if self._file is None and len(self._little) + size <= BLOCK_BYTES:
+                self._little += data
+            else:
+                if self._file is None:
+                    self._file = client_of(self._target).open(
+                        path_in(self._target), "wb", block_size=BLOCK_BYTES
+                    )
+                    self._file.write(bytes(self._little))
+                    self._little.clear()
+                self._file.write(data)
+        self._written += size
+        return size
+
+    def complete(self) -> None:
+        if self._file is None:
+            overwrite(self._target, bytes(self._little))
+        else:
+            with asking(self._target):
+                self._file.close()
+
+    def discard(self) -> None:
+        """Gives the upload up, so that nothing appears."""
+        if self._file is None:
+            return
+        with contextlib.suppress(Exception):
+            self._file.discard()
+        self._file.closed = True  # else it would be completed when it is collected
+        if self._target.scheme == "hdfs":
+            with contextlib.suppress(Exception):
+                client_of(self._target).rm_file(path_in(self._target))
+
+
+def opened(place: Remote) -> IO[bytes]:
+    """Opens an object for reading from its beginning to its end."""
+    with asking(place):
+        file = client_of(place).open(
+            path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
+        )
+    return cast("IO[bytes]", _Reader(file, place))
+
+
+class _Reader(io.RawIOBase):
+    """An open file whose errors are those of this module."""
+
+    def __init__(self, file: Any, place: Remote) -> None:
+        self._file, self._place = file, place
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with asking(self._place):
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def seekable(place: Remote) -> IO[bytes]:
+    """Opens an object whose parts are asked for as they are read; a small one is read at once."""
+    start = _start_of(place)
+    if len(start) < WHOLE_BYTES:
+        return io.BytesIO(start)
+    return cast("IO[bytes]", _Ranges(place, stat(place)[0]))
+
+
+def _start_of(place: Remote) -> bytes:
+    """Returns up to ``WHOLE_BYTES`` bytes: of a small object that is all, with one request."""
+    if place.scheme == "hdfs":  # its client asks for the size first, anyway
+        size = stat(place)[0]
+        return read(place, 0, min(size, WHOLE_BYTES)) if size else b""
+    try:
+        return read(place, 0, WHOLE_BYTES)
+    except StoreError as error:
+        if code_of(error) == 416 or "not satisfiable" in str(error):  # it is empty
+            return b""
+        raise
+
+
+class _Ranges(io.RawIOBase):
+    """Each read is one request for just those bytes."""
+
+    def __init__(self, place: Remote, size: int) -> None:
+        self._place, self._size, self._at = place, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
+        if end <= self._at:
+            return b""
+        data = read(self._place, self._at, end)
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def stat(place: Remote) -> tuple[int, str]:
+    """Returns (size in bytes, version) of an object; its version changes with its content."""
+    with asking(place):
+        known = client_of(place).info(path_in(place))
+    if known.get("type") == "directory":
+        raise FileNotFoundError(str(place))
+    return int(known["size"]), _version(known)
+
+
+def exists(place: Remote) -> bool:
+    """Returns whether there is an object of the name."""
+    try:
+        stat(place)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
+    """Returns what is directly below a place: the version of each object, by its name.
+
+    Args:
+        place: The place; it need not exist.
+        folders: Whether to name those, too, that only others are below.
+
+    Raises:
+        NotADirectoryError: The place is an object itself, and nothing is below it.
+    """
+    path = path_in(place).rstrip("/")
+    with asking(place):
+        try:
+            entries = client_of(place).ls(path or "/", detail=True)
+        except FileNotFoundError:
+            return {}
+    if [e["name"].rstrip("/") for e in entries if e["type"] == "file"] == [path]:
+        raise NotADirectoryError(str(place))
+    return {
+        entry["name"].rstrip("/").rpartition("/")[2]: _version(entry)
+        for entry in entries
+        # An object "FOLDER/", which consoles make, is the folder itself.
+        if entry["name"].rstrip("/") != path and (folders or entry["type"] == "file")
+    }
+
+
+def tree(place: Remote) -> dict[str, tuple[int, float]]:
+    """Returns all objects below a place: (size in bytes, when written, s), by name below it."""
+    path = path_in(place).rstrip("/")
+    with asking(place):
+        try:
+            found = client_of(place).find(path or "/", detail=True)
+        except FileNotFoundError:
+            return {}
+    return {
+        name.removeprefix(f"{path}/"): (int(known["size"]), _written(known))
+        for name, known in sorted(found.items())
+        if name.startswith(f"{path}/") and not name.endswith("/") and known["type"] == "file"
+    }
+
+
+def _written(known: Mapping[str, Any]) -> float:
+    """Returns when an object was written, s, by what its client tells of it."""
+    if "modificationTime" in known:  # HDFS: ms
+        return int(known["modificationTime"]) / 1000
+    moment = known.get("LastModified") or known["updated"]
+    if isinstance(moment, str):
+        moment = datetime.datetime.fromisoformat(moment)
+    return float(moment.timestamp())
+
+
+def _version(known: Mapping[str, Any]) -> str:
+    """Returns what changes with an object's content, by what its client tells of it."""
+    parts = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
+    return " ".join(str(part).strip('"') for part in parts if part is not None)
+
+
+def check_reach(place: Remote) -> None:
+    """Sees whether the store answers, and its bucket is there.
+
+    Raises:
+        StoreError: It is not.
+    """
+    with asking(place):
+        try:
+            client_of(place).ls("/" if place.scheme == "hdfs" else place.netloc, detail=True)
+        except FileNotFoundError as error:
+            raise StoreError(f"there is no bucket {place.netloc!r}") from error
+
+
+def remove(place: Remote) -> None:
+    """Removes one object."""
+    with asking(place), contextlib.suppress(FileNotFoundError):
+        client_of(place).rm_file(path_in(place))
+
+
+def remove_tree(place: Remote) -> None:
+    """Removes all objects below a place."""
+    with asking(place), contextlib.suppress(FileNotFoundError):
+        client_of(place).rm(path_in(place), recursive=True)

@@ -1,0 +1,50 @@
+"""Commits for tests: rows whose values say of which snapshot they are."""
+
+from frames import table_of
+
+from nutbeam.io.bigtable_cells import CELLS, decode
+from nutbeam.io.bigtable_commit import Change
+from nutbeam.io.bigtable_ranges import KeyRange
+from nutbeam.io.files import ParquetWriter, new_name
+from nutbeam.policy.schema import COMPONENTS, HOSTS, STATE
+
+ROWS = 40
+HALF = 5
+
+
+def changes_of(snapshot):
+    """Returns the rows of a commit by component: every row says the snapshot."""
+    return {
+        "state": table_of(
+            STATE, *({"key": f"com.a:http/{n:03d}", "retries": snapshot} for n in range(ROWS))
+        ),
+        "hosts": table_of(HOSTS, {"key": "com.a", "exceptions": snapshot}),
+    }
+
+
+def record_of(snapshot):
+    return f'{{"snapshot": {snapshot}}}'.encode()
+
+
+def write_changes(folder, tables, deleted=()):
+    """Writes rows as files of changes."""
+    changes = []
+    for component, rows in tables.items():
+        name = f"changes/{new_name()}"
+        with ParquetWriter(folder / name, COMPONENTS[component]) as writer:
+            writer.write(rows)
+        changes.append(Change(component, name, component in deleted))
+    return changes
+
+
+def read(log, component="state", snapshot=None):
+    """Returns the rows of a snapshot, the newest that can be read if none is given."""
+    kind = CELLS[component]
+    parts = log.table.scan(kind, KeyRange(None, None), log.pin() if snapshot is None else snapshot)
+    return [row for part in parts for row in decode(part, kind).to_pylist()]
+
+
+def versions(log, snapshot=None):
+    """Returns of which snapshots all rows are that a reader sees, state and hosts."""
+    state = {row["retries"] for row in read(log, "state", snapshot)}
+    return state | {row["exceptions"] for row in read(log, "hosts", snapshot)}

@@ -1,0 +1,382 @@
+"""Rows in a real emulator: scans, seeks, writes, cut connections."""
+
+import contextlib
+import dataclasses
+import threading
+
+import pyarrow as pa
+import pytest
+from bigtable_emulator import Proxy, Replies
+from frames import table_of
+from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
+from google.cloud.bigtable_v2 import types
+
+from nutbeam.io import bigtable as module
+from nutbeam.io.bigtable import BigtableTable, Due, connect
+from nutbeam.io.bigtable_address import EMULATOR
+from nutbeam.io.bigtable_admin import create_table, open_admin
+from nutbeam.io.bigtable_cells import HOST_CELL, STATE_CELL, decode, encode
+from nutbeam.io.bigtable_ranges import KeyRange
+from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.web.errors import UserError
+
+pytestmark = pytest.mark.bigtable
+ALL = KeyRange(None, None)
+
+
+@pytest.fixture
+def address(bigtable, tmp_path):
+    made = bigtable.new_address()
+    create_table(made, str(tmp_path))
+    return made
+
+
+@pytest.fixture
+def table(address):
+    with contextlib.closing(BigtableTable(address)) as opened:
+        yield opened
+
+
+def state(number, start=0, **more):
+    rows = ({"key": f"com.h{n % 7}:http/{n:06d}", "status": 1, "fetch_time": n, **more}
+            for n in range(start, start + number))  # fmt: skip
+    return table_of(STATE, *rows).sort_by("key")
+
+
+def scanned(table, kind=STATE_CELL, part=ALL, snapshot=1, due=None):
+    parts = list(table.scan(kind, part, snapshot, due))
+    return decode(pa.concat_tables(parts), kind) if parts else kind.schema.empty_table()
+
+
+def keys_of(rows):
+    return rows.column("key").to_pylist()
+
+
+def test_what_is_written_is_read(table):
+    rows, hosts = state(500), table_of(HOSTS, {"key": "com.h1", "robots_text": "User-agent: *"})
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    table.write(HOST_CELL, encode(hosts, HOST_CELL), 1)
+    assert scanned(table).equals(rows)
+    # A host's row lies among its URLs, and is not seen by who reads the state.
+    assert scanned(table, HOST_CELL).equals(hosts)
+
+
+@pytest.mark.filterwarnings("ignore:Connecting to Bigtable emulator")
+def test_what_is_written_is_what_googles_client_reads(table, monkeypatch):
+    rows = state(20)
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 3)
+    monkeypatch.setenv(EMULATOR, table.address.emulator)
+    with (
+        BigtableDataClient(project="my-project") as client,
+        client.get_table("my-instance", table.address.table) as theirs,
+    ):
+        found = theirs.read_rows(ReadRowsQuery())
+    cells = [cell for row in found for cell in row.cells if cell.family == "s"]
+    assert [cell.row_key.decode() for cell in cells] == keys_of(rows)
+    assert {cell.qualifier for cell in cells} == {b"state"}
+    assert {cell.timestamp_micros for cell in cells} == {3_000}
+    assert [cell.value for cell in cells] == encode(rows, STATE_CELL).column("cell").to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(None, None), (None, "com.h3:"), ("com.h3:", None), ("com.h2:", "com.h4:"),
+     ("com.h3:http/000003", "com.h3:http/000010"), ("x", "y"), (None, "a")],
+)  # fmt: skip
+def test_a_range_is_read_and_no_more(table, low, high):
+    rows = state(200)
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    wanted = [k for k in keys_of(rows) if (low is None or k >= low) and (high is None or k < high)]
+    assert keys_of(scanned(table, part=KeyRange(low, high))) == wanted
+
+
+def test_a_snapshot_does_not_see_what_came_later(table):
+    for snapshot in (1, 2, 3):
+        rows = table_of(STATE, {"key": "a", "retries": snapshot}, {"key": f"b{snapshot}"})
+        table.write(STATE_CELL, encode(rows, STATE_CELL), snapshot)
+    for snapshot in (1, 2, 3):
+        found = scanned(table, snapshot=snapshot)
+        assert keys_of(found) == ["a", *(f"b{n}" for n in range(1, snapshot + 1))]
+        assert found.column("retries")[0].as_py() == snapshot
+    assert keys_of(scanned(table, snapshot=0)) == []
+
+
+def test_a_tombstone_hides_what_was_before_it_and_only_that(table):
+    table.write(STATE_CELL, encode(state(3), STATE_CELL), 1)
+    gone = keys_of(state(3))[1]
+    tombstone = pa.table({"key": [gone.encode()], "cell": [b""]})
+    table.write(STATE_CELL, tombstone, 2)
+    assert gone in keys_of(scanned(table, snapshot=1))
+    assert gone not in keys_of(scanned(table, snapshot=2))
+    assert gone not in keys_of(scanned(table, snapshot=2, due=Due(10)))
+    assert gone not in keys_of(scanned(table, snapshot=2, due=Due(10, 20)))
+    assert keys_of(decode(next(table.seek(STATE_CELL, keys_of(state(3)), 2)), STATE_CELL)) == [
+        key for key in keys_of(state(3)) if key != gone
+    ]
+    table.write(STATE_CELL, encode(state(3), STATE_CELL), 3)
+    assert gone in keys_of(scanned(table, snapshot=3))
+
+
+@pytest.mark.parametrize(
+    ("due", "wanted"),
+    [
+        (Due(5), [-9, 0, 5]),
+        (Due(-10), []),
+        (Due(4, 6), [-9, 0, 7, 2**62]),
+        (Due(5, 7), [-9, 0, 5, 2**62]),
+        (Due(2**62), [-9, 0, 5, 6, 7, 2**62]),
+    ],
+)
+def test_only_rows_that_are_due_come_over_the_wire(table, due, wanted):
+    times = [-9, 0, 5, 6, 7, 2**62, None]
+    rows = table_of(STATE, *({"key": f"k{n}", "fetch_time": t} for n, t in enumerate(times)))
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    # Due before, and not any more: the old version must not rise again.
+    table.write(STATE_CELL, encode(table_of(STATE, {"key": "z", "fetch_time": 5}), STATE_CELL), 1)
+    table.write(STATE_CELL, encode(table_of(STATE, {"key": "z", "fetch_time": 6}), STATE_CELL), 2)
+    found = scanned(table, snapshot=2, due=due).filter(pa.compute.field("key") != "z")
+    times = [time for time in found.column("fetch_time").to_pylist() if time is not None]
+    assert times == wanted
+    assert ("z" in keys_of(scanned(table, snapshot=2, due=due))) == (due.until >= 6)
+
+
+def test_the_server_sends_due_rows_only(bigtable, tmp_path):
+    with Proxy(bigtable.host) as proxy:
+        address = bigtable.new_address(proxy.host)
+        create_table(address, str(tmp_path))
+        with contextlib.closing(BigtableTable(address)) as table:
+            table.write(STATE_CELL, encode(state(5_000), STATE_CELL), 1)
+            before = proxy.received
+            assert len(scanned(table)) == 5_000
+            whole, before = proxy.received - before, proxy.received
+            assert len(scanned(table, due=Due(49))) == 50
+            due, before = proxy.received - before, proxy.received
+            sought = keys_of(state(50))
+            assert len(next(table.seek(STATE_CELL, sought, 1))) == 50
+            assert due < whole / 50
+            assert proxy.received - before < whole / 50
+
+
+def test_given_rows_are_read_in_key_order(table, monkeypatch):
+    monkeypatch.setattr(module, "SOUGHT_BYTES", 200)
+    rows = state(300)
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    sought = [*keys_of(rows)[::-3], "com.nobody:http/", "zzz", keys_of(rows)[-1]]
+    found = decode(pa.concat_tables(table.seek(STATE_CELL, sought, 1)), STATE_CELL)
+    assert keys_of(found) == sorted(set(keys_of(rows)[::-3]))
+    assert list(table.seek(STATE_CELL, [], 1)) == []
+
+
+def test_chunks_are_of_bounded_rows_and_bytes(table, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK_ROWS", 64)
+    table.write(STATE_CELL, encode(state(200), STATE_CELL), 1)
+    assert [len(part) for part in table.scan(STATE_CELL, ALL, 1)] == [64, 64, 64, 8]
+    monkeypatch.setattr(module, "CHUNK_BYTES", 1_000)
+    assert {part.nbytes < 3_000 for part in table.scan(STATE_CELL, ALL, 1)} == {True}
+
+
+def test_large_cells(table):
+    rows = table_of(
+        HOSTS, *({"key": f"com.h{n}", "robots_text": chr(97 + n) * 6_000_000} for n in range(6))
+    )
+    table.write(HOST_CELL, encode(rows, HOST_CELL), 1)  # more than fits into one request
+    parts = list(table.scan(HOST_CELL, ALL, 1))
+    assert len(parts) > 1
+    assert decode(pa.concat_tables(parts), HOST_CELL).equals(rows)
+
+
+@pytest.fixture
+def told(bigtable):
+    """A server that answers as it is told to, and a table there."""
+    with Replies() as server:
+        address = bigtable.new_address(server.host)
+        with contextlib.closing(BigtableTable(address)) as table:
+            yield table, server
+
+
+def test_a_cell_in_parts_and_rows_passed_over(told):
+    # As production sends them: the emulator sends one reply a row, always whole.
+    table, server = told
+    chunk = types.ReadRowsResponse.CellChunk
+    server.answers["ReadRows"] = [
+        types.ReadRowsResponse(chunks=[chunk(row_key=b"a", value=b"1", commit_row=True),
+                                       chunk(row_key=b"b", value=b"2", value_size=6)]),
+        types.ReadRowsResponse(chunks=[chunk(value=b"34", value_size=6)]),
+        types.ReadRowsResponse(chunks=[chunk(value=b"56", commit_row=True),
+                                       chunk(row_key=b"c", value=b"x", value_size=9),
+                                       chunk(reset_row=True),
+                                       chunk(row_key=b"c", value=b"7", commit_row=True)]),
+        types.ReadRowsResponse(last_scanned_row_key=b"d"),
+    ]  # fmt: skip
+    (found,) = table.scan(STATE_CELL, ALL, 1)
+    assert found.to_pylist() == [
+        {"key": b"a", "cell": b"1"}, {"key": b"b", "cell": b"23456"}, {"key": b"c", "cell": b"7"},
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def cut(bigtable, tmp_path):
+    """A table behind a proxy that can be told to cut connections off."""
+    with Proxy(bigtable.host) as proxy:
+        address = bigtable.new_address(proxy.host)
+        create_table(address, str(tmp_path))
+        with contextlib.closing(BigtableTable(address)) as table:
+            yield table, proxy
+
+
+@pytest.mark.parametrize("cuts", [1, 3])
+def test_a_scan_that_is_cut_off_goes_on_where_it_was(cut, cuts, monkeypatch):
+    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    table, proxy = cut
+    rows = state(3_000)
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    proxy.cut_after, proxy.cuts = proxy.received + 60_000, cuts
+    assert scanned(table).equals(rows)
+    assert proxy.cuts == 0
+    proxy.cuts = cuts
+    sought = keys_of(rows)[::2]
+    found = decode(pa.concat_tables(table.seek(STATE_CELL, sought, 1)), STATE_CELL)
+    assert keys_of(found) == sought
+    assert proxy.cuts == 0
+
+
+def test_a_write_that_is_cut_off_is_repeated(cut, monkeypatch):
+    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    monkeypatch.setattr(module, "REQUEST_ROWS", 100)
+    table, proxy = cut
+    rows = state(3_000)
+    proxy.cut_after, proxy.cuts = 2_000, 3
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    assert proxy.cuts == 0
+    assert scanned(table).equals(rows)
+
+
+def test_who_never_answers_is_given_up(bigtable, tmp_path, monkeypatch):
+    waits = []
+    monkeypatch.setattr(module, "back_off", waits.append)
+    with Proxy(bigtable.host) as proxy:
+        address = bigtable.new_address(proxy.host)
+        create_table(address, str(tmp_path))
+        with contextlib.closing(BigtableTable(address)) as table:
+            proxy.cut_after, proxy.cuts = 0, 10**9
+            for attempt in (
+                lambda: scanned(table),
+                lambda: table.write(STATE_CELL, encode(state(3), STATE_CELL), 1),
+            ):
+                with pytest.raises(
+                    UserError, match="failed 5 times in a row for bigtable://my-pro"
+                ):
+                    attempt()
+    assert waits == [1, 2, 3, 4] * 2
+
+
+def test_what_bigtable_says_of_a_row_is_quoted(table, monkeypatch):
+    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    other = dataclasses.replace(STATE_CELL, family="x")
+    # The emulator calls it an internal error, which may be tried again.
+    with pytest.raises(UserError, match=r"failed 5 times in a row for bigtable:.*unknown family"):
+        table.write(other, encode(state(3), STATE_CELL), 1)
+
+
+def statuses(*codes):
+    reply = types.MutateRowsResponse.pb()()
+    for at, (code, message) in enumerate(codes):
+        entry = reply.entries.add(index=at)
+        entry.status.code, entry.status.message = code, message
+    return types.MutateRowsResponse.wrap(reply)
+
+
+def test_the_status_of_each_row_counts(told, monkeypatch):
+    # The emulator takes or refuses requests as a whole.
+    waits = []
+    monkeypatch.setattr(module, "back_off", waits.append)
+    table, server = told
+    rows = pa.table({"key": [b"a", b"b", b"c"], "cell": [b"1", b"2", b"3"]})
+    server.answers["MutateRows"] = [statuses((0, ""), (14, "busy"), (0, ""))]
+    table.write(STATE_CELL, rows, 1)
+    sent = [[entry.row_key for entry in request.entries] for request in server.requests]
+    # What did not come in is sent again; then the answer is of one row, and that is in.
+    assert sent == [[b"a", b"b", b"c"], [b"b"]]
+    assert waits == [0]
+    server.answers["MutateRows"] = [statuses((0, ""), (3, "cell too big"))]
+    with pytest.raises(UserError, match=r"Bigtable refuses row b'b' of bigtable:.*cell too big"):
+        table.write(STATE_CELL, rows, 1)
+
+
+def test_an_answer_that_lacks_a_row_says_nothing_of_it(told, monkeypatch):
+    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    table, server = told
+    rows = pa.table({"key": [b"a", b"b"], "cell": [b"1", b"2"]})
+    server.answers["MutateRows"] = [statuses((0, ""))]
+    table.write(STATE_CELL, rows, 1)
+    assert [len(request.entries) for request in server.requests] == [2, 1]
+
+
+def test_writing_slows_down_when_asked_to(told):
+    table, server = told
+    answer = statuses((0, ""))
+    answer.rate_limit_info = types.RateLimitInfo(period={"seconds": 10}, factor=0.7)
+    server.answers["MutateRows"] = [answer]
+    assert table.pace.rate is None
+    table.write(STATE_CELL, pa.table({"key": [b"a"], "cell": [b"1"]}), 1)
+    assert table.pace.rate == 7
+
+
+def test_beyond_the_limits_nothing_is_written(table):
+    rows = pa.table({"key": [b"a", b"k" * 5_000], "cell": [b"x", b"x"]})
+    with pytest.raises(UserError, match="key_too_long"):
+        table.write(STATE_CELL, rows, 1)
+    assert list(table.scan(STATE_CELL, ALL, 1)) == []
+
+
+def test_no_table(bigtable):
+    table = connect(bigtable.new_address())
+    for attempt in (
+        lambda: scanned(table),
+        lambda: table.write(STATE_CELL, encode(state(1), STATE_CELL), 1),
+        table.samples,
+    ):
+        with pytest.raises(
+            UserError, match=r"no table at bigtable://.*: nutbeam table create makes"
+        ):
+            attempt()
+
+
+def test_the_application_profile_is_sent(told):
+    table, server = told
+    table.address = dataclasses.replace(table.address, app_profile="batch")
+    server.answers["MutateRows"] = [statuses((0, ""))]
+    list(table.scan(STATE_CELL, ALL, 1))
+    list(table.seek(STATE_CELL, ["a"], 1))
+    table.write(STATE_CELL, pa.table({"key": [b"a"], "cell": [b"1"]}), 1)
+    table.samples()
+    assert [request.app_profile_id for request in server.requests] == ["batch"] * 4
+
+
+def test_ranges_cover_the_table(table):
+    rows = state(5_000)
+    table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
+    for number in (1, 2, 5):
+        ranges = table.ranges(number)
+        assert 1 <= len(ranges) <= number
+        found = [keys_of(scanned(table, part=part)) for part in ranges]
+        assert [key for keys in found for key in keys] == keys_of(rows)
+
+
+def test_a_process_has_one_connection_whatever_the_threads(address):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(connect(address))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+    assert connect(str(address)) is found[0]
+
+
+def test_versions_that_are_kept(address):
+    found = open_admin(address).get_table(name=address.name).column_families
+    assert {name: family.gc_rule.max_num_versions for name, family in found.items()} == {
+        "s": 4, "h": 4, "m": 1,
+    }  # fmt: skip

@@ -1,0 +1,257 @@
+"""Whole crawls to Cloud Storage, S3 and HDFS: the same table as on disk, whatever happens."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import polars as pl
+import pytest
+from crawling import (
+    asked,
+    assert_whole,
+    crawl,
+    files_of,
+    json_lines,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+    steady,
+)
+from flaky_proxy import Proxy
+from stores_here import STORES, in_stores, why_not
+
+from nutbeam.io.files import names, read_bytes, write_bytes
+from nutbeam.io.parse_pool import shared_pool
+from nutbeam.io.places import place_of
+from nutbeam.web.simweb.server import SimWeb
+
+SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environ(stores):
+    """Leads all clients to the servers, those of the processes that parse, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in STORES:
+            for name, value in {} if why_not(kind) else stores.environ(kind).items():
+                patch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield
+    shared_pool.cache_clear()
+
+
+@contextlib.contextmanager
+def through_proxy(stores, kind, monkeypatch):
+    """Leads clients through a proxy, those of new processes that parse, too."""
+    with Proxy(stores.server(kind).url) as proxy:
+        for name, value in stores.environ(kind, proxy.url).items():
+            monkeypatch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield proxy
+    shared_pool.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(**SIZE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def here(web, tmp_path_factory):
+    """The same web, crawled into a folder: the table, and what was asked for."""
+    table = tmp_path_factory.mktemp("here") / "table"
+    before = len(asked(web))
+    assert crawl(table, web, *web.seeds) == 0
+    return table, sorted(asked(web)[before:])
+
+
+def pages_of(table, capsys):
+    """Returns what ``pages`` says of a table, without times, by URL."""
+    capsys.readouterr()
+    assert nutbeam("pages", table) == 0
+    records = json_lines(capsys.readouterr().out)
+    times = ("fetched_at", "modified_at", "due_at")
+    found = {r["url"]: {n: v for n, v in r.items() if n not in times} for r in records}
+    assert len(found) == len(records)
+    return found
+
+
+def check_same(table, web, here, requests):
+    """Asserts that a table is the one on disk, and came of the same requests."""
+    assert_whole(table, web.site)
+    assert sorted(requests) == here[1]
+    assert steady(table).equals(steady(here[0]))
+    assert len(manifests_of(table)) == len(manifests_of(here[0]))
+    for name, component in manifest_of(here[0]).components.items():
+        if "/" not in name:
+            assert manifest_of(table).components[name].rows == component.rows
+
+
+@in_stores
+def test_a_crawl_makes_the_table_that_it_makes_on_disk(address, web, here, tmp_path, capsys):
+    before = len(asked(web))
+    assert crawl(address, web, *web.seeds) == 0
+    check_same(address, web, here, asked(web)[before:])
+    assert pages_of(address, capsys) == pages_of(here[0], capsys)
+    # What was put aside, and the parts of exports, are gone.
+    batches = place_of(address) / "batches"
+    assert "exports" not in names(place_of(address))
+    assert not [name for name in names(batches) if "aside" in names(batches / name)]
+
+    output = tmp_path / "pages.parquet"
+    assert nutbeam("pages", address, "-o", output) == 0
+    assert pl.read_parquet(output).height == len(pages_of(address, capsys))
+    for words in (["--stats"], ["--top", "5"], ["--dump", "-"], ["--url", web.seeds[0]]):
+        shown = []
+        for table in (address, here[0]):
+            assert nutbeam("readdb", table, *words, "--format", "json") == 0
+            shown.append(len(capsys.readouterr().out.splitlines()))
+        assert shown[0] == shown[1] > 0
+
+
+@pytest.mark.parametrize("address", ["s3"], indirect=True)
+def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
+    seeds = place_of(address).parent / "seeds" / "list.txt"
+    write_bytes(seeds, "\n".join(web.seeds).encode())
+    before = len(asked(web))
+    assert nutbeam("inject", address, seeds.parent) == 0
+    assert nutbeam("inject", address, seeds) == 0
+    options = reach(web)
+    for _ in range(100):
+        if nutbeam("next", address, *options) != 0:
+            break
+    assert_whole(address, web.site)
+    assert sorted(asked(web)[before:]) == here[1]
+    capsys.readouterr()
+    assert nutbeam("fetch", address, "--batch", "1-none", *options) == 3
+    assert re.search(r"no batch '1-none'", capsys.readouterr().err)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("address", ["gs"], indirect=True)
+def test_a_crawl_with_worker_processes(address, web, here):
+    before = len(asked(web))
+    words = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    assert crawl(address, web, *web.seeds, *words) == 0
+    check_same(address, web, here, asked(web)[before:])
+
+
+@pytest.mark.parametrize("kind", ["gs", "s3"])
+def test_a_store_that_answers_503_now_and_then(kind, stores, web, here, monkeypatch, capsys):
+    with through_proxy(stores, kind, monkeypatch) as proxy:
+        proxy.every = 25
+        table, before = stores.address(kind), len(asked(web))
+        assert crawl(table, web, *web.seeds) == 0
+        assert capsys.readouterr().err == ""
+        check_same(table, web, here, asked(web)[before:])
+        assert proxy.refused > 10
+
+
+@pytest.mark.parametrize("kind", ["gs", "s3"])
+def test_answers_that_are_lost(kind, stores, web, here, monkeypatch, capsys):
+    """Uploads, commits among them, that the store has taken and whose answer never came."""
+    with through_proxy(stores, kind, monkeypatch) as proxy:
+        lost = Counter()
+
+        def cut(method, path):
+            upload = method == ("POST" if kind == "gs" else "PUT")
+            lost["seen"] += upload
+            lost["cut"] += upload and lost["seen"] % 9 == 0
+            return upload and lost["seen"] % 9 == 0
+
+        proxy.cut = cut
+        table, before = stores.address(kind), len(asked(web))
+        assert crawl(table, web, *web.seeds) == 0
+        assert capsys.readouterr().err == ""
+        check_same(table, web, here, asked(web)[before:])
+        assert lost["cut"] > 5
+
+
+@pytest.mark.parametrize("kind", ["gs", "s3"])
+def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
+    with through_proxy(stores, kind, monkeypatch) as proxy:
+        table = stores.address(kind)
+        assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+        proxy.requests.clear()
+        assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
+        methods = Counter(classify(kind, *request) for request in proxy.requests)
+        print(kind, sum(methods.values()), dict(sorted(methods.items())))
+        if os.environ.get("NUTBEAM_TEST_VERBOSE"):
+            for request in proxy.requests:
+                print("REQ", *request)
+        assert sum(methods.values()) < 150
+
+
+def classify(kind, method, path):
+    """Returns what a request does: list, look (at a name), read, write or remove."""
+    if method == "DELETE" or (method == "POST" and "delete" in path):
+        return "remove"
+    if method in ("PUT", "POST"):
+        return "write"
+    if method == "HEAD":
+        return "look"
+    if kind == "gs":
+        if re.search(r"/o(\?|$)", path):
+            return "list"
+        return "read" if "alt=media" in path or "/download/" in path else "look"
+    return "list" if "list-type" in path else "read"
+
+
+@pytest.mark.parametrize("address", ["gs", "s3"], indirect=True)
+def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
+    with SimWeb(**SIZE | {"pages": 12, "latency": 0.03}) as web:
+        options = ["--rounds", "-1", "--flush_seconds", "0.05", *reach(web)]
+        words = ["crawl", address, *web.seeds, *options, "--progress", "false"]
+        command = [sys.executable, "-P", "-m", "nutbeam.pipelines", *words]
+        for kill_at in (15, 40):  # pages: in the middle of fetching
+            process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+            )
+            deadline = time.monotonic() + 60
+            while len(asked(web)) < kill_at and process.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            assert process.communicate()[1] == b""
+        assert crawl(address, web, *web.seeds) in (0, 1)
+        assert_whole(address, web.site)
+        # Of what was asked for twice the answer was lost with the process; what was flushed was not.
+        twice = [url for url, times in Counter(asked(web)).items() if times > 1]
+        assert len(twice) < 30
+        for path in files_of(address, "state"):
+            assert pl.read_parquet(read_bytes(path)).height > 0
+
+
+@pytest.mark.parametrize("kind", ["gs", "s3"])
+def test_one_line_for_a_store_that_cannot_be_used(kind, stores, monkeypatch, capsys, web):
+    for name, value in stores.environ(kind).items():
+        monkeypatch.setenv(name, value)
+    refused = [
+        (f"{kind}://none/table", {}, "no bucket 'none'"),
+        ("ftp://host/table", {}, "hdfs://HOST:PORT"),
+    ]
+    if kind == "s3":
+        nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        refused.append(("s3://tables/t", nobody, "no AWS credentials"))
+    else:
+        nobody = {"STORAGE_EMULATOR_HOST": "", "CLOUDSDK_CONFIG": os.devnull,
+                  "NO_GCE_CHECK": "true", "GOOGLE_APPLICATION_CREDENTIALS": ""}  # fmt: skip
+        refused.append(("gs://tables/t", nobody, "no Google Cloud credentials"))
+    for table, environ, word in refused:
+        command = [sys.executable, "-P", "-m", "nutbeam.pipelines", "crawl", table, *web.seeds]
+        run = subprocess.run(
+            [*command, *reach(web)], capture_output=True, text=True, check=False,
+            env={n: v for n, v in {**os.environ, **environ}.items() if v},
+        )  # fmt: skip
+        assert run.returncode == 2, run.stderr
+        assert run.stderr.count("\n") == 1, run.stderr
+        assert word in run.stderr
+        assert run.stdout == ""

@@ -8,7 +8,9 @@ from .places import Place, Remote, place_of
 from .store_clients import client_of
 
 # What a table's folder may hold before its first snapshot is there.
-KNOWN = frozenset({"batches", "exports", "hosts", "manifest", "operations", "seeds", "state"})
+KNOWN = frozenset(
+    {"bars", "batches", "exports", "hosts", "links", "manifest", "operations", "seeds", "state"}
+)
 
 
 def check_address(table: str) -> None:

@@ -5,7 +5,7 @@ A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 
 import polars as pl
@@ -16,6 +16,7 @@ from ..policy.schema import COMPONENTS
 from .files import (
     ParquetWriter,
     collect,
+    crc32_of,
     file_size,
     names,
     new_name,
@@ -24,6 +25,7 @@ from .files import (
     row_groups,
     scan,
     write_bytes,
+    writing,
 )
 from .manifest import DataFile, Manifest, load_files
 from .places import Place, Remote, below
@@ -63,7 +65,7 @@ def write_file(
     with ParquetWriter(path, COMPONENTS[kind]) as writer:
         for table in tables:
             writer.write(table)
-            low, high = _range(table)
+            low, high = key_range(table)
             first = low if first is None or (low is not None and low < first) else first
             last = high if last is None or (high is not None and high > last) else last
         size = writer.close()
@@ -75,10 +77,12 @@ def write_file(
         last=last,
         partition=partition,
         order=order,
+        crc32=writer.crc32,
     )
 
 
-def _range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
+def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
+    """Returns the smallest and the largest key of rows, None and None where there are none."""
     table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
     found = pc.min_max(table["key"])
     return found["min"].as_py(), found["max"].as_py()
@@ -87,6 +91,19 @@ def _range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
 def batch_files(root: Place, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
     """Returns the files of one kind of a batch."""
     return load_files(root, manifest.components.get(place(batch, kind)))
+
+
+def live_file(root: Place, manifest: Manifest, path: str) -> DataFile | None:
+    """Returns the file of a batch that a row means by a path, or None.
+
+    It may have taken another one's place since the row was written; there is
+    none where the file was dropped, or its batch is no longer kept.
+    """
+    component = path.rpartition("/")[0]
+    for file in load_files(root, manifest.components.get(component)):
+        if path in (file.path, file.formerly):
+            return file
+    return None
 
 
 def page_order(started: int, sequence: int) -> int:
@@ -116,18 +133,31 @@ def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
     return f"p{partition:05d}-{started:013d}-{attempt}-{sequence:05d}.parquet"
 
 
-def adopted_pages(root: Place, batch: str, partition: int) -> list[DataFile]:
+def adopted_pages(
+    root: Place,
+    batch: str,
+    partition: int,
+    barred: Callable[[pl.Series], pl.Series] | None = None,
+) -> list[DataFile]:
     """Returns what earlier attempts at a partition have flushed; see ``page_order``.
 
     Each key is in one of the files only: of a file whose keys others have too
-    (an attempt that was superseded may have written it late) the rest is
-    written anew.
+    (an attempt that was superseded may have written it late), or of one with
+    keys that are barred, the rest is written anew.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        barred: Says which keys are not to be taken.
     """
     folder = root / place(batch, "pages")
     files: list[DataFile] = []
     seen: set[str] = set()
     for path in _of_partition(folder, partition):
         keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
+        if barred is not None:
+            seen.update(keys.filter(barred(keys)))
         new = [key for key in keys if key not in seen]
         if new or not len(keys):
             whole = path if len(new) == len(keys) else _write_rest(path, new)
@@ -144,17 +174,29 @@ def adopted_pages(root: Place, batch: str, partition: int) -> list[DataFile]:
                     last=max(new, default=None),
                     partition=partition,
                     order=order,
+                    crc32=crc32_of(whole),
                 )
             )
         seen.update(new)
     return files
 
 
-def adopted_learnt(root: Place, batch: str, partition: int) -> list[DataFile]:
+def adopted_learnt(
+    root: Place,
+    batch: str,
+    partition: int,
+    barred: Callable[[pl.Series], pl.Series] | None = None,
+) -> list[DataFile]:
     """Returns what earlier attempts at a partition have learnt about hosts.
 
     An attempt writes all that it knows again and again, so of each its last
     file counts. Names are those of ``page_name``.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        barred: Says which hosts are not to be taken: files with one do not count.
     """
     folder = root / place(batch, "learnt")
     paths = _of_partition(folder, partition)
@@ -162,7 +204,7 @@ def adopted_learnt(root: Place, batch: str, partition: int) -> list[DataFile]:
     files = []
     for path in last.values():
         keys = collect(scan([path], COMPONENTS["learnt"]).select("key")).get_column("key")
-        if len(keys):
+        if len(keys) and not (barred is not None and barred(keys).any()):
             files.append(
                 DataFile(
                     path=below(root, path),
@@ -171,6 +213,7 @@ def adopted_learnt(root: Place, batch: str, partition: int) -> list[DataFile]:
                     first=str(keys.min()),
                     last=str(keys.max()),
                     partition=partition,
+                    crc32=crc32_of(path),
                 )
             )
     return files
@@ -242,8 +285,9 @@ def put_aside(root: Place, batch: str, rows: pl.DataFrame) -> str:
         rows.write_ipc(sink)
         write_bytes(path, sink.getvalue())
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows.write_ipc(path)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows.write_ipc(path)
     return below(root, path)
 
 

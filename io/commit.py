@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..web.errors import UserError
 from . import stores
-from .files import new_name, sync
+from .files import make_room, new_name, sync
 from .places import Place, Remote
 
 
@@ -47,7 +47,8 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
         if durable:
             sync(path.parent)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+        why = f"{error.strerror or error}{make_room(error)}"
+        raise UserError(f"cannot write {path}: {why}") from error
     return created
 
 

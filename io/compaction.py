@@ -87,7 +87,7 @@ def superseded(
             for kind in ("pages", "documents")
         }
         gone = {
-            kind: [file for file in files if file.path not in named]
+            kind: [file for file in files if not named & {file.path, file.formerly}]
             for kind, files in bodies.items()
         }
         kinds = list(_SPENT)

@@ -6,10 +6,14 @@ a file, and no name is ever written twice.
 """
 
 import contextlib
+import dataclasses
+import errno
+import io
 import os
 import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
@@ -85,12 +89,26 @@ def versions(folder: Remote, called: str = "") -> dict[str, str]:
         raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
 
 
-def file_size(path: Place) -> int:
-    """Returns the size of a file, bytes."""
+def size_of(path: Place) -> int | None:
+    """Returns the size of a file, bytes, None where there is none.
+
+    Raises:
+        UserError: It may not be looked at.
+    """
     try:
         return stores.stat(path)[0] if isinstance(path, Remote) else path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def file_size(path: Place) -> int:
+    """Returns the size of a file that must be there, bytes; see ``size_of``."""
+    size = size_of(path)
+    if size is None:
+        raise _unreadable(path, FileNotFoundError(str(path)))
+    return size
 
 
 def file_version(path: Place) -> tuple[int | str, ...]:
@@ -107,10 +125,65 @@ def file_version(path: Place) -> tuple[int | str, ...]:
     return known.st_ino, known.st_mtime_ns, known.st_size
 
 
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A file that lies in a folder.
+
+    Attributes:
+        path: Where.
+        bytes: Its size.
+        changed: When it was last written, s, by the store's clock.
+    """
+
+    path: Place
+    bytes: int
+    changed: float
+
+
+def list_files(folder: Place) -> Iterator[Found]:
+    """Yields all files below a folder, hidden ones too; none where there is no folder.
+
+    Raises:
+        UserError: A folder may not be read.
+    """
+    try:
+        if isinstance(folder, Remote):
+            for name, (size, changed) in stores.tree(folder).items():
+                yield Found(folder / name, size, changed)
+            return
+        for path in sorted(folder.iterdir()):
+            if path.is_dir():
+                yield from list_files(path)
+                continue
+            with contextlib.suppress(FileNotFoundError):  # it went in the meantime
+                known = path.stat()
+                yield Found(path, known.st_size, known.st_mtime)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+
+
+def crc32_of(path: Place) -> int:
+    """Returns the checksum of a whole file.
+
+    Raises:
+        UserError: The file is missing, or may not be read.
+    """
+    total = 0
+    try:
+        with opened(path) as file:
+            while block := file.read(1 << 20):
+                total = zlib.crc32(block, total)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return total
+
+
 def write_bytes(path: Place, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
     if isinstance(path, Remote):
-        with _writing(path):
+        with writing(path):
             stores.write(path, data)
         return
     with _appearing(path) as temporary:
@@ -121,11 +194,11 @@ def write_bytes(path: Place, data: bytes) -> None:
 def overwrite_bytes(path: Place, data: bytes) -> None:
     """Replaces a small file as a whole; for what need not survive a crash of the machine."""
     if isinstance(path, Remote):
-        with _writing(path):
+        with writing(path):
             stores.overwrite(path, data)
         return
     temporary = path.with_name(f".{path.name}.{new_name('')}")
-    with _writing(path):
+    with writing(path):
         try:
             temporary.write_bytes(data)
             temporary.replace(path)
@@ -136,7 +209,7 @@ def overwrite_bytes(path: Place, data: bytes) -> None:
 @contextlib.contextmanager
 def creating(path: Place) -> Iterator[IO[bytes]]:
     """Opens a new file for writing, one that nobody reads before it is complete."""
-    with _writing(path):
+    with writing(path):
         if isinstance(path, Remote):
             with stores.open_new(path) as file:
                 yield file
@@ -240,7 +313,9 @@ def _check_end(path: Path) -> None:
     except OSError as error:
         raise _unreadable(path, error) from error
     if end != b"PAR1":
-        raise UserError(f"data file cannot be read: {path}: it does not end as Parquet does")
+        raise UserError(
+            f"data file cannot be read: {path}: it does not end as Parquet does{cure(path)}"
+        )
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -251,7 +326,8 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         # polars names the file in its plan, but not always in its error.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
-        raise UserError(f"data file cannot be read: {where}{_first_line(error)}") from error
+        help = cure(Path(names[0].partition(",")[0])) if names else ""
+        raise UserError(f"data file cannot be read: {where}{_first_line(error)}{help}") from error
 
 
 def row_groups(
@@ -275,6 +351,19 @@ def row_groups(
         raise _unreadable(path, error) from error
 
 
+def schema_of(path: Place) -> pa.Schema:
+    """Returns the columns that a Parquet file has.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    try:
+        with parquet_file(path) as file:
+            return file.schema_arrow
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _unreadable(path, error) from error
+
+
 def row_group_count(path: Place) -> int:
     """Returns into how many pieces a Parquet file is written.
 
@@ -288,54 +377,86 @@ def row_group_count(path: Place) -> int:
         raise _unreadable(path, error) from error
 
 
+class _Summed(io.RawIOBase):
+    """A file that is written front to back, and checksum and size of what was written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.crc32 = self.bytes = 0
+        self._file: IO[bytes] | None = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self._file is None:
+            return memoryview(data).nbytes
+        self.crc32 = zlib.crc32(data, self.crc32)
+        size = self._file.write(data)
+        self.bytes += size
+        return size
+
+    def flush(self) -> None:
+        if self._file is not None and not self._file.closed:
+            self._file.flush()
+
+    def abandon(self) -> None:
+        """Takes what may still be written, and writes it nowhere."""
+        self._file = None
+
+
 class ParquetWriter:
     """Writes one Parquet file of a declared schema; it appears when it is complete.
 
     Attributes:
         path: Where it will be.
         rows: How many rows were written so far.
+        crc32: Checksum of what was written so far; of the file, once it is closed.
     """
 
     # ``plain``: columns whose values hardly repeat. To try a dictionary would cost half the time.
-
     def __init__(self, path: Place, schema: pa.Schema, plain: Collection[str] = ()) -> None:
         self.path = path
         self.rows = 0
         self._schema = schema
         self._done = False
-        self._target = contextlib.ExitStack()  # what is left open in a store
+        self._target = contextlib.ExitStack()  # the file, until it is complete
         self._temporary: Path | None = None
-        self._where: Any
-        with _writing(path):
+        file: IO[bytes]
+        with writing(path):
             if isinstance(path, Remote):
-                self._where = self._target.enter_context(stores.open_new(path))
+                file = self._target.enter_context(stores.open_new(path))
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._where = self._temporary = path.with_name(f".{path.name}.writing")
-            self._writer = pq.ParquetWriter(
-                self._where,
-                schema,
-                compression="zstd",
-                compression_level=1,
-                use_dictionary=[n for n in schema.names if n not in plain] if plain else True,
-            )
+                self._temporary = path.with_name(f".{path.name}.writing")
+                file = self._target.enter_context(self._temporary.open("wb"))
+            self._sink = _Summed(file)
+        self._writer = pq.ParquetWriter(  # what it writes at once is in a buffer
+            pa.PythonFile(self._sink, "w"),
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=[n for n in schema.names if n not in plain] if plain else True,
+        )
 
     def write(self, rows: pa.Table | pl.DataFrame) -> None:
         """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
         table = conform(rows, self._schema)
         self.rows += len(table)
-        with _writing(self.path):
+        with writing(self.path):
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+
+    @property
+    def crc32(self) -> int:
+        return self._sink.crc32
 
     def close(self) -> int:
         """Puts the file in its place and returns its size in bytes."""
-        with _writing(self.path):
+        with writing(self.path):
             self._writer.close()
+            self._target.close()
             self._done = True
-            if isinstance(self.path, Remote):
-                self._target.close()
-                return int(self._where.tell())
-            assert self._temporary is not None
+            if self._temporary is None or isinstance(self.path, Remote):
+                return self._sink.bytes
             sync(self._temporary)
             self._temporary.rename(self.path)
             sync(self.path.parent)
@@ -346,13 +467,14 @@ class ParquetWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            with contextlib.suppress(OSError):
+            self._sink.abandon()
+            with contextlib.suppress(OSError, pa.ArrowException):
                 self._writer.close()
+            with contextlib.suppress(OSError, _Abandoned):
+                self._target.__exit__(_Abandoned, _Abandoned(), None)
             with contextlib.suppress(OSError):
                 if self._temporary is not None:
                     self._temporary.unlink(missing_ok=True)
-            with contextlib.suppress(_Abandoned):
-                self._target.__exit__(_Abandoned, _Abandoned(), None)
         elif not self._done:
             self.close()
 
@@ -363,7 +485,7 @@ class _Abandoned(Exception):
 
 @contextlib.contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
-    with _writing(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{new_name('')}")
         try:
@@ -375,12 +497,23 @@ def _appearing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _writing(path: Place) -> Iterator[None]:
+def writing(path: Place) -> Iterator[None]:
+    """Makes one clear line of what goes wrong while a file is written within.
+
+    Raises:
+        UserError: The file cannot be written: no right, no room, no folder.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write {path}: {reason}") from error
+        raise UserError(f"cannot write {path}: {reason}{make_room(error)}") from error
+
+
+def make_room(error: OSError) -> str:
+    """Returns what to do about a full disk, for an error's end; empty where it is not full."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    return ": make room, then run the same again" if full else ""
 
 
 def sync(path: Path) -> None:
@@ -394,8 +527,22 @@ def sync(path: Path) -> None:
 
 def _unreadable(path: Place, error: Exception) -> UserError:
     if isinstance(error, FileNotFoundError):
-        return UserError(f"data file is missing: {path}")
-    return UserError(f"data file cannot be read: {path}: {_first_line(error)}")
+        return UserError(f"data file is missing: {path}{cure(path)}")
+    return UserError(f"data file cannot be read: {path}: {_first_line(error)}{cure(path)}")
+
+
+def cure(path: Place) -> str:
+    """Returns what to do about a file of a table that is missing or damaged, for an error's end.
+
+    >>> cure(Path("mine/manifest/lists/state-1.parquet"))
+    ': run nutbeam fsck mine'
+    >>> cure(Path("seeds.txt"))
+    ''
+    """
+    for folder in path.parents:
+        if folder.name in ("manifest", "operations", "state", "hosts", "links", "bars", "batches"):
+            return f": run nutbeam fsck {folder.parent}"
+    return ""
 
 
 def _first_line(error: Exception) -> str:
@@ -408,7 +555,7 @@ def store_time(folder: Place) -> float:
     Ages of files are told by that clock alone, not by this machine's.
     """
     probe = folder / f".{new_name('')}"
-    with _writing(probe):
+    with writing(probe):
         if isinstance(probe, Remote):
             stores.overwrite(probe, b"-")
             try:
@@ -421,26 +568,6 @@ def store_time(folder: Place) -> float:
             return float(probe.stat().st_mtime)
         finally:
             probe.unlink(missing_ok=True)
-
-
-def files_below(folder: Place) -> Iterator[tuple[Place, float]]:
-    """Yields all files in a folder and its folders, and when each was written, as ``store_time``.
-
-    Raises:
-        UserError: The folder may not be read.
-    """
-    try:
-        if isinstance(folder, Remote):
-            yield from stores.times_below(folder).items()
-            return
-        for path in folder.rglob("*"):
-            with contextlib.suppress(FileNotFoundError):  # somebody else removes, too
-                if path.is_file():
-                    yield path, float(path.stat().st_mtime)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unreadable(folder, error) from error
 
 
 def remove_file(path: Place) -> int:

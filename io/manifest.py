@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,7 +18,7 @@ import polars as pl
 
 from ..web.errors import UserError
 from .commit import create_exclusive
-from .files import file_version, names, new_name, read_bytes, versions, write_bytes
+from .files import cure, file_version, names, new_name, read_bytes, versions, write_bytes
 from .places import Place, Remote, place_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
@@ -44,6 +45,9 @@ class DataFile:
         max_fetch_time: Zone map: latest due time, ms.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.
+        formerly: Path of the file whose place it has taken: rows of the state
+            that name that one mean this one. None where there was no other.
+        crc32: Checksum of the whole file; None where nobody has made one.
     """
 
     path: str
@@ -59,6 +63,8 @@ class DataFile:
     max_score: float | None = None
     statuses: int | None = None
     fresh: int | None = None
+    formerly: str | None = None
+    crc32: int | None = None
 
     @property
     def live_rows(self) -> int:
@@ -70,7 +76,7 @@ FILE_LIST = {
     "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
     "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
     "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
-    "fresh": pl.Int64,
+    "fresh": pl.Int64, "formerly": pl.String, "crc32": pl.Int64,
 }  # fmt: skip
 
 
@@ -85,6 +91,7 @@ class Component:
         bytes: Their size.
         content: The list at the last change of what the rows say, where files
             were only folded since; None is this one.
+        crc32: Checksum of the list; None where nobody has made one.
     """
 
     list: str
@@ -92,6 +99,7 @@ class Component:
     rows: int
     bytes: int
     content: str | None = None
+    crc32: int | None = None
 
     @property
     def identity(self) -> str:
@@ -137,6 +145,10 @@ class Manifest:
         counts: What the operation reports, summed over committed files.
         components: Live files by component.
         batches: By batch id.
+        restores: Number of the snapshot that this one went back to, or None:
+            what lies between the two is no longer part of the table's past.
+        lost: Numbers of snapshots whose manifests are gone or damaged, and
+            that nobody is to look for.
     """
 
     snapshot: int = 0
@@ -147,6 +159,8 @@ class Manifest:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     components: Mapping[str, Component] = dataclasses.field(default_factory=dict)
     batches: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
+    restores: int | None = None
+    lost: tuple[int, ...] = ()
 
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not yet updated and still block their URLs."""
@@ -162,6 +176,10 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
+class NewerFormat(UserError):
+    """A later version of nutbeam has written what is to be read."""
+
+
 def manifest_path(root: Place, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
@@ -171,8 +189,8 @@ def manifest_path(root: Place, snapshot: int) -> Place:
 _LISTED: dict[Place, Mapping[str, str]] = {}
 
 
-def latest_snapshot(root: Place) -> int:
-    """Returns the number of the newest snapshot, 0 where there is none.
+def snapshots(root: Place) -> list[int]:
+    """Returns the numbers of the snapshots that have a manifest, in order.
 
     Raises:
         UserError: The folder cannot be read.
@@ -183,7 +201,44 @@ def latest_snapshot(root: Place) -> int:
         _LISTED[root] = found
     else:
         found = dict.fromkeys(names(folder, f"table {root}"), "")
-    return max((int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()), default=0)
+    return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
+
+
+def latest_snapshot(root: Place) -> int:
+    """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
+    return max(snapshots(root), default=0)
+
+
+def lineage(root: Place, since: int = 0) -> Iterator[Manifest]:
+    """Yields the table's past: the newest snapshot, the one it was made from, and so on.
+
+    What a rollback has gone back behind is left out, and so is what has expired.
+
+    Args:
+        root: The table's folder.
+        since: Number of the snapshot at which to stop; it is not yielded.
+
+    Raises:
+        UserError: One of the manifests is missing or damaged.
+    """
+    known = snapshots(root)
+    number, lost = max(known, default=0), set[int]()
+    while known and number > since and number >= known[0]:
+        if number in lost:
+            number -= 1
+            continue
+        manifest = load_manifest(root, number)
+        yield manifest
+        lost.update(manifest.lost)
+        number = number - 1 if manifest.restores is None else manifest.restores
+
+
+def undone_by(root: Place, snapshot: int) -> int | None:
+    """Returns the number of the snapshot that has gone back behind another one, or None."""
+    for manifest in lineage(root, snapshot):
+        if manifest.restores is not None and manifest.restores < snapshot:
+            return manifest.snapshot
+    return None
 
 
 def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
@@ -235,16 +290,18 @@ def _parse_manifest(path: Place, version: Hashable) -> Manifest:
     try:
         record = json.loads(read_bytes(path))
         if record["format"] > FORMAT:
-            raise UserError(
+            raise NewerFormat(
                 f"{path} has format {record['format']!r}, this version reads up to {FORMAT}: "
                 "upgrade nutbeam"
             )
+        if record.pop("digest", None) not in (None, _digest(record)):
+            raise ValueError("its digest is of another content")
         manifest = _from_record(record)
         if f"{manifest.snapshot:08d}" != path.stem:
             raise ValueError(f"it is snapshot {manifest.snapshot!r}")
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"manifest is damaged: {path}: {_short(error)}") from error
+        raise UserError(f"manifest is damaged: {path}: {_short(error)}{cure(path)}") from error
 
 
 def store_manifest(root: Place, manifest: Manifest) -> bool:
@@ -253,7 +310,12 @@ def store_manifest(root: Place, manifest: Manifest) -> bool:
     for name in ("components", "batches"):
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
+    record["digest"] = _digest(record)  # a bit that flips may leave good JSON
     return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(record).encode()):08x}"
 
 
 def load_files(root: Place, component: Component | None) -> list[DataFile]:
@@ -280,7 +342,7 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
             DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
         ]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
-        raise UserError(f"file list is damaged: {path}: {_short(error)}") from error
+        raise UserError(f"file list is damaged: {path}: {_short(error)}{cure(path)}") from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
@@ -288,10 +350,10 @@ def store_files(root: Place, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
-    frame = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
-    write_bytes(root / path, _to_parquet(frame))
-    rows = sum(file.live_rows for file in files)
-    return Component(str(path), len(files), rows, sum(file.bytes for file in files))
+    data = _to_parquet(pl.DataFrame([dataclasses.asdict(f) for f in files], schema=FILE_LIST))
+    write_bytes(root / path, data)
+    rows, size = sum(file.live_rows for file in files), sum(file.bytes for file in files)
+    return Component(str(path), len(files), rows, size, crc32=zlib.crc32(data))
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:
@@ -307,6 +369,7 @@ def _from_record(record: dict[str, Any]) -> Manifest:
     known = {name: value for name, value in record.items() if name in fields}
     known["components"] = {n: _known(Component, c) for n, c in record["components"].items()}
     known["batches"] = {n: _known(Batch, b) for n, b in record["batches"].items()}
+    known["lost"] = tuple(record.get("lost") or ())
     return Manifest(**known)
 
 

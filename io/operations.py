@@ -5,6 +5,7 @@ Both run inside the pipeline, on a worker. A retry or a relaunch with the same
 id reads what was pinned; an id that is already in the history is success.
 """
 
+import contextlib
 import dataclasses
 import json
 import secrets
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from ..web.errors import UserError
 from .commit import check_exclusive, create_exclusive
-from .files import read_bytes, read_if_there
+from .files import cure, list_files, read_bytes, read_if_there, size_of
 from .manifest import (
     Batch,
     Component,
@@ -22,10 +23,12 @@ from .manifest import (
     Manifest,
     Pinned,
     latest_snapshot,
+    lineage,
     load_files,
     load_manifest,
     store_files,
     store_manifest,
+    undone_by,
 )
 from .places import Place, place_of
 
@@ -105,7 +108,7 @@ def begin(
         UserError: The id belongs to another job or batch.
     """
     root = place_of(table)
-    path = root / "operations" / f"{operation}.json"
+    path, known = _pin(root, operation)
     pinned = Operation(
         table=table,
         id=operation,
@@ -116,7 +119,6 @@ def begin(
         batch=batch,
     )
     load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
-    known = read_if_there(path)
     if known is None:
         if pinned.snapshot == 0:
             check_exclusive(path.parent)
@@ -132,10 +134,28 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
+def _pin(root: Place, operation: str) -> tuple[Place, bytes | None]:
+    """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
+
+    What was pinned in a past that the table has gone back behind is not
+    deleted, but it does not count: the operation is pinned anew.
+    """
+    path = root / "operations" / f"{operation}.json"
+    while (data := read_if_there(path)) is not None:
+        pinned = dataclasses.replace(_from_json(path, data), table=str(root))
+        behind = undone_by(root, pinned.snapshot)
+        if behind is None or committed(pinned) is not None:
+            break
+        path = root / "operations" / f"{operation}@{behind}.json"
+    return path, data
+
+
 def committed(operation: Operation) -> Manifest | None:
-    """Returns the snapshot that the operation made, or None if it is not in the history."""
-    for snapshot in range(operation.snapshot + 1, latest_snapshot(operation.root) + 1):
-        manifest = load_manifest(operation.root, snapshot)
+    """Returns the snapshot that the operation made, or None if it is not in the history.
+
+    What was rolled back is not.
+    """
+    for manifest in lineage(operation.root, operation.snapshot):
         if manifest.operation == operation.id:
             return manifest
     return None
@@ -143,9 +163,18 @@ def committed(operation: Operation) -> Manifest | None:
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path = place_of(table) / "operations" / f"{operation}.json"
-    data = read_if_there(path)
+    path, data = _pin(place_of(table), operation)
     return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
+
+
+def pinned_snapshots(root: Place) -> list[int]:
+    """Returns the numbers of the snapshots that operations have read; damaged files do not count."""
+    found = []
+    for file in list_files(root / "operations"):
+        if file.path.suffix == ".json" and not file.path.name.startswith("."):
+            with contextlib.suppress(UserError):
+                found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
+    return found
 
 
 def commit(
@@ -166,7 +195,8 @@ def commit(
         operation: What was pinned.
         written: All that its workers did.
         reads: Components that it has read and that must not have changed;
-            ``batches`` stands for the list of open batches.
+            ``batches`` stands for the list of open batches, ``*`` for all
+            that the table has.
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
         forgets: Batches that are named no longer once they have no files.
@@ -177,6 +207,7 @@ def commit(
     """
     written = list(written)
     before = operation.manifest()
+    _check_there(operation, written)
     lists: dict[tuple[str, Component | None], Component] = {}
     while True:
         done = committed(operation)
@@ -193,6 +224,17 @@ def commit(
         following = _forget(following, forgets)
         if store_manifest(operation.root, following):
             return following
+
+
+def _check_there(operation: Operation, written: list[Written]) -> None:
+    """Sees whether a purge that left nothing behind has taken our files, too."""
+    if any(found.job == "purge" for found in lineage(operation.root, operation.snapshot)):
+        for file in (file for part in written for file in part.files):
+            if size_of(operation.root / file.path) is None:
+                raise ConflictError(
+                    f"{operation.job}: {file.path} was purged in the meantime; "
+                    "nothing was written: run it again"
+                )
 
 
 def _following(
@@ -218,6 +260,7 @@ def _following(
         counts=_sum(part.counts for part in written),
         components=components,
         batches={**latest.batches, **known},
+        lost=latest.lost,
     )
 
 
@@ -267,7 +310,8 @@ def _forget(manifest: Manifest, batches: frozenset[str]) -> Manifest:
 def _check_unchanged(
     operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
 ) -> None:
-    for name in sorted(reads):
+    every = {*before.components, *latest.components} if "*" in reads else set()
+    for name in sorted((reads | every) - {"*"}):
         if name == "batches":
             same = before.open_batches(operation.now) == latest.open_batches(operation.now)
         else:
@@ -346,4 +390,4 @@ def _from_json(path: Place, data: bytes) -> Operation:
     try:
         return Operation(table="", **json.loads(data))
     except (ValueError, TypeError) as error:
-        raise UserError(f"operation file is damaged: {path}: {error}") from error
+        raise UserError(f"operation file is damaged: {path}: {error}{cure(path)}") from error

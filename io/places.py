@@ -65,6 +65,10 @@ class Remote:
     def parent(self) -> "Remote":
         return dataclasses.replace(self, key=self.key.parent)
 
+    @property
+    def parents(self) -> tuple["Remote", ...]:
+        return tuple(dataclasses.replace(self, key=key) for key in self.key.parents)
+
     def with_name(self, name: str) -> "Remote":
         return dataclasses.replace(self, key=self.key.with_name(name))
 

@@ -18,17 +18,27 @@ from typing import NamedTuple
 
 from ..web.errors import UserError
 from .files import (
-    files_below,
+    list_files,
     read_bytes,
     remove_empty_folders,
     remove_file,
+    size_of,
     store_time,
 )
-from .manifest import PHASES, Batch, latest_snapshot, load_files, load_manifest
+from .manifest import (
+    PHASES,
+    Batch,
+    Manifest,
+    latest_snapshot,
+    lineage,
+    load_files,
+    load_manifest,
+    snapshots,
+)
 from .places import Place, below
 
 # What holds data files, and what is in use only as long as its job runs.
-FOLDERS = ("manifest", "state", "hosts", "batches", "exports", "seeds")
+FOLDERS = ("manifest", "state", "hosts", "links", "bars", "batches", "exports", "seeds")
 SCRATCH = ("exports", "seeds")
 # What changes tablets, by the end of its operation's id.
 CHANGING = (".inject", ".update", ".dedup")
@@ -69,9 +79,11 @@ def sweep(root: Place, retention_s: float) -> dict[str, int]:
 def _manifests(root: Place) -> list[tuple[int, Place, float]]:
     """Returns (number, path, when it was written) of all manifests, oldest first."""
     return sorted(
-        (int(path.stem), path, written)
-        for path, written in files_below(root / "manifest")
-        if path.parent == root / "manifest" and path.suffix == ".json" and path.stem.isdigit()
+        (int(file.path.stem), file.path, file.changed)
+        for file in list_files(root / "manifest")
+        if file.path.parent == root / "manifest"
+        and file.path.suffix == ".json"
+        and file.path.stem.isdigit()
     )
 
 
@@ -84,16 +96,16 @@ class _Operations(NamedTuple):
 
 
 def _operations(root: Place, now: float, until: float) -> _Operations:
-    files = dict(files_below(root / "operations"))
+    files = {file.path: file.changed for file in list_files(root / "operations")}
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
     under_way = _under_way(root, now, files, pins)
-    alive = {path.stem for path, written in files.items() if written > until}
-    alive.update(path.stem for path in under_way)
+    alive = {_name(path) for path, written in files.items() if written > until}
+    alive.update(_name(path) for path in under_way)
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
     expired, snapshots = [], []
     for path, written in files.items():
-        launch, _, job = path.stem.rpartition(".")
-        if path.stem in alive or (job == "crawl" and launch in launches):
+        launch, _, job = _name(path).rpartition(".")
+        if _name(path) in alive or (job == "crawl" and launch in launches):
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
@@ -106,29 +118,52 @@ def changes_under_way(root: Place) -> list[str]:
     """Returns the operations that change tablets and may be under way: theirs must stay."""
     now = store_time(root / "manifest")
     files = {
-        path: written
-        for path, written in files_below(root / "operations")
-        if path.stem.endswith(CHANGING) and path.suffix == ".json" and written > now - UNDER_WAY
+        file.path: file.changed
+        for file in list_files(root / "operations")
+        if _name(file.path).endswith(CHANGING)
+        if file.path.suffix == ".json" and file.changed > now - UNDER_WAY
     }
     pins = {path: _pinned(path) for path in files}
-    return sorted(path.stem for path in _under_way(root, now, files, pins))
+    return sorted(_name(path) for path in _under_way(root, now, files, pins))
+
+
+def _name(path: Place) -> str:
+    """Returns the id of an operation; one that was pinned anew after a rollback is ID@SNAPSHOT."""
+    return path.stem.partition("@")[0]
 
 
 def _under_way(
     root: Place, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
 ) -> list[Place]:
-    manifests = [number for number, _, _ in _manifests(root)]
-    done = {load_manifest(root, number).operation for number in manifests}
-    first = min(manifests, default=1)
-    batches = load_manifest(root, max(manifests, default=0)).batches
+    manifests = _readable(root)
+    past = {manifest.snapshot for manifest in lineage(root)} | {0}
+    first = min((manifest.snapshot for manifest in manifests), default=1)
+    batches = manifests[-1].batches if manifests else {}
+    done: dict[str, list[int]] = {}
+    for manifest in manifests:
+        done.setdefault(manifest.operation, []).append(manifest.snapshot)
+
+    def is_done(path: Place, pinned: _Pinned) -> bool:
+        # What was rolled back is not done, unless it will be pinned anew.
+        made = (n for n in done.get(_name(path), ()) if n > pinned.snapshot)
+        return any(n in past or pinned.snapshot not in past for n in made)
+
     # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
     # A crawl commits nothing itself. It goes on for as long as its phases do.
     return [
         path
         for path, pinned in pins.items()
         if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
-        if path.stem not in done and pinned.job != "crawl" and not _overtaken(pinned, batches)
+        if not is_done(path, pinned)
+        if pinned.job != "crawl" and not _overtaken(pinned, batches)
     ]
+
+
+def _readable(root: Place) -> list[Manifest]:
+    """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
+    known = snapshots(root)
+    lost = load_manifest(root, known[-1]).lost if known else ()
+    return [load_manifest(root, number) for number in known if number not in lost]
 
 
 class _Pinned(NamedTuple):
@@ -167,15 +202,17 @@ def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
 def _unnamed(root: Place, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
-    files = [(path, written) for name in FOLDERS for path, written in files_below(root / name)]
+    files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]
     newest = latest_snapshot(root)
     named: set[str] = set()
-    for snapshot in range(oldest, newest + 1):
-        manifest = load_manifest(root, snapshot)
-        for component in manifest.components.values():
-            if component.list not in named:
-                named.add(component.list)
-                named.update(file.path for file in load_files(root, component))
+    for manifest in _readable(root):
+        for component in manifest.components.values() if manifest.snapshot >= oldest else ():
+            if component.list in named:
+                continue
+            named.add(component.list)
+            if manifest.snapshot < newest and size_of(root / component.list) is None:
+                continue  # a purge has deleted what older snapshots need alone
+            named.update(file.path for file in load_files(root, component))
     batches = load_manifest(root, newest).batches
     open_batches = {name for name, batch in batches.items() if batch.phase != "updated"}
     touched = set()

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from .manifest import Manifest, latest_snapshot, load_files, load_manifest
+from .manifest import Manifest, latest_snapshot, lineage, load_files, load_manifest
 from .operations import Operation, find
 from .tablets import Tablet, tablets
 
 
 def history(operation: Operation) -> dict[str, Manifest]:
     """Returns the snapshots made since an operation was pinned, by operation id."""
-    snapshots = range(operation.snapshot + 1, latest_snapshot(operation.root) + 1)
-    manifests = (load_manifest(operation.root, number) for number in snapshots)
-    return {manifest.operation: manifest for manifest in manifests}
+    return {
+        manifest.operation: manifest for manifest in lineage(operation.root, operation.snapshot)
+    }
 
 
 def next_round(

@@ -321,24 +321,23 @@ def time_written(place: Remote) -> float:
         return _time(client_of(place).info(path_in(place)))
 
 
-def times_below(place: Remote) -> dict[Remote, float]:
-    """Returns all objects below a place, however deep, and when each was written.
+def tree(place: Remote) -> dict[str, tuple[int, float]]:
+    """Returns all objects below a place: (size in bytes, when written, s), by name below it.
 
     S3 says of an upload in parts when it began.
     """
     above = path_in(place).rstrip("/")
-    found: dict[Remote, float] = {}
     with asking(place):
         try:
             entries = client_of(place).find(above or "/", detail=True)
         except FileNotFoundError:
             return {}
-        for path, known in entries.items():
-            name = path.removeprefix(f"{above}/")
+        return {
+            path.removeprefix(f"{above}/"): (int(known["size"]), _time(known))
+            for path, known in sorted(entries.items())
             # An object "FOLDER/", which consoles make, is the folder itself.
-            if known["type"] == "file" and path != above and not path.endswith("/"):
-                found[place / name] = _time(known)
-    return found
+            if known["type"] == "file" and path != above and not path.endswith("/")
+        }
 
 
 def _time(known: Mapping[str, Any]) -> float:

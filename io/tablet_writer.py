@@ -103,11 +103,12 @@ class TabletWriter:
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
-        rest = pl.concat(self._pending)
-        if len(rest):
-            writer.write(rest)
-        self._rows, self._pending = 0, []
-        size = writer.close()
+        with writer:
+            rest = pl.concat(self._pending)
+            if len(rest):
+                writer.write(rest)
+            self._rows, self._pending = 0, []
+            size = writer.close()
         zones = pl.DataFrame(self._zones, schema=ZONE)
         self._files.append(
             DataFile(
@@ -120,6 +121,7 @@ class TabletWriter:
                 max_fetch_time=zones.get_column("max_fetch_time").max(),  # type: ignore[arg-type]
                 max_score=zones.get_column("max_score").max(),  # type: ignore[arg-type]
                 statuses=_union(zones.get_column("statuses")),
+                crc32=writer.crc32,
             )
         )
 
@@ -149,6 +151,7 @@ def write_run(
         base=base.path,
         order=order,
         fresh=fresh,
+        crc32=writer.crc32,
         **described,  # type: ignore[arg-type]
     )
 

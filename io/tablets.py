@@ -15,6 +15,9 @@ from ..policy.schema import COMPONENTS
 from ..web.urls import host_of
 from .manifest import DataFile
 
+# The components that are kept in tablets; the others are plain lists of files.
+TABLETS = ("state", "hosts", "links")
+
 # How many runs a tablet has at most, and what share of the rows of its base they hold.
 MOST_RUNS = 8
 RUN_SHARE = 0.2

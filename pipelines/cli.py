@@ -49,6 +49,12 @@ COMMANDS = {
     "next": Command("next", "Run the phase that is next in line."),
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
+    "export": Command("export_table", "Write a component of the table to a file, as it is stored."),
+    "sql": Command("sql", "Ask the table in SQL, by DuckDB.", False),
+    "history": Command("history", "Show the snapshots of the table, and its sizes.", False),
+    "rollback": Command("rollback", "Go back to an older snapshot, by a new one.", False),
+    "fsck": Command("fsck", "Look whether the table's files are whole, and repair them.", False),
+    "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
     "table": Command("table", "Make, describe or drop a table in Bigtable.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
@@ -130,6 +136,8 @@ def _run(command: str, words: list[str]) -> int:
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
     quiet(getattr(logging, common.log_level.upper()))
+    if common.format not in getattr(module, "FORMATS", ("text", "json")):
+        raise UsageError(f"--format {common.format} is for sql, not for {command}")
     if invocation.table is not None:
         from ..io.address import check_address
 

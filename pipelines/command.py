@@ -46,7 +46,11 @@ class CommonOptions:
     config: str | None = option(
         None, "File to read options from; nutbeam.toml in the working directory where it exists."
     )
-    format: str = option("text", "Result for people or for scripts.", choices=("text", "json"))
+    format: str = option(
+        "text",
+        "Result for people or for scripts; csv for sql alone.",
+        choices=("text", "json", "csv"),
+    )
     log_level: str = option(
         "warning",
         "Least severity that is logged; below warning, Beam's own log is shown too.",

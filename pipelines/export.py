@@ -1,10 +1,13 @@
 """What the commands that only read share: parts written by workers, put together here."""
 
 import contextlib
+import csv
 import dataclasses
+import io
+import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -117,3 +120,25 @@ def join_parquet(parts: list[Place], out: Path, schema: pa.Schema) -> int:
                     writer.write_table(table)
                     rows += len(table)
     return rows
+
+
+def line_of(record: Mapping[str, Any], suffix: str) -> str:
+    """Returns a record as a line of a CSV file (``.csv``) or of JSON lines."""
+    return csv_line(record.values()) if suffix == ".csv" else json.dumps(record) + "\n"
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """Returns a line of a CSV file; what is nested is JSON.
+
+    >>> csv_line(["a,b", None, "=1+1", {"n": 1}])[:-1]
+    '"a,b",,\\'=1+1,"{""n"": 1}"'
+    """
+    line = io.StringIO()
+    plain = [json.dumps(v) if isinstance(v, dict | list) else v for v in values]
+    # A spreadsheet must not take what a page sent for a formula.
+    safe = [
+        f"'{v}" if isinstance(v, str) and v[:1] in ("=", "+", "-", "@", "\t", "\r") else v
+        for v in plain
+    ]
+    csv.writer(line, lineterminator="\n").writerow(safe)
+    return line.getvalue()

@@ -20,6 +20,7 @@ import polars as pl
 import pyarrow as pa
 from apache_beam.metrics import Metrics
 
+from ..io.bars import read_bars
 from ..io.batches import (
     adopted_learnt,
     adopted_pages,
@@ -35,6 +36,7 @@ from ..io.manifest import DataFile, latest_snapshot, load_manifest
 from ..io.operations import Operation, Written, check_batch, committed
 from ..io.pages import PageWriter, Parser
 from ..io.parse_pool import shared_pool
+from ..policy.bars import without
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
 from ..transforms.metrics import NAMESPACES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -178,13 +180,15 @@ def _fetch(
     root, batch = part.operation.root, str(part.operation.batch)
     parser = _parser(part, parsing) if parsing is not None else None
     writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
-    adopted = adopted_pages(root, batch, part.number)
+    bars = read_bars(part.operation)
+    adopted = adopted_pages(root, batch, part.number, bars.hit)
     for file in adopted:
         yield from writer.adopt(file)
         PROGRESS.add(file.rows)
-    for file in adopted_learnt(root, batch, part.number):
+    for file in adopted_learnt(root, batch, part.number, bars.hosts_hit):
         yield Written(place(batch, "learnt"), (file,))
     rows = collect(scan([root / file.path for file in part.files], FETCHLIST))
+    rows, dropped = without(rows, bars)
     if adopted:
         have = scan([root / file.path for file in adopted], PAGES).select("key")
         rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
@@ -211,7 +215,8 @@ def _fetch(
     # Before the last pages: when they are all there, so is this.
     yield from learnt.write()
     yield from writer.flush()
-    yield Written(counts={f"dropped/{reason}": n for reason, n in engine.dropped.items() if n})
+    left_out = {f"dropped/{reason}": n for reason, n in engine.dropped.items() if n}
+    yield Written(counts=dropped | left_out)
 
 
 class _Learnt:

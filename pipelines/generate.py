@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ..io.bars import read_bars
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.fold import read_tablets
 from ..io.hosts import hosts_backing_off
@@ -29,6 +30,7 @@ from ..io.manifest import Batch
 from ..io.operations import Operation, Written
 from ..io.places import place_of
 from ..io.tablets import Tablet, tablets
+from ..policy.bars import without
 from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
 from ..policy.threshold import Summary, Threshold, summarize, threshold
@@ -134,7 +136,7 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
     )
     committed = (operations, fetchlists, surveyed[DONE]) | Commit(
-        reads=("state", "batches"),
+        reads=("state", "bars", "batches"),
         opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
         whole=("Tablets",),
     )
@@ -221,7 +223,10 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     PROGRESS.add()
     if not may_be_due(surveyed.tablet, operation.now, options):
         return
-    inside, apart = _divide(_eligible(surveyed, options), surveyed, options)
+    rows, dropped = without(_eligible(surveyed, options), read_bars(operation))
+    if dropped:
+        yield beam.pvalue.TaggedOutput(DONE, Written(counts=dropped))
+    inside, apart = _divide(rows, surveyed, options)
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)

@@ -16,11 +16,13 @@ from typing import IO, Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.bars import read_bars
 from ..io.files import creating
 from ..io.operations import Operation, Written, new_id
 from ..io.places import Remote, in_store, place_of
 from ..io.resolve import Resolved
 from ..io.seeds import Source, read_seeds, sources
+from ..policy.bars import without
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
@@ -116,23 +118,31 @@ def build(
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
     return (operations, written, read[COUNTS]) | Commit(
-        reads=("state", "hosts"), whole=("Read", RESOLVE)
+        reads=("state", "hosts", "bars"), whole=("Read", RESOLVE)
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class _SeedSource:
+    operation: Operation
+    source: Source
 
 
 @dataclasses.dataclass(frozen=True)
 class _Sources:
     words: tuple[str, ...]
 
-    def __call__(self, operation: Operation) -> Iterator[Source]:
+    def __call__(self, operation: Operation) -> Iterator[_SeedSource]:
         PROGRESS.start("inject", unit="lines")
-        yield from sources(self.words)
+        yield from (_SeedSource(operation, source) for source in sources(self.words))
 
 
-def _read(source: Source, options: InjectOptions) -> Iterator[Any]:
-    for rows, counts in read_seeds(source, UrlRules(options)):
+def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
+    bars = read_bars(item.operation)
+    for seeds, counts in read_seeds(item.source, UrlRules(options)):
         PROGRESS.add(counts["lines"])
-        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+        rows, dropped = without(seeds, bars)
+        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):

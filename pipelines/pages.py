@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..io.batches import live_file
 from ..io.files import collect, creating, scan
 from ..io.fold import read_tablets
 from ..io.tablets import Tablet, tablets
@@ -130,17 +131,18 @@ def _with_document(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:
     document, chunks = grouped
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
-    files = [f for name in reading.manifest().components if name.endswith("/documents")
-             for f in reading.files(name) if f.path == document]  # fmt: skip
-    path = reading.part(files[0].order if files else 0, f"-{Path(document).stem}{suffix}")
+    file = live_file(reading.root, reading.manifest(), document)
+    if file is None:
+        return  # it was dropped: there is no text to show
+    path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     with reading.reading():
-        texts = collect(scan([reading.root / document], DOCUMENTS))
+        texts = collect(scan([reading.root / file.path], DOCUMENTS))
     pages = page_records(rows, texts)
-    with creating(path) as file:
+    with creating(path) as part:
         if suffix == ".parquet":
-            pq.write_table(conform(pages, PAGE), file, compression="zstd")
+            pq.write_table(conform(pages, PAGE), part, compression="zstd")
         else:
-            pages.write_ndjson(file)
+            pages.write_ndjson(part)
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,6 @@
     state, tablet by tablet ─ figures, or rows as text ─▶ parts ─▶ one result
 """
 
-import csv
 import dataclasses
 import datetime
 import io
@@ -20,6 +19,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.address import open_table
+from ..io.batches import live_file
 from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded, read_tablets
 from ..io.manifest import Manifest, load_files
@@ -32,7 +32,7 @@ from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
 from ..web.urls import from_key
 from .command import TABLE, Invocation
-from .export import Reading, check_output, exported, join_bytes
+from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
 from .launch import LaunchOptions
 from .pages import Exported, tablets_of
 
@@ -182,7 +182,9 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
     record = _record(row)
-    record |= {"page": row["page"], "document": row["document"]}
+    for name in ("page", "document"):
+        file = live_file(place_of(table), manifest, row[name]) if row[name] else None
+        record[name] = file.path if file else None
     if invocation.format == "json":
         print(json.dumps(record))
     else:
@@ -200,7 +202,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
 
-    head = (",".join(DUMPED) + "\n").encode() if suffix == ".csv" else b""
+    head = csv_line(DUMPED).encode() if suffix == ".csv" else b""
     with exported(table, build, beam_args, options) as parts:
         if options.dump == "-":
             join_bytes(parts, sys.stdout.buffer)
@@ -225,7 +227,7 @@ def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
             for row in rows.iter_rows(named=True):
                 record = _record(row)
                 if pattern is None or pattern.fullmatch(str(record["url"])):
-                    file.write(_csv(record) if suffix == ".csv" else json.dumps(record) + "\n")
+                    file.write(line_of(record, suffix))
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
@@ -245,15 +247,6 @@ def _iso(time_ms: int | None) -> str | None:
         return None
     moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _csv(record: dict[str, Any]) -> str:
-    line = io.StringIO()
-    values = [json.dumps(v) if isinstance(v, dict) else v for v in record.values()]
-    # A spreadsheet must not take what a page sent for a formula.
-    safe = [f"'{v}" if isinstance(v, str) and v[:1] in "=+-@\t\r" else v for v in values]
-    csv.writer(line, lineterminator="\n").writerow(safe)
-    return line.getvalue()
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:

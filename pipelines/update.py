@@ -14,12 +14,14 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.bars import read_bars
 from ..io.batches import batch_files
 from ..io.files import collect, scan
 from ..io.hosts import read_seeds_hosts
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..io.resolve import Resolved
+from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
@@ -84,7 +86,7 @@ def build(
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
     return (operations, written, changes[COUNTS]) | Commit(
-        reads=("state", "hosts", "batches/{batch}/pages", "batches/{batch}/documents"),
+        reads=("state", "hosts", "bars", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
         whole=("Files", RESOLVE),
     )
@@ -108,8 +110,10 @@ def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
 
 def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
+    bars = read_bars(item.operation)
     if isinstance(item, Learnt):
         hosts = collect(scan([root / item.file.path], HOSTS))
+        hosts = hosts.filter(~bars.hosts_hit(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
         return
     pair = item
@@ -125,8 +129,9 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
     )
     seeds = read_seeds_hosts(root, pair.hosts)
     rows, counts = changes_of(pages, documents, origin, seeds, options)
+    rows, dropped = without(rows, bars)
     PROGRESS.add(len(pages))
-    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
     # Of sixty changes one is an event: the others cross the shuffle without its columns.

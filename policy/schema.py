@@ -215,6 +215,15 @@ SIGNATURES = pa.schema(
     ]
 )
 
+# What must not come into the table again; hashes, so that nothing readable remains.
+BARS = pa.schema(
+    [
+        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/bars.py)
+        ("host", TEXT),  # of a URL the hash of its host
+        ("time", pa.int64()),  # since when, ms
+    ]
+)
+
 COMPONENTS = {
     "state": STATE,
     "hosts": HOSTS,
@@ -223,6 +232,7 @@ COMPONENTS = {
     "learnt": HOSTS,
     "documents": DOCUMENTS,
     "outcome": OUTCOME,
+    "bars": BARS,
 }
 
 

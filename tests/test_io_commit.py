@@ -79,6 +79,8 @@ def test_a_full_disk(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(UserError, match=r"1: No space left on device$"):
+    with pytest.raises(
+        UserError, match=r"1: No space left on device: make room, then run the same again$"
+    ):
         create_exclusive(tmp_path / "1", b"")
     assert names(tmp_path) == []

@@ -25,7 +25,7 @@ from nutbeam.io.files import (
     creating,
     file_size,
     file_version,
-    files_below,
+    list_files,
     names,
     opened,
     overwrite_bytes,
@@ -187,12 +187,12 @@ def test_files_have_ages_by_the_stores_clock(root):
         write_bytes(root / "tree" / name, b"xyz")
     write_bytes(root / "tree2" / "file", b"x")
     after = store_time(root / "manifest") + 1
-    found = dict(files_below(root / "tree"))
+    found = {file.path: file.changed for file in list_files(root / "tree")}
     assert sorted(name_below(root, path) for path in found) == [
         "tree/a", "tree/x/b", "tree/x/y/c",
     ]  # fmt: skip
     assert all(before <= written <= after for written in found.values())
-    assert list(files_below(root / "none")) == []
+    assert list(list_files(root / "none")) == []
     assert names(root / "manifest") == []
 
     assert remove_file(root / "tree" / "a") == 3

@@ -234,6 +234,9 @@ def test_what_may_not_be_written(original, tmp_path_factory):
             ["readdb", warm_table, "--stats"],
             ["readdb", warm_table, "--top", "1"],
             ["pages", str(original), "-o", f"{warm_table}.parquet"],
+            ["rollback", warm_table, "--to", "1"],
+            ["purge", warm_table, "--host", "a.example.com"],
+            ["fsck", warm_table],
         ]
         commands = [
             ["inject", str(folder / "new"), "http://a.example.com/"],
@@ -243,14 +246,21 @@ def test_what_may_not_be_written(original, tmp_path_factory):
             ["dedup", str(table)],
             ["pages", str(table), "-o", str(folder / "pages.jsonl")],
             ["readdb", str(table), "--dump", str(folder / "dump.csv")],
-            ["readdb", str(table), "--stats"],  # who may only read may do that
+            ["rollback", str(table), "--to", "1"],
+            ["purge", str(table), "--host", "h0.example.com", "--now"],
+            ["export", str(table), "-o", str(folder / "state.parquet")],
+            # Who may only read may do that.
+            ["history", str(table)],
+            ["fsck", str(table)],
+            ["readdb", str(table), "--stats"],
         ]
         argument = json.dumps([warm, NOBODY, *commands])
         done = subprocess.run(
             [sys.executable, "-P", "-c", textwrap.dedent(AS_NOBODY), argument],
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
-        *refused, (code, out, err) = json.loads(done.stdout)
+        *refused, seen, whole, (code, out, err) = json.loads(done.stdout)
+        assert (seen[0], seen[2], whole[0], whole[2]) == (0, "", 0, "")
         for words, (failed, said, error) in zip(commands, refused, strict=False):
             assert failed in (2, 3), words
             assert said == ""

@@ -95,4 +95,6 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
 def _is_of_parse(family: str, reason: str) -> bool:
     if not reason:
         return family in _PARSED
-    return family in _PARSE_FAMILIES and not (family == "dropped" and reason in DROPPED_TASKS)
+    return family in _PARSE_FAMILIES and not (
+        family == "dropped" and reason in (*DROPPED_TASKS, "purged")
+    )

@@ -1,0 +1,336 @@
+"""Looks whether a table is whole: manifests, lists, data files, and what is left over."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..policy.schema import COMPONENTS, to_frame
+from ..web.errors import UserError
+from .files import crc32_of, list_files, parquet_file, size_of
+from .manifest import (
+    Component,
+    DataFile,
+    Manifest,
+    load_files,
+    load_manifest,
+    manifest_path,
+    snapshots,
+)
+from .operations import pinned_snapshots
+from .places import Place, below
+from .purge import named_files, unnamed_files
+from .tablets import NUMBER, TABLETS, Tablet, tablets
+
+# In key order within a file; files of pages and documents are as they were fetched.
+_CHANGED = "is not what was written: its checksum is another"
+SORTED = ("bars", "fetchlist", "outcome", *TABLETS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Something that is wrong with a table.
+
+    Attributes:
+        kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
+            ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``.
+        path: The file, below the table.
+        message: What is wrong with it.
+        component: Where a data file belongs, or empty.
+    """
+
+    kind: str
+    path: str
+    message: str
+    component: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Left:
+    """What lies about and does no harm.
+
+    Attributes:
+        orphans: Files that no snapshot names: left by jobs that died, or not yet committed.
+        orphan_bytes: Their size.
+        temporary: Files that were never completed.
+        leases: Claims of attempts at fetching, held or not.
+    """
+
+    orphans: int = 0
+    orphan_bytes: int = 0
+    temporary: int = 0
+    leases: int = 0
+
+
+def check_manifests(root: Place) -> list[Problem]:
+    """Finds manifests that are missing, damaged, of a newer format, or of one number."""
+    problems = []
+    names = [
+        f.path.name for f in list_files(root / "manifest") if f.path.parent == root / "manifest"
+    ]
+    numbers = [int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()]
+    for number, times in sorted(Counter(numbers).items()):
+        path = f"manifest/{manifest_path(root, number).name}"
+        if times > 1:
+            same = [n for n in sorted(names) if n[:-5].isdigit() and int(n[:-5]) == number]
+            text = f"{times} manifests have the number {number}: {', '.join(same)}"
+            problems.append(Problem("manifest", path, text))
+        try:
+            load_manifest(root, number)
+        except UserError as error:
+            problems.append(Problem("manifest", path, _without(error, root / path)))
+    known = snapshots(root)
+    for number in sorted(set(range(known[0], known[-1])) - set(known)) if known else []:
+        path = f"manifest/{manifest_path(root, number).name}"
+        problems.append(Problem("manifest", path, "is missing"))
+    newest = known[-1] if known else 0
+    seen = max(pinned_snapshots(root), default=0)
+    for number in range(newest + 1, seen + 1):
+        path = f"manifest/{manifest_path(root, number).name}"
+        problems.append(Problem("manifest", path, "is missing: an operation has read it"))
+    accepted = _lost(root, known)
+    return [p for p in problems if not (p.kind == "manifest" and _number(p.path) in accepted)]
+
+
+def _lost(root: Place, known: list[int]) -> set[int]:
+    """Returns the numbers of manifests of which a repair has said that they are lost."""
+    for number in reversed(known):
+        try:
+            manifest = load_manifest(root, number)
+        except UserError:
+            return set()  # the newest counts: it is what a repair has written
+        return set(manifest.lost)
+    return set()
+
+
+def _number(path: str) -> int:
+    return int(PurePosixPath(path).stem)
+
+
+def check_lists(root: Place, manifest: Manifest) -> list[Problem]:
+    """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
+    problems = []
+    for name, component in manifest.components.items():
+        text = list_problem(root, component)
+        if text:
+            problems.append(Problem("list", component.list, text, name))
+    return problems
+
+
+def list_problem(root: Place, component: Component) -> str:
+    """Returns what is wrong with a list; empty if nothing is."""
+    path = root / component.list
+    if size_of(path) is None:
+        return "is missing"
+    if component.crc32 not in (None, crc32_of(path)):
+        return _CHANGED
+    try:
+        files = load_files(root, component)
+    except UserError as error:
+        return _without(error, path)
+    found = (len(files), sum(f.live_rows for f in files), sum(f.bytes for f in files))
+    wanted = (component.files, component.rows, component.bytes)
+    if found != wanted:
+        return f"names {found[0]} files with {found[1]} rows, the manifest {wanted[0]} with {wanted[1]}"
+    return ""
+
+
+def check_file(root: Place, component: str, file: DataFile, quick: bool = False) -> Problem | None:
+    """Looks whether a data file is what its description says.
+
+    Args:
+        root: The table's folder.
+        component: Where it belongs.
+        file: The description.
+        quick: Only size, end and number of rows; else all of it is read, and
+            its checksum compared.
+    """
+    size = size_of(root / file.path)
+    if size is None:
+        return Problem("missing", file.path, "is missing", component)
+    if size != file.bytes:
+        text = f"has {size:,} bytes, should have {file.bytes:,}"
+        return Problem("size", file.path, text, component)
+    if not quick and file.crc32 not in (None, crc32_of(root / file.path)):
+        return Problem("damaged", file.path, _CHANGED, component)
+    kind = component.rpartition("/")[2]
+    try:
+        rows, keys = _verify(root / file.path, quick)
+    except UserError as error:
+        return Problem("damaged", file.path, _without(error, root / file.path), component)
+    if rows != file.rows:
+        text = f"has {rows:,} rows, should have {file.rows:,}"
+        return Problem("rows", file.path, text, component)
+    if keys is None or not len(keys) or file.first is None:
+        return None
+    found = (keys.min(), keys.max())
+    if found != (file.first, file.last):
+        text = f"has keys from {found[0]!r} to {found[1]!r}, should be from {file.first!r}"
+        return Problem("range", file.path, text, component)
+    if kind in SORTED and not keys.is_sorted():
+        return Problem("order", file.path, "its rows are not in key order", component)
+    if kind in TABLETS and keys.n_unique() < len(keys):
+        return Problem("order", file.path, "has a key twice", component)
+    return None
+
+
+def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
+    """Finds tablets whose ranges of keys meet, and runs without a base."""
+    if component not in TABLETS:
+        return
+    last, before = "", ""
+    known = tablets(files)
+    for tablet in known:
+        if tablet.first is None or tablet.last is None:
+            continue
+        path = tablet.base.path
+        if before and tablet.first <= last:
+            yield Problem("overlap", path, f"its keys meet those of {before}", component)
+        last, before = max(last, tablet.last), path
+    whole = {path for tablet in known for path in tablet.paths}
+    for file in files:
+        if file.path not in whole:
+            text = f"is a run on {file.base}, which is not part of the table"
+            yield Problem("run", file.path, text, component)
+
+
+def check_runs(root: Place, component: str, tablet: Tablet) -> Problem | None:
+    """Looks whether the runs of a tablet fit what they lie on; its files are whole each.
+
+    Args:
+        root: The table's folder.
+        component: Where it belongs.
+        tablet: The tablet.
+    """
+    try:
+        keys = _columns(root / tablet.base.path, ["key"]).get_column("key")
+        for run in tablet.runs:
+            rows = _columns(root / run.path, ["key", NUMBER]).sort(NUMBER)
+            numbers = rows.get_column(NUMBER)
+            if not _follows(numbers, len(keys), run.fresh or 0):
+                text = f"does not number its rows as {tablet.base.path} and older runs do"
+                return Problem("run", run.path, text, component)
+            changed = rows.filter(numbers < len(keys))
+            if not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
+                text = f"has other keys than the rows of {tablet.base.path} that it replaces"
+                return Problem("run", run.path, text, component)
+            keys = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
+            if keys.n_unique() < len(keys):
+                text = f"has rows as new that {tablet.base.path} or older runs have"
+                return Problem("run", run.path, text, component)
+    except UserError:
+        return None  # said of the file itself
+    return None
+
+
+def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
+    """Returns whether the rows of a run, in order of their numbers, are old ones, then new ones."""
+    if numbers.null_count() or numbers.n_unique() < len(numbers):
+        return False
+    return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))
+
+
+def _columns(path: Place, names: list[str]) -> pl.DataFrame:
+    try:
+        with parquet_file(path) as opened:
+            return to_frame(opened.read(columns=names))
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
+
+
+def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
+    """Reads the keys of a Parquet file; returns (rows, keys or None).
+
+    Raises:
+        UserError: It is not whole.
+    """
+    try:
+        with parquet_file(path) as opened:
+            if quick:
+                return opened.metadata.num_rows, None
+            if "key" not in opened.schema_arrow.names:
+                return opened.metadata.num_rows, None
+            groups = range(opened.num_row_groups)
+            tables = [opened.read_row_group(group, columns=["key"]) for group in groups]
+            keys = [table["key"].cast(pa.large_string()) for table in tables]
+            joined = pa.chunked_array([c for k in keys for c in k.chunks], pa.large_string())
+            series = pl.from_arrow(joined)
+            assert isinstance(series, pl.Series)
+            return opened.metadata.num_rows, series
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
+
+
+def whole(root: Place, manifest: Manifest) -> bool:
+    """Returns whether all files of a snapshot are there, by their sizes."""
+    try:
+        for component in manifest.components.values():
+            if list_problem(root, component):
+                return False
+            if any(size_of(root / f.path) != f.bytes for f in load_files(root, component)):
+                return False
+    except UserError:
+        return False
+    return True
+
+
+def left_over(root: Place) -> Left:
+    """Counts what lies about."""
+    manifests = []
+    for number in snapshots(root):
+        try:
+            manifests.append(load_manifest(root, number))
+        except UserError:
+            continue
+    named: set[str] = set()
+    for manifest in manifests:
+        for component in manifest.components.values():
+            try:
+                named |= named_files(root, [Manifest(components={"": component})])
+            except UserError:
+                named.add(component.list)
+    orphans = list(unnamed_files(root, named, np.inf))
+    temporary = [found for found in orphans if found.path.name.startswith(".")]
+    claims = [f for f in list_files(root / "batches") if f.path.suffix == ".claim"]
+    rest = [found for found in orphans if not found.path.name.startswith(".")]
+    return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
+
+
+def described(root: Place, component: str, path: Place) -> DataFile:
+    """Returns the description of a whole Parquet file, as far as the file itself has it.
+
+    Raises:
+        UserError: It is not whole.
+    """
+    rows, keys = _verify(path)
+    size = size_of(path)
+    return DataFile(
+        path=below(root, path),
+        rows=rows,
+        bytes=size or 0,
+        first=_text(keys.min()) if keys is not None and len(keys) else None,
+        last=_text(keys.max()) if keys is not None and len(keys) else None,
+        crc32=crc32_of(path),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def known_kind(component: str) -> bool:
+    """Returns whether this version knows what rows a component has."""
+    return component.rpartition("/")[2] in COMPONENTS
+
+
+def _without(error: UserError, path: Place) -> str:
+    """Returns an error's message without the path and the advice that belong to it."""
+    text = str(error).partition(": run nutbeam fsck")[0]
+    return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")

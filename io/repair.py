@@ -1,0 +1,260 @@
+"""Repairs a table by a new snapshot, made of what is whole. Nothing is deleted or moved."""
+
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from ..policy.schema import COMPONENTS
+from ..web.errors import UserError
+from .batches import page_order, place
+from .files import collect, list_files, scan, schema_of
+from .fsck import described, list_problem
+from .manifest import (
+    Component,
+    DataFile,
+    Manifest,
+    NewerFormat,
+    load_files,
+    load_manifest,
+    snapshots,
+    store_files,
+    store_manifest,
+)
+from .operations import ConflictError, pinned_snapshots
+from .places import Place, below, place_of
+from .tablet_writer import zone
+from .tablets import NUMBER, TABLETS, tablets
+
+
+@dataclasses.dataclass(frozen=True)
+class Repair:
+    """What a repair did.
+
+    Attributes:
+        manifest: The snapshot that it made; None if there was nothing to do.
+        base: Number of the snapshot that it is made from.
+        rebuilt: Components whose lists were made anew.
+        dropped: Files that are no longer part of the table.
+        lost: Numbers of the snapshots that cannot be read.
+    """
+
+    manifest: Manifest | None
+    base: int = 0
+    rebuilt: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    lost: tuple[int, ...] = ()
+
+
+def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
+    """Makes a snapshot of what is whole: the newest for which that can be done.
+
+    A list that is gone is made anew from the files in its folder, if what is
+    whole there has just as many files, rows and bytes as the manifest says;
+    else the table goes back to an older snapshot.
+
+    Args:
+        table: The table's address.
+        operation: Id of this operation.
+        drop: Paths of data files to leave out, by component.
+
+    Raises:
+        UserError: No snapshot can be repaired; or a newer version is needed.
+        ConflictError: Somebody else has committed meanwhile.
+    """
+    root = place_of(table)
+    known = snapshots(root)
+    top = max([*known, *pinned_snapshots(root)], default=0)
+    unreadable: list[int] = []
+    for number in range(top, 0, -1):
+        if known and number < known[0]:
+            break
+        try:
+            manifest = load_manifest(root, number)
+        except NewerFormat:
+            raise
+        except UserError:
+            unreadable.append(number)
+            continue
+        lists = _lists(root, manifest)
+        if lists is not None:
+            return _commit(table, operation, top, manifest, lists, drop, unreadable)
+    raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
+
+
+def _lists(root: Place, manifest: Manifest) -> dict[str, list[DataFile]] | None:
+    """Returns new lists for the components whose own are broken; None if that cannot be."""
+    made: dict[str, list[DataFile]] = {}
+    for name, component in manifest.components.items():
+        if not list_problem(root, component):
+            continue
+        files = rebuilt(root, manifest, name, component)
+        if files is None:
+            return None
+        made[name] = files
+    return made
+
+
+def _commit(
+    table: str,
+    operation: str,
+    top: int,
+    base: Manifest,
+    lists: dict[str, list[DataFile]],
+    drop: Mapping[str, frozenset[str]],
+    unreadable: list[int],
+) -> Repair:
+    root = place_of(table)
+    known = snapshots(root)
+    for number in range(base.snapshot - 1, known[0], -1):  # older ones, which nobody reads so far
+        try:
+            load_manifest(root, number)
+        except UserError:
+            unreadable.append(number)
+    lost = tuple(sorted({*base.lost, *unreadable}))
+    dropped: list[str] = []
+    for name, paths in drop.items():
+        component = base.components.get(name)
+        if component is None:
+            continue
+        files = lists[name] if name in lists else load_files(root, component)
+        paths = with_runs(name, files, paths)
+        left = [file for file in files if file.path not in paths]
+        dropped += [file.path for file in files if file.path in paths]
+        if len(left) < len(files):
+            lists[name] = left
+    if base.snapshot == top and not lists and lost == base.lost:
+        return Repair(None)
+    components = {
+        **base.components,
+        **{name: store_files(root, name, files) for name, files in lists.items()},
+    }
+    made = dataclasses.replace(
+        base,
+        snapshot=top + 1,
+        operation=operation,
+        job="fsck",
+        batch=None,
+        time=int(time.time() * 1000),
+        counts={"rebuilt": len(lists), "dropped": len(dropped), "lost": len(lost)},
+        components=components,
+        restores=base.snapshot if base.snapshot < top else None,
+        lost=lost,
+    )
+    if not store_manifest(root, made):
+        raise ConflictError("the table was changed meanwhile: run it again")
+    names = tuple(name for name in lists if name not in drop)
+    return Repair(made, base.snapshot, names, tuple(dropped), lost)
+
+
+def with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> frozenset[str]:
+    """Returns files that are left out, and those that are worth nothing without them.
+
+    Runs go with their base, and with older runs: they count the rows from there.
+    """
+    more: set[str] = set()
+    for tablet in tablets(files) if component in TABLETS else ():
+        broken = [number for number, path in enumerate(tablet.paths) if path in paths]
+        more.update(tablet.paths[min(broken) :] if broken else ())
+    return paths | more
+
+
+def rebuilt(
+    root: Place, manifest: Manifest, name: str, component: Component
+) -> list[DataFile] | None:
+    """Returns a component's live files without its list; None if they cannot be told for sure."""
+    others = _described_elsewhere(root, name, component)
+    found: list[tuple[float, DataFile]] = []
+    for file in list_files(root / name):
+        if file.path.suffix != ".parquet" or file.path.name.startswith("."):
+            continue
+        path = below(root, file.path)
+        try:
+            known = others.get(path) or _described(root, manifest, name, file.path)
+        except UserError:
+            continue  # not whole
+        if known is None:
+            return None
+        found.append((file.changed, known))
+    found.sort(key=lambda pair: pair[0], reverse=True)
+    files = [file for _, file in found]
+    new = [file for file in files if file.path not in others]
+    for chosen in (files, list(_newest(files)), new):
+        totals = (len(chosen), sum(f.live_rows for f in chosen), sum(f.bytes for f in chosen))
+        if totals == (component.files, component.rows, component.bytes):
+            return chosen
+    return None
+
+
+def _described_elsewhere(root: Place, name: str, component: Component) -> dict[str, DataFile]:
+    """Returns what the lists of other snapshots say about a component's files, by path."""
+    found: dict[str, DataFile] = {}
+    seen = {component.list}
+    for number in snapshots(root):
+        try:
+            other = load_manifest(root, number).components.get(name)
+            if other is not None and other.list not in seen:
+                seen.add(other.list)
+                found |= {file.path: file for file in load_files(root, other)}
+        except UserError:
+            continue
+    return found
+
+
+def _newest(files: list[DataFile]) -> Iterator[DataFile]:
+    """Yields those of files in order of age, newest first, whose keys no newer one has."""
+    taken: list[tuple[str, str]] = []
+    for file in files:
+        low, high = file.first or "", file.last or ""
+        if all(high < first or last < low for first, last in taken):
+            taken.append((low, high))
+            yield file
+
+
+def _described(root: Place, manifest: Manifest, name: str, path: Place) -> DataFile | None:
+    """Returns a file's description by its content and its name; None if these do not say enough."""
+    if NUMBER in schema_of(path).names:
+        return None  # a run does not say on what it is
+    file = described(root, name, path)
+    kind = name.rpartition("/")[2]
+    if name in TABLETS:
+        return _with_zone(root, name, file)
+    if kind in ("pages", "learnt"):
+        words = path.stem.split("-")
+        if len(words) != 4 or not words[0][1:].isdigit():
+            return None
+        order = page_order(int(words[1]), int(words[3])) if kind == "pages" else 0
+        return dataclasses.replace(file, partition=int(words[0][1:]), order=order)
+    batch = manifest.batches.get(name.split("/")[1]) if "/" in name else None
+    if kind == "fetchlist":
+        return file if batch is not None and batch.partitions == 1 else None
+    if kind == "documents":
+        return _paired(root, manifest, name, file)
+    return file
+
+
+def _with_zone(root: Place, name: str, file: DataFile) -> DataFile:
+    if name != "state" or not file.rows:
+        return file
+    columns = ("key", "fetch_time", "score", "status")
+    rows = collect(scan([root / file.path], COMPONENTS[name]).select(columns))
+    known = zone(rows)
+    names = ("min_fetch_time", "max_fetch_time", "max_score", "statuses")
+    return dataclasses.replace(file, **{name: known[name] for name in names})  # type: ignore[arg-type]
+
+
+def _paired(root: Place, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
+    """Gives a file of documents the place of the file of pages that they were made from."""
+    pages = manifest.components.get(place(name.split("/")[1], "pages"))
+    try:
+        files = load_files(root, pages)
+        for known in files:
+            keys = scan([root / known.path], COMPONENTS["pages"]).select("key")
+            # One without rows tells nothing: its pages must be the only ones.
+            alone = file.first is None and len(files) == 1
+            if alone or len(collect(keys.filter(pl.col("key") == file.first))):
+                return dataclasses.replace(file, partition=known.partition, order=known.order)
+    except UserError:
+        return None
+    return None

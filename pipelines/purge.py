@@ -1,0 +1,142 @@
+"""purge: takes a URL, a host or a domain out of the table, and bars it from coming back.
+
+::
+
+    all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
+    names ─ hashes ─▶ bars'
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.manifest import latest_snapshot
+from ..io.operations import Operation, Written, committed, find
+from ..io.places import place_of
+from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
+from ..policy.bars import Names
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..web.errors import UsageError
+from ..web.options import option
+from ..web.progress import PROGRESS
+from ..web.rules import UrlOptions, UrlRules
+from ..web.urls import BadUrl, host, host_key
+from .command import TABLE, Invocation
+from .job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+HELP = "Take a URL, a host or a domain out of the table, and bar it"
+
+
+@dataclasses.dataclass(frozen=True)
+class PurgeOptions:
+    """What is purged."""
+
+    url: tuple[str, ...] = option((), "Purge this URL.", group="purge")
+    host: tuple[str, ...] = option((), "Purge all URLs of this host.", group="purge")
+    domain: tuple[str, ...] = option(
+        (), "Purge all URLs of this domain and the hosts below it.", group="purge"
+    )
+    unbar: bool = option(
+        False, "Purge nothing: let in again what was barred by a purge.", group="purge"
+    )
+    now: bool = option(
+        False,
+        "Delete what only older snapshots need, at once: there is no way back then. "
+        "Without it, that goes when those snapshots expire.",
+        group="purge",
+    )
+
+    def __post_init__(self) -> None:
+        if not (self.url or self.host or self.domain):
+            raise ValueError("--url, --host or --domain must say what to purge")
+        if self.unbar and self.now:
+            raise ValueError("--unbar and --now contradict each other: give one")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(PurgeOptions, JobOptions):
+    """Options of purge."""
+
+
+def run(invocation: Invocation) -> int:
+    names = names_of(invocation.options)
+    return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
+
+
+def names_of(options: PurgeOptions) -> Names:
+    """Returns the keys of what options name.
+
+    Raises:
+        UsageError: A name is none.
+    """
+    admitted = UrlRules(UrlOptions()).admit(
+        pl.Series(list(options.url), dtype=pl.String), "inject", filters=False
+    )
+    for url, key, reason in zip(options.url, admitted["key"], admitted["reason"], strict=True):
+        if key is None:
+            raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
+    return Names(
+        urls=tuple(admitted["key"]),
+        hosts=tuple(_host_key("host", name) for name in options.host),
+        domains=tuple(_host_key("domain", name) for name in options.domain),
+    )
+
+
+def _host_key(flag: str, name: str) -> str:
+    try:
+        key = host_key(host(f"http://{name}/"))
+    except BadUrl:
+        key = ""
+    if not key or (any(c in name for c in "/:@?# ") and not name.startswith("[")):
+        raise UsageError(f"--{flag} must be a name such as www.example.com, got {name!r}")
+    return key
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: PurgeOptions, names: Names
+) -> beam.PCollection[Ticket]:
+    """Purges; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: How.
+        names: What.
+    """
+    operations = tickets | "Begin" >> Begin("purge")
+    written = operations | "Pieces" >> ForEach(
+        _bars_alone if options.unbar else _pieces, _purge, (names, options.unbar), Written
+    )
+    # All that is there was read: whatever is committed meanwhile may hold it again.
+    done = (operations, written) | Commit(reads=("*",))
+    if not options.now:
+        return done
+    return done | "Sweep" >> beam.Map(_sweep, names).with_output_types(Ticket)
+
+
+def _pieces(operation: Operation) -> Iterator[Piece]:
+    found = list(pieces(operation))
+    PROGRESS.start("purge", total=len(found), unit="files")
+    yield from found
+
+
+def _bars_alone(operation: Operation) -> Iterator[Piece]:
+    yield Piece(operation, "bars")
+
+
+def _purge(piece: Piece, names: Names, lift: bool) -> Iterator[Written]:
+    if lift:
+        yield set_bars(piece.operation, names, lift=True)
+    else:
+        yield from purge_piece(piece, names)
+    PROGRESS.add()
+
+
+def _sweep(ticket: Ticket, names: Names) -> Ticket:
+    operation = find(ticket.table, f"{ticket.operation}.purge")
+    made = committed(operation) if operation is not None else None
+    root = place_of(ticket.table)
+    sweep(root, made.snapshot if made else latest_snapshot(root), names)
+    return ticket

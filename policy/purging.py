@@ -1,0 +1,157 @@
+"""Takedown: what is left of rows when a URL, a host or a domain is purged from them.
+
+Purged is what the table has recorded about a name: its own rows, links and
+redirects that lead to it, header lines and metadata that name it. What other
+pages say in their own words (body, text, title, anchors) is theirs and stays.
+"""
+
+import re
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..web.urls import from_host_key, from_key
+from .bars import Bars, Names
+
+# Texts of others that may mention anybody, and names of ours that mention nobody.
+KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
+# Large, and kept: no need to read them to know whether a file holds what is purged.
+BODIES = frozenset({"body", "text"})
+KEYS = frozenset({"key", "source", "target"})
+_END = r"(?:$|[^a-z0-9.%_-])"
+
+
+def pattern_of(names: Names) -> str:
+    """Returns a regular expression for texts that name what is purged.
+
+    >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
+    True
+    >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "http://www.foo.com/"))
+    False
+    >>> bool(re.search(pattern_of(Names(domains=("com.foo",))), "http://www.foo.com/"))
+    True
+    >>> bool(re.search(pattern_of(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
+    False
+    """
+    # With its scheme or none: the same page by https is another URL.
+    urls = [
+        f"(?:{scheme})?//{re.escape(rest)}"
+        for scheme, _, rest in (from_key(key).partition("//") for key in names.urls)
+    ]
+    hosts = [re.escape(from_host_key(host)) for host in names.hosts]
+    domains = [re.escape(from_host_key(domain)) for domain in names.domains]
+    parts = [
+        *(f"(?:^|[^a-z0-9._:-]){url}(?:$|[^a-z0-9/?&=.%_~-])" for url in urls),
+        *(f"(?:^|[^a-z0-9._-]){host}{_END}" for host in hosts),
+        *(f"(?:^|[^a-z0-9_-]){domain}{_END}" for domain in domains),
+    ]
+    return "(?im)" + "|".join(parts)
+
+
+def purge_rows(
+    table: pa.Table, bars: Bars, pattern: str, of_hosts: bool = False
+) -> tuple[pa.Table, int, int]:
+    """Returns rows without what is purged.
+
+    Args:
+        table: Rows with a column ``key``, of any schema.
+        bars: What is purged.
+        pattern: Of ``pattern_of``.
+        of_hosts: Whether keys are hosts, not URLs.
+
+    Returns:
+        (rows, how many rows are gone, how many mentions in the others are).
+    """
+    keys = _series(table["key"])
+    gone = bars.hosts_hit(keys) if of_hosts else bars.hit(keys)
+    number = int(gone.sum())
+    if number:
+        table = table.filter(pa.array((~gone).to_list()))
+    mentions = 0
+    for at, field in enumerate(table.schema):
+        if field.name not in KEPT and field.name != "key" and _has_texts(field.type):
+            column, found = _clean(table.column(at), field, bars, pattern)
+            if found:
+                table = table.set_column(at, field, column)
+                mentions += found
+    return table, number, mentions
+
+
+def _has_texts(kind: pa.DataType) -> bool:
+    return pa.types.is_large_string(kind) or pa.types.is_string(kind) or pa.types.is_nested(kind)
+
+
+def _clean(
+    column: pa.ChunkedArray, field: pa.Field, bars: Bars, pattern: str
+) -> tuple[pa.ChunkedArray | pa.Array, int]:
+    if not pa.types.is_nested(field.type):
+        hit = _hit(field.name, _series(column), bars, pattern)
+        number = int(hit.sum())
+        if not number:
+            return column, 0
+        if field.name == "robots_text":  # of another host: its other lines count
+            lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
+            texts = [t and lines.sub("", t) for t in column.to_pylist()]
+            return pa.array(texts, field.type), number
+        return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, field.type), column), number
+    barred = _barred_in(column, field, bars, pattern)
+    if not barred:
+        return column, 0
+    values = column.to_pylist()
+    kept = [None if v is None else [item for item in v if not _is_in(item, barred)] for v in values]
+    number = sum(
+        len(v) - len(k)
+        for v, k in zip(values, kept, strict=True)
+        if v is not None and k is not None
+    )
+    return (pa.array(kept, field.type), number) if number else (column, 0)
+
+
+def _barred_in(
+    column: pa.ChunkedArray, field: pa.Field, bars: Bars, pattern: str
+) -> dict[str, frozenset[str]]:
+    """Returns by field of a list's items (the empty name: the items) the texts that are to go."""
+    found: dict[str, frozenset[str]] = {}
+    for chunk in column.chunks:
+        for name, texts in _texts_of(chunk, field.name):
+            if name in KEPT:
+                continue
+            series = _series(texts).unique()
+            hit = _hit(name, series, bars, pattern)
+            if hit.any():
+                found[name] = found.get(name, frozenset()) | frozenset(series.filter(hit))
+    return found
+
+
+def _texts_of(array: pa.Array, name: str) -> list[tuple[str, pa.Array]]:
+    if pa.types.is_map(array.type):
+        return [("value", array.items)] if _has_texts(array.type.item_type) else []
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return _texts_of(array.flatten(), "")
+    if pa.types.is_struct(array.type):
+        fields = [array.type.field(at) for at in range(array.type.num_fields)]
+        return [(f.name, array.field(f.name)) for f in fields if _has_texts(f.type)]
+    return [(name, array)]
+
+
+def _is_in(item: Any, barred: dict[str, frozenset[str]]) -> bool:
+    """Tells whether an item of a list (a text, a struct, a pair of a map) is to go."""
+    if isinstance(item, dict):
+        return any(item.get(name) in texts for name, texts in barred.items())
+    if isinstance(item, tuple):
+        return item[1] in barred.get("value", ())
+    return item in barred.get("", ())
+
+
+def _hit(name: str, texts: pl.Series, bars: Bars, pattern: str) -> pl.Series:
+    if name in KEYS:
+        return bars.hit(texts)
+    return texts.cast(pl.String).str.contains(pattern).fill_null(False)
+
+
+def _series(column: pa.ChunkedArray | pa.Array) -> pl.Series:
+    series = pl.from_arrow(column)
+    assert isinstance(series, pl.Series)
+    return series

@@ -1,0 +1,106 @@
+"""export writes each component of a table as it is stored, in three formats."""
+
+import base64
+import csv
+import json
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
+
+from nutbeam.io.views import KINDS
+from nutbeam.pipelines.export_table import schema_of
+from nutbeam.web.simweb.server import SimWeb
+
+WHAT = ("state", "hosts", "batches", *KINDS)
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=6, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def table(web, tmp_path_factory):
+    """A table with a whole crawl; tests only read it."""
+    folder = tmp_path_factory.mktemp("export") / "table"
+    assert crawl(folder, web, *web.seeds) == 0
+    return folder
+
+
+def stored(table, what):
+    """Returns how many rows the newest snapshot has."""
+    manifest = manifest_of(table)
+    if what == "batches":
+        return len(manifest.batches)
+    components = manifest.components.items()
+    return sum(c.rows for name, c in components if name.rpartition("/")[2] == what)
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
+    for suffix in ("parquet", "csv", "jsonl"):
+        capsys.readouterr()
+        path = tmp_path / f"out.{suffix}"
+        assert nutbeam("export", table, "-o", path, "--what", what) == 0
+        assert capsys.readouterr().out == f"{stored(table, what):,} rows of {what} in {path}\n"
+    rows = pq.read_table(tmp_path / "out.parquet")
+    assert rows.schema.equals(schema_of(what))
+    assert len(rows) == stored(table, what)
+    records = json_lines((tmp_path / "out.jsonl").read_text("utf-8"))
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        csv.field_size_limit(1 << 24)
+        lines = list(csv.DictReader(file))
+    assert len(records) == len(lines) == len(rows)
+    assert list(lines[0]) == list(records[0]) == rows.column_names
+    first = rows.column_names[0]
+    assert [r[first] for r in records] == [r[first] for r in lines] == rows[first].to_pylist()
+
+
+def test_the_state_is_as_it_is_stored(table, tmp_path):
+    assert nutbeam("export", table, "-o", tmp_path / "state.parquet") == 0
+    assert pl.read_parquet(tmp_path / "state.parquet").equals(state_of(table))
+
+
+def test_bodies_are_whole(table, tmp_path):
+    assert nutbeam("export", table, "--what", "pages", "-o", tmp_path / "p.jsonl") == 0
+    found = {
+        (r["batch"], r["key"]): base64.b64decode(r["body"]) if r["body"] else None
+        for r in json_lines((tmp_path / "p.jsonl").read_text("utf-8"))
+    }
+    for name in manifest_of(table).components:
+        if name.endswith("/pages"):
+            for path in files_of(table, name):
+                for key, body in pl.read_parquet(path, columns=["key", "body"]).iter_rows():
+                    assert found[name.split("/")[1], key] == (body or None)
+
+
+def test_standard_output_and_json(table, tmp_path, capfdbinary):
+    assert nutbeam("export", table, "--what", "batches") == 0
+    lines = json_lines(capfdbinary.readouterr().out.decode())
+    assert [row["batch"] for row in lines] == sorted(manifest_of(table).batches)
+    path = tmp_path / "x.csv"
+    assert nutbeam("export", table, "-o", path, "--format", "json") == 0
+    record = json.loads(capfdbinary.readouterr().out.decode().splitlines()[-1])
+    assert record == {"what": "state", "rows": stored(table, "state"), "output": str(path)}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-o", "x.xlsx"], "--output must end in .parquet, .csv, .jsonl, got 'x.xlsx'"),
+        (["-o", "none/x.csv"], "no folder"),
+        (["--what", "bars"], "--what"),
+    ],
+)
+def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert nutbeam("export", table, *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_component_that_a_table_does_not_have_is_empty(table, tmp_path):
+    assert nutbeam("export", table, "--what", "links", "-o", tmp_path / "links.csv") == 0
+    assert (tmp_path / "links.csv").read_text().startswith("url,key")

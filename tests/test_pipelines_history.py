@@ -1,0 +1,230 @@
+"""history shows what each job did to a table; rollback goes back, and nothing is lost by it."""
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+from crawling import (
+    asked,
+    assert_whole,
+    crawl,
+    files_of,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+    state_of,
+    steady,
+    tree,
+)
+
+from nutbeam.io.history import sizes
+from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.operations import ConflictError, Written, begin, commit, committed, find
+from nutbeam.web.simweb.server import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def original(web, tmp_path_factory):
+    """A table with a whole crawl, made under the operation id ``first``; tests only read it."""
+    folder = tmp_path_factory.mktemp("history") / "table"
+    assert crawl(folder, web, *web.seeds, "--operation", "first") == 0
+    return folder
+
+
+@pytest.fixture
+def table(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "table")
+
+
+def said(capsys, *words, code=0):
+    capsys.readouterr()
+    assert nutbeam(*words) == code
+    return capsys.readouterr().out
+
+
+def refused(capsys, *words, code=2):
+    capsys.readouterr()
+    assert nutbeam(*words) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err.strip()
+
+
+def rows_of(table, number):
+    manifest = load_manifest(table, number)
+    files = load_files(table, manifest.components["state"])
+    return pl.concat([pl.read_parquet(table / file.path) for file in files])
+
+
+# history
+
+
+def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
+    lines = said(capsys, "history", original, "--last", 0).splitlines()
+    made = manifests_of(original)
+    for manifest, line in zip(made, lines, strict=False):
+        assert line.startswith(f"{manifest.snapshot}  20")
+        assert f"Z  {manifest.job}  {manifest.operation}  " in line
+    assert "state +1 file +1 rows +" in lines[0]
+    assert "hosts +1 file +1 rows +" in lines[0]
+    assert "fetchlist +1 file +1 rows +" in lines[1]
+    assert [line.partition(":")[0] for line in lines[len(made) :]] == list(sizes(made[-1]))
+    assert lines[0].count("\n") == 0
+    short = said(capsys, "history", original, "--last", 2, "--counts").splitlines()
+    assert short[0] == lines[len(made) - 2]
+    assert any(line.startswith("    ") for line in short)
+
+
+def test_what_history_says_was_added_and_removed_adds_up(original, capsys):
+    record = json.loads(said(capsys, "history", original, "--last", 0, "--format", "json"))
+    assert [s["snapshot"] for s in record["snapshots"]] == [
+        m.snapshot for m in manifests_of(original)
+    ]
+    totals = {}
+    for snapshot in record["snapshots"]:
+        assert snapshot["undone"] is False
+        for name, change in snapshot["changes"].items():
+            assert change["exact"]
+            for what in ("files", "rows", "bytes"):
+                total = totals.setdefault(name, {"files": 0, "rows": 0, "bytes": 0})
+                total[what] += change["added"][what] - change["removed"][what]
+    components = manifest_of(original).components
+    assert totals == {
+        name: {"files": c.files, "rows": c.rows, "bytes": c.bytes} for name, c in components.items()
+    }
+    assert record["sizes"]["state"] == totals["state"]
+
+
+def test_history_of_no_table_and_of_a_damaged_one(table, tmp_path, capsys):
+    assert "no web table at" in refused(capsys, "history", tmp_path / "none")
+    newest = table / "manifest" / f"{latest_snapshot(table):08d}.json"
+    newest.write_bytes(newest.read_bytes()[:40])
+    (table / manifest_of_before(table).components["state"].list).unlink()
+    out = said(capsys, "history", table)
+    assert "manifest is damaged" in out.splitlines()[-1]
+    assert len(out.splitlines()) == latest_snapshot(table)
+
+
+def manifest_of_before(table):
+    return load_manifest(table, latest_snapshot(table) - 1)
+
+
+# rollback
+
+
+@pytest.mark.parametrize("to", [1, 3, -1])
+def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
+    newest = latest_snapshot(table)
+    to = to if to > 0 else newest + to
+    before = tree(table, ignore=())
+    out = said(capsys, "rollback", table, "--to", to)
+    assert out == f"rollback: to {to}\n"
+    made, old = manifest_of(table), load_manifest(table, to)
+    assert made.snapshot == newest + 1
+    assert (made.components, made.batches) == (old.components, old.batches)
+    assert (made.job, made.restores) == ("rollback", to)
+    assert state_of(table).drop("url").equals(rows_of(table, to))
+    after = tree(table, ignore=())
+    assert {name: after[name] for name in before} == before  # nothing is deleted or changed
+    lines = said(capsys, "history", table, "--last", 0).splitlines()
+    assert f"as snapshot {to}" in lines[newest]
+    assert [i + 1 for i in range(newest) if "(undone)" in lines[i]] == [*range(to + 1, newest + 1)]
+
+
+@pytest.mark.parametrize("to", [1, 2, 4, 7, 11])
+def test_the_same_crawl_again_does_the_lost_work(web, original, table, to):
+    assert nutbeam("rollback", table, "--to", to) == 0
+    requests = len(asked(web))
+    words = [*web.seeds, "--operation", "first"]
+    assert crawl(table, web, *words) == 0
+    assert_whole(table, web.site)
+    assert steady(table).equals(steady(original))
+    # A batch that the table went back to, or has chosen again, adopts its flushed pages.
+    assert len(asked(web)) < requests + len(web.site.reachable())
+    # And now it is done.
+    newest = latest_snapshot(table)
+    assert crawl(table, web, *words) in (0, 1)
+    assert latest_snapshot(table) == newest
+
+
+def test_another_crawl_goes_on_from_where_the_table_went_back_to(web, original, table):
+    assert nutbeam("rollback", table, "--to", 1) == 0
+    assert crawl(table, web) == 0
+    assert steady(table).equals(steady(original))
+
+
+def test_a_rollback_can_be_rolled_back(web, original, table):
+    newest = latest_snapshot(table)
+    assert nutbeam("rollback", table, "--to", 2) == 0
+    assert nutbeam("rollback", table, "--to", newest) == 0
+    assert state_of(table).equals(state_of(original))
+    # What was done is done again: the crawl changes nothing.
+    crawl(table, web, *web.seeds, "--operation", "first")
+    assert latest_snapshot(table) == newest + 2
+
+
+def test_the_same_rollback_again_changes_nothing(table):
+    words = ["rollback", table, "--to", 2, "--operation", "back"]
+    assert nutbeam(*words) == 0
+    newest = latest_snapshot(table)
+    assert nutbeam(*words) == 0
+    assert latest_snapshot(table) == newest
+
+
+def test_what_cannot_be_gone_back_to(table, capsys):
+    newest = latest_snapshot(table)
+    words = ("rollback", table, "--to")
+    assert f"no snapshot 99 in this table, it has 1 to {newest}" in refused(capsys, *words, 99)
+    assert "there is nothing to go back to" in refused(capsys, *words, newest)
+    assert "--to must say to which snapshot" in refused(capsys, "rollback", table)
+    gone = table / load_files(table, load_manifest(table, 1).components["state"])[0].path
+    gone.unlink()
+    error = refused(capsys, *words, 1, code=3)
+    assert "1 of its files are gone" in error
+    assert str(gone) in error
+    assert latest_snapshot(table) == newest
+
+
+def test_an_operation_that_was_open_meanwhile_fails_or_begins_anew(table):
+    newest = latest_snapshot(table)
+    opened = begin(str(table), "dedup", "open.dedup")
+    assert nutbeam("rollback", table, "--to", 3) == 0
+    file = load_files(table, load_manifest(table, newest).components["state"])[0]
+    with pytest.raises(ConflictError, match="state was changed by rollback"):
+        commit(opened, [Written("state", (file,))], reads=frozenset({"state"}))
+    # Under the same id it reads what there is now.
+    again = begin(str(table), "dedup", "open.dedup")
+    assert again.snapshot == newest + 1
+    assert not again.idle
+    assert find(str(table), "open.dedup") == again
+    made = commit(again, [], reads=frozenset({"state"}))
+    assert committed(again) == made
+    assert begin(str(table), "dedup", "open.dedup").idle == "done"
+
+
+def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
+    first = load_manifest(table, 1)
+    assert first.job == "inject"
+    assert nutbeam("rollback", table, "--to", 3) == 0
+    assert begin(str(table), "inject", first.operation).idle == "done"
+    last = load_manifest(table, latest_snapshot(table) - 1)
+    assert find(str(table), last.operation) is None or not committed(
+        find(str(table), last.operation)
+    )
+
+
+def test_what_was_rolled_back_is_not_deleted_with_it(table, web):
+    paths = files_of(table, "state")
+    assert nutbeam("rollback", table, "--to", 1) == 0
+    assert nutbeam("generate", table) == 0
+    assert nutbeam("fetch", table, *reach(web)) == 0
+    assert all(path.exists() for path in paths)

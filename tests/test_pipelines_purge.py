@@ -1,0 +1,274 @@
+"""purge takes a URL, a host or a domain out of all that a table holds, and keeps it out."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from crawling import (
+    asked,
+    crawl,
+    files_of,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+    state_of,
+    statuses_of,
+    tree,
+)
+
+from nutbeam.io.manifest import latest_snapshot
+from nutbeam.pipelines.purge import PurgeOptions, names_of
+from nutbeam.policy.bars import bars_of
+from nutbeam.policy.purging import pattern_of
+from nutbeam.web.simweb.server import SimWeb
+from nutbeam.web.urls import host_of
+
+# What other pages say in their own words is theirs.
+THEIRS = ("body", "text", "title", "anchor")
+WHAT = {
+    "host": ["--host", "h1.example.com"],
+    "domain": ["--domain", "example.com"],
+    "url": ["--url", "http://h0.example.com/"],
+}
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=10, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def original(web, tmp_path_factory):
+    """A table with batches in every phase."""
+    folder = tmp_path_factory.mktemp("purge") / "table"
+    seeds = folder.with_name("seeds.txt")
+    seeds.write_text("\n".join([*web.seeds, "http://h1.example.com/", "http://h2.example.com/"]))
+    assert nutbeam("crawl", folder, seeds, "--rounds", "2", *reach(web)) == 0
+    for last in range(3, 0, -1):
+        assert nutbeam("generate", folder, "--top_n", 4) == 0
+        for job in ("fetch", "parse")[: last - 1]:
+            assert nutbeam(job, folder, *(reach(web) if job == "fetch" else [])) == 0
+    return folder
+
+
+@pytest.fixture
+def table(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "table")
+
+
+def names(*words):
+    given = {"url": (), "host": (), "domain": ()}
+    for flag, value in zip(words[::2], words[1::2], strict=True):
+        given[flag.removeprefix("--")] += (value,)
+    return names_of(PurgeOptions(**given))
+
+
+def texts_in(path):
+    """Yields (column, text) of each string and binary value in a Parquet file, however deep."""
+
+    def values(name, array):
+        kind = array.type
+        if pa.types.is_map(kind):
+            yield from values(name, array.keys)
+            yield from values(name, array.items)
+        elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            yield from values(name, array.flatten())
+        elif pa.types.is_struct(kind):
+            for at in range(kind.num_fields):
+                yield from values(kind.field(at).name, array.field(at))
+        elif not pa.types.is_primitive(kind):
+            yield from ((name, value) for value in array.to_pylist() if value is not None)
+
+    table = pq.read_table(path)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for chunk in column.chunks:
+            yield from values(name, chunk)
+
+
+def found_in(path, words):
+    """Returns the (column, value) of a file that name what was purged."""
+    purged = names(*words)
+    bars, pattern = bars_of(purged.rows(0)), re.compile(pattern_of(purged))
+
+    def bad(name, value):
+        text = value.decode("latin-1") if isinstance(value, bytes) else value
+        if name in ("key", "source", "first", "last"):
+            key = pl.Series([text])
+            return bars.hit(key)[0] if ":" in text else bars.hosts_hit(key)[0]
+        return bool(pattern.search(text))
+
+    if path.suffix == ".parquet":
+        return [(n, v) for n, v in texts_in(path) if n not in THEIRS and bad(n, v)]
+    text = path.read_bytes().decode("latin-1").lower()
+    return [("", m[0]) for m in pattern.finditer(text)] + [
+        ("", key)
+        for key in re.findall(r"[a-z0-9.]+:https?[:/][^\"\s]*", text)
+        if bars.hit(pl.Series([key]))[0]
+    ]
+
+
+def traces(table, words, paths=None):
+    paths = paths or [path for path in Path(table).rglob("*") if path.is_file()]
+    return {str(path): found for path in paths if (found := found_in(path, words))}
+
+
+def live_paths(table):
+    manifest = manifest_of(table)
+    lists = [Path(table) / c.list for c in manifest.components.values()]
+    return [*lists, *(p for name in manifest.components for p in files_of(table, name))]
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_the_new_snapshot_holds_none_of_it(table, what, capsys):
+    words = WHAT[what]
+    assert traces(table, words, live_paths(table))  # it was there
+    others = set(statuses_of(table))
+    before = tree(table, ignore=())
+    capsys.readouterr()
+    assert nutbeam("purge", table, *words) == 0
+    out = capsys.readouterr().out
+    assert re.match(r"purge: barred 1, .*rows/state \d", out), out
+    assert traces(table, words, live_paths(table)) == {}
+    purged = names(*words)
+    hit = bars_of(purged.rows(0))
+    left = set(statuses_of(table)) if what != "domain" else set()
+    assert left <= others
+    assert others - left
+    keys = state_of(table)["key"] if what != "domain" else pl.Series([], dtype=pl.String)
+    assert not hit.hit(keys).any()
+    after = tree(table, ignore=())
+    assert {name: after[name] for name in before} == before  # until those snapshots expire
+    assert nutbeam("fsck", table) == 0
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_at_once_no_file_that_is_left_holds_it(table, web, what, capsys):
+    words = WHAT[what]
+    (table / "seeds").mkdir()
+    (table / "seeds" / "copy.txt").write_text("http://h1.example.com/\nHTTP://h0.example.com/\n")
+    assert nutbeam("purge", table, *words, "--now") == 0
+    assert traces(table, words) == {}
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 0
+    assert "is whole" in capsys.readouterr().out
+    assert nutbeam("history", table) == 0  # manifests hold no names: they stay
+    assert len(manifests_of(table)) == latest_snapshot(table)
+    assert nutbeam("rollback", table, "--to", 3, "--past_purge") == 3
+
+
+def test_what_is_purged_does_not_come_back(table, web, capsys):
+    assert nutbeam("purge", table, *WHAT["host"], "--now") == 0
+    already = len(asked(web))
+    # The other pages still link to it, and somebody injects it again.
+    assert nutbeam("inject", table, "http://h1.example.com/", "http://h1.example.com/9") == 0
+    assert manifest_of(table).counts["dropped/purged"] == 2
+    assert crawl(table, web) == 0
+    assert not [url for url in statuses_of(table) if "//h1." in url]
+    assert not [url for url in asked(web)[already:] if "//h1." in url]
+    assert sum(m.counts.get("dropped/purged", 0) for m in manifests_of(table) if m.job == "update")
+    hosts = pl.concat([pl.read_parquet(p) for p in files_of(table, "hosts")])["key"]
+    assert not [key for key in hosts if host_of(key) == "com.example.h1"]
+
+
+def test_a_bar_can_be_lifted(table, web, capsys):
+    assert nutbeam("purge", table, *WHAT["host"]) == 0
+    assert nutbeam("purge", table, *WHAT["host"], "--unbar") == 0
+    assert manifest_of(table).counts == {"unbarred": 1}
+    assert nutbeam("inject", table, "http://h1.example.com/") == 0
+    assert statuses_of(table)["http://h1.example.com/"] == "db_unfetched"
+    capsys.readouterr()
+    assert nutbeam("purge", table, *WHAT["host"], "--unbar") == 0
+    assert capsys.readouterr().out == "purge: nothing to do\n"
+
+
+def test_generate_passes_over_what_came_back_by_a_rollback(table, capsys):
+    newest = latest_snapshot(table)
+    assert nutbeam("purge", table, *WHAT["domain"]) == 0
+    capsys.readouterr()
+    assert nutbeam("rollback", table, "--to", newest) == 2
+    assert "is a purge: what it took out would come back" in capsys.readouterr().err
+    assert nutbeam("rollback", table, "--to", newest, "--past_purge") == 0
+    assert nutbeam("generate", table, "--add_days", 90) == 1
+    assert manifest_of(table).counts["dropped/purged"] > 0
+
+
+def test_pages_and_texts_of_the_others_are_still_found(table, tmp_path):
+    def pages(name):
+        path = tmp_path / name
+        assert nutbeam("pages", table, "-o", path) == 0
+        return pl.read_ndjson(path, infer_schema_length=None)
+
+    before = pages("before.jsonl")
+    assert nutbeam("purge", table, *WHAT["host"]) == 0
+    after = pages("after.jsonl")
+    others = before.filter(~pl.col("url").str.contains("//h1."))
+    assert len(others) < len(before)
+    kept = ["url", "title", "text", "status", "fetched_at"]
+    assert after.select(kept).sort("url").equals(others.select(kept).sort("url"))
+    links = after["links"].explode().struct.field("url").drop_nulls()
+    assert not links.str.contains("//h1.").any()
+    assert links.str.contains("//h2.").any()
+
+
+def test_open_batches_go_on(table, web):
+    assert nutbeam("purge", table, *WHAT["host"], "--now") == 0
+    already = len(asked(web))
+    for _ in range(30):
+        if all(b.phase == "updated" for b in manifest_of(table).batches.values()):
+            break
+        assert nutbeam("next", table, *reach(web)) == 0
+    assert not [url for url in asked(web)[already:] if "//h1." in url]
+    assert nutbeam("fsck", table) == 0
+
+
+def test_flushed_pages_of_a_fetch_that_died_are_purged_too(table, web):
+    """A fetch flushed pages and died: what another fetch adopts has none of what was purged."""
+    batch = next(n for n, b in manifest_of(table).batches.items() if b.phase == "generated")
+    snapshot = latest_snapshot(table)
+    assert nutbeam("fetch", table, "--batch", batch, *reach(web)) == 0
+    (table / "manifest" / f"{snapshot + 1:08d}.json").unlink()  # as if it had died before
+    pages = list((table / "batches" / batch / "pages").iterdir())
+    host = next(key for path in pages for key in pl.read_parquet(path)["key"]).partition(":")[0]
+    name = ".".join(reversed(host.split(".")))
+    assert nutbeam("purge", table, "--host", name, "--now") == 0
+    assert traces(table, ["--host", name]) == {}
+    already = len(asked(web))
+    assert nutbeam("fetch", table, "--batch", batch, *reach(web)) == 0
+    assert traces(table, ["--host", name], live_paths(table)) == {}
+    assert not [url for url in asked(web)[already:] if f"//{name}/" in url]
+
+
+def test_the_same_purge_again_changes_nothing_and_two_names_are_one_operation(table, capsys):
+    words = ["purge", table, *WHAT["host"], *WHAT["url"], "--operation", "order-7"]
+    assert nutbeam(*words) == 0
+    newest = latest_snapshot(table)
+    assert manifest_of(table).counts["barred"] == 2
+    assert nutbeam(*words) == 0
+    assert latest_snapshot(table) == newest
+    assert nutbeam("purge", table, *WHAT["host"], "--format", "json") == 0
+    record = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert record["counts"] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--url, --host or --domain must say what to purge"),
+        (["--host", "http://a.com/"], "--host must be a name such as www.example.com"),
+        (["--domain", "a b"], "--domain must be a name such as www.example.com"),
+        (["--url", "a.com"], "--url is no URL that can be crawled"),
+        (["--host", "a.com", "--unbar", "--now"], "contradict each other"),
+    ],
+)
+def test_what_cannot_be_purged(original, capsys, words, message):
+    newest = latest_snapshot(original)
+    assert nutbeam("purge", original, *words) == 2
+    assert message in capsys.readouterr().err
+    assert latest_snapshot(original) == newest

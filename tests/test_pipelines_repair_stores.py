@@ -1,0 +1,118 @@
+"""history, rollback, fsck, purge, export and sql on tables in Cloud Storage, S3 and HDFS."""
+
+import json
+
+import polars as pl
+import pytest
+from crawling import crawl, json_lines, nutbeam
+from stores_here import STORES, in_stores, why_not
+
+from nutbeam.io.files import crc32_of, list_files, new_name, read_bytes, remove_file, write_bytes
+from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.parse_pool import shared_pool
+from nutbeam.io.places import place_of
+from nutbeam.web.simweb.server import SimWeb
+
+HOST = "h1.example.com"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environ(stores):
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in STORES:
+            for name, value in {} if why_not(kind) else stores.environ(kind).items():
+                patch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield
+    shared_pool.cache_clear()
+
+
+@pytest.fixture
+def table(address):
+    with SimWeb(hosts=2, pages=2, seed=7, crawl_delay=0) as web:
+        assert crawl(address, web, *web.seeds, "--rounds", "2") == 0
+    return address
+
+
+def live(table):
+    """Returns the manifest and all live data files of the newest snapshot."""
+    root = place_of(table)
+    manifest = load_manifest(root, latest_snapshot(root))
+    return manifest, [f for c in manifest.components.values() for f in load_files(root, c)]
+
+
+def fsck(table, capsys, *options):
+    capsys.readouterr()
+    code = nutbeam("fsck", table, "--format", "json", *options)
+    return code, json.loads(capsys.readouterr().out)
+
+
+@in_stores
+def test_checksums_and_sizes_are_those_of_the_objects(table):
+    root, (_, files) = place_of(table), live(table)
+    for file in files:
+        assert file.crc32 == crc32_of(root / file.path)
+        assert file.bytes == len(read_bytes(root / file.path))
+    listed = {str(found.path): found.bytes for found in list_files(root)}
+    assert {str(root / file.path): file.bytes for file in files}.items() <= listed.items()
+
+
+@in_stores
+def test_history_and_the_way_back_and_forth(table, capsys):
+    before, _ = live(table)
+    assert nutbeam("rollback", table, "--to", str(before.snapshot - 3)) == 0
+    assert nutbeam("rollback", table, "--to", str(before.snapshot)) == 0
+    assert live(table)[0].components == before.components
+    capsys.readouterr()
+    assert nutbeam("history", table, "--last", "2", "--format", "json") == 0
+    shown = json.loads(capsys.readouterr().out)["snapshots"]
+    assert [snapshot["job"] for snapshot in shown] == ["rollback", "rollback"]
+    assert fsck(table, capsys)[0] == 0
+
+
+@in_stores
+def test_a_lost_list_is_made_anew_and_a_lost_file_left_out(table, capsys):
+    root, (manifest, files) = place_of(table), live(table)
+    remove_file(root / manifest.components["state"].list)
+    assert fsck(table, capsys)[0] == 3
+    code, record = fsck(table, capsys, "--repair")
+    assert (code, record["repaired"]["rebuilt"]) == (0, ["state"])
+    gone = next(file.path for file in files if "/documents/" in file.path)
+    remove_file(root / gone)
+    code, record = fsck(table, capsys)
+    assert (code, [p["kind"] for p in record["problems"]]) == (3, ["missing"])
+    code, record = fsck(table, capsys, "--repair", "--drop")
+    assert (code, record["repaired"]["dropped"]) == (0, [gone])
+
+
+@in_stores
+def test_a_purge_leaves_no_object_that_names_the_host(table, capsys):
+    root = place_of(table)
+    write_bytes(root / "seeds" / new_name(".txt"), f"http://{HOST}/\n".encode())
+    assert nutbeam("purge", table, "--host", HOST, "--now") == 0
+    key = ".".join(reversed(HOST.split(".")))
+    state = [file for file in live(table)[1] if file.path.startswith("state/")]
+    keys = [k for f in state for k in pl.read_parquet(read_bytes(root / f.path))["key"]]
+    assert keys
+    assert not [k for k in keys if k.startswith(f"{key}:")]
+    inside = [found.path for found in list_files(root) if found.path.suffix != ".parquet"]
+    assert not [path for path in inside if HOST.encode() in read_bytes(path)]
+    named = {str(root / file.path) for file in live(table)[1]}
+    data = [found.path for found in list_files(root) if "/manifest/" not in str(found.path)]
+    assert {str(path) for path in data if path.suffix == ".parquet"} == named
+    assert fsck(table, capsys)[0] == 0
+
+
+@in_stores
+def test_export_reads_a_store_and_sql_refuses_it(table, tmp_path, capsys):
+    for name in ("state.parquet", "state.csv", "state.jsonl"):
+        assert nutbeam("export", table, "--output", tmp_path / name) == 0
+    rows = len(pl.read_parquet(tmp_path / "state.parquet"))
+    assert rows == len(pl.read_csv(tmp_path / "state.csv", infer_schema=False)) > 0
+    assert rows == len(json_lines((tmp_path / "state.jsonl").read_text()))
+    capsys.readouterr()
+    assert nutbeam("sql", table, "select 1") == 2
+    error = capsys.readouterr().err
+    assert repr(table) in error
+    assert "nutbeam export" in error
+    assert len(error.splitlines()) == 1

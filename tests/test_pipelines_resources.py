@@ -1,0 +1,146 @@
+"""Resource faults: a full disk, a folder that may not be written, a clock that jumps back."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from crawling import crawl, manifest_of, nutbeam, reach, state_of, tree
+
+from nutbeam.io import operations
+from nutbeam.io.manifest import latest_snapshot
+from nutbeam.pipelines import crawl as crawling
+from nutbeam.web.simweb.server import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A small disk of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "nutbeam-test", str(folder)],
+        capture_output=True, check=False,
+    ).returncode == 0  # fmt: skip
+    if not mounted:
+        pytest.skip("only root can mount a small disk, and not everywhere")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(folder, left):
+    """Leaves so many bytes of room."""
+    usage = shutil.disk_usage(folder)
+    with (folder / "ballast").open("wb") as file:
+        file.write(b"\0" * max(0, usage.free - left))
+
+
+def make_room(folder):
+    (folder / "ballast").unlink()
+
+
+@pytest.mark.parametrize("left", [0, 4096, 12_288, 24_576])
+@pytest.mark.parametrize("job", ["inject", "generate", "fetch", "parse", "updatedb", "dedup"])
+def test_a_full_disk(web, full, tmp_path, capsys, job, left):
+    table = full / "table"
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    jobs = ["inject", "generate", "fetch", "parse", "updatedb", "dedup"]
+    words = {"inject": ["http://h0.example.com/new"], "fetch": reach(web)}
+    for before in jobs[: jobs.index(job)]:
+        assert nutbeam(before, table, *words.get(before, [])) == 0
+    fill(full, left)
+    files, snapshot = tree(table), latest_snapshot(table)
+    capsys.readouterr()
+    code = nutbeam(job, table, "--operation", "mine", *words.get(job, []))
+    error = capsys.readouterr().err
+    after = tree(table)
+    assert {name: after[name] for name in files} == files
+    if code != 0:  # else there was room enough
+        assert code == 3
+        assert error.count("\n") == 1, error
+        assert "No space left on device" in error
+        assert str(table) in error
+        assert "make room" in error
+        assert latest_snapshot(table) == snapshot
+    make_room(full)
+    assert nutbeam("fsck", table) == 0
+    assert nutbeam(job, table, "--operation", "mine", *words.get(job, [])) == 0
+    assert latest_snapshot(table) == snapshot + 1
+    assert nutbeam("fsck", table) == 0
+
+
+@pytest.mark.parametrize("command", ["rollback", "purge", "fsck", "export"])
+def test_a_full_disk_and_the_commands_that_mend(web, full, capsys, command):
+    table = full / "table"
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    if command == "fsck":
+        (table / manifest_of(table).components["hosts"].list).unlink()
+    fill(full, 0)
+    files, snapshot = tree(table), latest_snapshot(table)
+    words = {
+        "rollback": ["--to", 1], "purge": ["--host", "h0.example.com", "--now"],
+        "fsck": ["--repair"], "export": ["-o", full / "out.parquet"],
+    }[command]  # fmt: skip
+    capsys.readouterr()
+    assert nutbeam(command, table, *words) == 3
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "no space left on device" in error.lower()
+    after = tree(table)
+    assert {name: after[name] for name in files} == files
+    make_room(full)
+    assert nutbeam(command, table, *words) == 0
+    assert latest_snapshot(table) == snapshot + (command != "export")
+
+
+class Clock:
+    """A wall clock that was set back."""
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+    def time(self):
+        return time.time() + self._seconds
+
+
+def test_a_clock_that_jumps_back(web, tmp_path, monkeypatch, capsys):
+    """Snapshots may be of a later time than now: jobs work on, and nothing is lost."""
+    table = tmp_path / "table"
+    with monkeypatch.context() as patch:
+        for module in (operations, crawling):
+            patch.setattr(module, "time", Clock(86_400))
+        assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    known, newest = state_of(table), manifest_of(table)
+    assert newest.time > time.time() * 1000
+    for words in (["history"], ["fsck"], ["readdb"], ["pages", "-o", tmp_path / "p.jsonl"]):
+        assert nutbeam(words[0], table, *words[1:]) == 0
+    assert nutbeam("inject", table, "http://h0.example.com/late") == 0
+    assert manifest_of(table).time < newest.time
+    # What became due by that clock is so by ours a day later.
+    assert nutbeam("generate", table, "--add_days", "2") == 0
+    assert nutbeam("fetch", table, *reach(web)) == 0
+    assert nutbeam("parse", table) == 0
+    assert nutbeam("updatedb", table) == 0
+    assert nutbeam("dedup", table) == 0
+    assert set(known["url"]) <= set(state_of(table)["url"])
+    assert crawl(table, web, "--add_days", "2") in (0, 1)
+    assert_whole_but(table, web, "http://h0.example.com/late")
+    assert nutbeam("fsck", table) == 0
+    assert nutbeam("rollback", table, "--to", newest.snapshot) == 0
+    assert state_of(table).equals(known)
+
+
+def assert_whole_but(table, web, url):
+    rows = state_of(table)
+    assert set(web.site.reachable()) <= set(rows["url"])
+    assert set(rows["url"]) - set(web.site.reachable()) <= {url}

@@ -98,16 +98,16 @@ def _parts(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> Ite
 
 def _folded(root: Place, layered: Sequence[Tablet]) -> Iterator[str]:
     """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
-    at = ", ".join(
+    lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
         for tablet in layered
         for number, run in enumerate(tablet.runs)
     )
     runs = _read(root, [run for tablet in layered for run in tablet.runs], "filename = true")
     newest = (
-        f"SELECT run.*, at.base AS _base FROM {runs} AS run "
-        f"JOIN (VALUES {at}) AS at (path, base, number) ON run.filename = at.path "
-        f"QUALIFY row_number() OVER (PARTITION BY at.base, run.{NUMBER} ORDER BY at.number DESC) = 1"
+        f"SELECT run.*, lies.base AS _base FROM {runs} AS run "
+        f"JOIN (VALUES {lies}) AS lies (path, base, number) ON run.filename = lies.path "
+        f"QUALIFY row_number() OVER (PARTITION BY lies.base, run.{NUMBER} ORDER BY lies.number DESC) = 1"
     )
     bases = _read(
         root, [tablet.base for tablet in layered], "filename = true, file_row_number = true"

@@ -17,7 +17,7 @@ from crawling import (
     tree,
 )
 
-from nutbeam.io import tablets
+from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import (
     latest_snapshot,
     load_files,
@@ -42,7 +42,7 @@ def original(web, tmp_path_factory):
     """A table with several tablets and a batch in each phase; tests only read it."""
     folder = tmp_path_factory.mktemp("fsck") / "table"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablets, "TABLET_ROWS", 8)
+        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
         assert nutbeam("crawl", folder, *web.seeds, "--rounds", "2", *reach(web)) == 0
         for last in range(3, 0, -1):
             assert nutbeam("generate", folder, "--top_n", 2) == 0

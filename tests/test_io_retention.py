@@ -1,11 +1,13 @@
 """What a sweep deletes, and above all what it does not."""
 
+import dataclasses
 import os
 import time
 
 import pytest
 
 from nutbeam.io import retention as module
+from nutbeam.io.history import roll_back
 from nutbeam.io.manifest import (
     Batch,
     DataFile,
@@ -13,10 +15,11 @@ from nutbeam.io.manifest import (
     latest_snapshot,
     load_files,
     load_manifest,
+    store_manifest,
 )
 from nutbeam.io.operations import Operation, Written, begin, commit
-from nutbeam.io.retention import sweep
-from nutbeam.web.errors import UserError
+from nutbeam.io.retention import changes_under_way, sweep
+from nutbeam.web.errors import UsageError, UserError
 
 DAY = 86_400
 WEEK = 7 * DAY
@@ -230,3 +233,44 @@ def test_files_of_the_second_in_which_an_operation_began_are_kept(table, retenti
             os.utime(path, (second, second))
     sweep(table, retention)
     assert "state/new" in paths(table, "state")
+
+
+def test_the_way_back_ends_where_snapshots_went(table):
+    pass_time(table, 10)
+    roll_back(str(table), 1, "back.rollback")
+    pass_time(table, 1)
+    sweep(table, 3 * DAY)  # the third was the newest until a day ago
+    assert paths(table, "state") == ["state/a", "state/all", "state/c"]
+    with pytest.raises(UsageError, match=r"snapshot 2 was deleted by compact .* has 3 to 4"):
+        roll_back(str(table), 2, "again.rollback")
+    roll_back(str(table), 3, "again.rollback")
+    pass_time(table, 10)
+    sweep(table, 3 * DAY)
+    assert paths(table, "state") == ["state/all", "state/c"]
+    assert paths(table, "manifest") == [f"manifest/{n:08d}.json" for n in (5,)] + [
+        load_manifest(table, 5).components["state"].list
+    ]
+
+
+def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
+    assert changes_under_way(table) == []
+    roll_back(str(table), 1, "back.rollback")
+    # Pinned before the first snapshot or behind it: done, or to be pinned anew.
+    assert changes_under_way(table) == ["two.update"]
+    again = begin(str(table), "update", "three.update")
+    assert (again.snapshot, again.idle) == (4, "")
+    assert changes_under_way(table) == ["three.update", "two.update"]
+    commit(again, [])
+    assert changes_under_way(table) == ["two.update"]
+
+
+def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
+    latest = load_manifest(table, 3)
+    (table / load_manifest(table, 1).components["state"].list).unlink()
+    (table / "manifest" / "00000002.json").write_text("{")
+    made = dataclasses.replace(latest, snapshot=4, operation="mend.fsck", lost=(2,))
+    assert store_manifest(table, made)
+    pass_time(table, 10)
+    sweep(table, WEEK)
+    assert paths(table, "state") == ["state/all", "state/c"]
+    assert latest_snapshot(table) == 4

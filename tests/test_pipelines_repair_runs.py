@@ -1,0 +1,173 @@
+"""Tablets with runs on them: what shows, checks, purges or exports a table reads them folded."""
+
+import json
+
+import polars as pl
+import pytest
+from crawling import manifest_of, nutbeam, state_of
+from frames import frame_of
+
+from nutbeam.io import tablet_writer
+from nutbeam.io.manifest import latest_snapshot, load_files
+from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.resolve import write_bases
+from nutbeam.io.tablet_writer import write_run
+from nutbeam.io.tablets import NUMBER, tablets
+from nutbeam.policy.schema import STATE
+
+
+def rows_of(names, score, said=None):
+    return frame_of(STATE, *(
+        {"key": f"com.{name}:http/", "score": score, "status": 1, "fetch_time": 1,
+         "retries": 0, "fetch_interval": 1, "protocol_message": said}
+        for name in names
+    ))  # fmt: skip
+
+
+def tablet_of(table):
+    (found,) = tablets(load_files(table, manifest_of(table).components["state"]))
+    return found
+
+
+def add_run(table, names, numbers, score, name, fresh=0):
+    operation = begin(str(table), "update", name)
+    rows = rows_of(names, score).with_columns(pl.Series(NUMBER, numbers, dtype=pl.UInt32))
+    base = tablets(operation.files("state"))[0].base
+    run = write_run(operation.root, "state", base, rows, fresh, operation.snapshot + 1)
+    commit(operation, [Written("state", (run,))])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Twenty rows; a run changes b and c, a further one c, and adds e1 and z."""
+    folder = tmp_path / "table"
+    folder.mkdir()
+    operation = begin(str(folder), "inject", "made.inject")
+    rows = [
+        rows_of("a", 1.0),
+        rows_of("b", 1.0, "http://gone.com/"),
+        rows_of("cdefghijklmnopqrst", 1.0),
+    ]
+    commit(operation, [Written("state", write_bases(folder, "state", [pl.concat(rows)]))])
+    add_run(folder, ["b", "c"], [1, 2], 2.0, "a.update")
+    add_run(folder, ["c", "e1", "z"], [2, 20, 21], 3.0, "b.update", fresh=2)
+    return folder
+
+
+def said(capsys, *words, code=0):
+    capsys.readouterr()
+    assert nutbeam(*words) == code
+    return capsys.readouterr().out
+
+
+def fsck(table, capsys, *words, code=0):
+    return json.loads(said(capsys, "fsck", table, "--format", "json", *words, code=code))
+
+
+def scores(table):
+    return dict(state_of(table).select("key", "score").iter_rows())
+
+
+def test_history_counts_no_row_twice(table, capsys):
+    shown = json.loads(said(capsys, "history", table, "--format", "json"))
+    assert [s["changes"]["state"]["added"]["rows"] for s in shown["snapshots"]] == [20, 0, 2]
+    assert shown["sizes"]["state"]["rows"] == 22
+
+
+def test_sql_and_export_show_each_row_once_and_newest(table, tmp_path, capsys):
+    pytest.importorskip("duckdb")
+    right = scores(table)
+    assert (right["com.b:http/"], right["com.c:http/"], right["com.z:http/"]) == (2.0, 3.0, 3.0)
+    query = "select key, score from state"
+    lines = said(capsys, "sql", table, query, "--format", "json").splitlines()
+    found = [json.loads(line) for line in lines]
+    assert len(found) == len(right) == 22
+    assert {row["key"]: row["score"] for row in found} == right
+    assert nutbeam("export", table, "--output", tmp_path / "x.parquet") == 0
+    rows = pl.read_parquet(tmp_path / "x.parquet")
+    assert dict(rows.select("key", "score").iter_rows()) == right
+    assert rows["key"].is_sorted()
+
+
+def test_a_purge_folds_and_looks_below_what_is_superseded(table, capsys):
+    right = scores(table)
+    below = table / tablet_of(table).base.path
+    assert (
+        "http://gone.com/" in pl.read_parquet(below)["protocol_message"].to_list()
+    )  # b has another now
+    assert nutbeam("purge", table, "--host", "gone.com", "--now") == 0
+    assert tablet_of(table).runs == ()
+    assert scores(table) == right
+    assert not below.exists()
+    assert nutbeam("purge", table, "--host", "z.com") == 0
+    assert scores(table) == {key: score for key, score in right.items() if key != "com.z:http/"}
+    assert fsck(table, capsys)["clean"]
+    assert nutbeam("compact", table, "--full", "--snapshot_retention", "0") == 0
+    assert fsck(table, capsys)["clean"]
+
+
+def test_a_whole_table_with_runs(table, capsys):
+    assert fsck(table, capsys)["clean"]
+    assert fsck(table, capsys, "--quick")["clean"]
+
+
+@pytest.mark.parametrize(
+    ("at", "left"), [(0, None), (1, {"com.b:http/": 1.0}), (2, {"com.b:http/": 2.0})]
+)
+def test_what_lies_on_a_broken_file_goes_with_it(table, capsys, at, left):
+    paths = tablet_of(table).paths
+    (table / paths[at]).unlink()
+    (problem,) = fsck(table, capsys, code=3)["problems"]
+    assert (problem["kind"], problem["path"]) == ("missing", paths[at])
+    record = fsck(table, capsys, "--repair", "--drop")
+    assert record["repaired"]["dropped"] == list(paths[at:])
+    if left is None:
+        assert manifest_of(table).components["state"].rows == 0
+    else:
+        assert left.items() <= scores(table).items()
+    assert fsck(table, capsys)["clean"]
+    assert nutbeam("inject", table, "http://new.com/") == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers", "fresh", "words"),
+    [
+        (["b"], [2], 0, "has other keys than"),
+        (["b"], [None], 0, "does not number its rows"),
+        (["y"], [23], 1, "does not number its rows"),
+        (["y"], [22], 0, "does not number its rows"),
+        (["b"], [22], 1, "has rows as new"),
+        (["a", "b"], [1, 1], 0, "does not number its rows"),
+    ],
+)
+def test_a_run_that_does_not_fit(table, capsys, names, numbers, fresh, words):
+    add_run(table, names, numbers, 4.0, "bad.update", fresh)
+    right = tablet_of(table).runs[-1].path
+    (problem,) = fsck(table, capsys, code=3)["problems"]
+    assert (problem["kind"], problem["path"]) == ("run", right)
+    assert words in problem["message"]
+    assert fsck(table, capsys, "--repair", "--drop")["repaired"]["dropped"] == [right]
+    assert scores(table)["com.c:http/"] == 3.0
+
+
+def test_a_lost_list_goes_back_or_is_made_anew(table, capsys):
+    before, snapshot = scores(table), latest_snapshot(table)
+    assert nutbeam("rollback", table, "--to", 2) == 0
+    assert nutbeam("rollback", table, "--to", snapshot) == 0
+    assert scores(table) == before
+    (table / manifest_of(table).components["state"].list).unlink()
+    # All snapshots with this list are gone; a run does not say on what it lies.
+    record = fsck(table, capsys, "--repair")
+    assert record["clean"]
+    assert record["repaired"]["from"] == 4
+    assert scores(table)["com.b:http/"] == 2.0
+
+
+def test_tablets_are_cut_and_none_is_lost(table, capsys, monkeypatch):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 5)
+    before = scores(table)
+    assert nutbeam("purge", table, "--url", "http://t.com/") == 0
+    found = tablets(load_files(table, manifest_of(table).components["state"]))
+    assert len(found) > 2
+    assert scores(table) == {key: score for key, score in before.items() if key != "com.t:http/"}
+    assert fsck(table, capsys)["clean"]

@@ -25,7 +25,7 @@ from .manifest import (
 from .operations import ConflictError, pinned_snapshots
 from .places import Place, below, place_of
 from .tablet_writer import zone
-from .tablets import NUMBER, TABLETS, tablets
+from .tablets import NUMBER, TABLETS, run_schema, tablets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,11 +166,15 @@ def rebuilt(
     """Returns a component's live files without its list; None if they cannot be told for sure."""
     others = _described_elsewhere(root, name, component)
     found: list[tuple[float, DataFile]] = []
+    runs: list[Place] = []  # of which no list says on what they are
     for file in list_files(root / name):
         if file.path.suffix != ".parquet" or file.path.name.startswith("."):
             continue
         path = below(root, file.path)
         try:
+            if path not in others and NUMBER in schema_of(file.path).names:
+                runs.append(file.path)
+                continue
             known = others.get(path) or _described(root, manifest, name, file.path)
         except UserError:
             continue  # not whole
@@ -180,11 +184,71 @@ def rebuilt(
     found.sort(key=lambda pair: pair[0], reverse=True)
     files = [file for _, file in found]
     new = [file for file in files if file.path not in others]
-    for chosen in (files, list(_newest(files)), new):
+    bases = list(_newest([file for file in files if file.base is None]))
+    try:
+        layered = [
+            layers(root, name, manifest, bases, [f for f in files if f.base], runs, alone)
+            for alone in (False, True)
+        ]
+    except UserError:
+        return None  # one of the files is not whole
+    for chosen in (files, bases, new, *layered):
         totals = (len(chosen), sum(f.live_rows for f in chosen), sum(f.bytes for f in chosen))
         if totals == (component.files, component.rows, component.bytes):
             return chosen
     return None
+
+
+def layers(
+    root: Place,
+    name: str,
+    manifest: Manifest,
+    bases: list[DataFile],
+    known: list[DataFile],
+    runs: list[Place],
+    alone: bool,
+) -> list[DataFile]:
+    """Returns bases with the runs on them; of new runs their rows tell on which base they are.
+
+    Args:
+        root: The table's folder.
+        name: The component.
+        manifest: The snapshot whose list is gone.
+        bases: Its bases.
+        known: Runs that lists of other snapshots describe.
+        runs: Further ones, at most one on each base.
+        alone: Whether a new run stands for the older ones of its base, too.
+    """
+    under: dict[str, list[DataFile]] = {base.path: [base] for base in bases}
+    for run in sorted(known, key=lambda run: run.order):
+        if run.base in under:
+            under[run.base].append(run)
+    new: dict[str, Place] = {}
+    for path in runs:
+        rows = collect(scan([path], run_schema(name)).select("key", NUMBER))
+        for base in bases:
+            if base.path not in new and _lies_on(root, name, base, rows):
+                new[base.path] = path
+                break
+    for base in bases:
+        if base.path in new:
+            path, older = new[base.path], under[base.path]
+            under[base.path] = older = older[:1] if alone else older
+            rows = collect(scan([path], run_schema(name)))
+            fresh = int((rows.get_column(NUMBER) >= sum(f.live_rows for f in older)).sum())
+            made = dataclasses.replace(
+                described(root, name, path), base=base.path, order=manifest.snapshot, fresh=fresh
+            )
+            older.append(_with_zone(root, name, made))
+    return [file for files in under.values() for file in files]
+
+
+def _lies_on(root: Place, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
+    """Returns whether a run replaces rows of just these keys; one that only adds rows tells nothing."""
+    changed = rows.filter(pl.col(NUMBER) < base.rows)
+    keys = collect(scan([root / base.path], COMPONENTS[name]).select("key")).get_column("key")
+    right = keys.gather(changed.get_column(NUMBER))
+    return bool(len(changed)) and right.equals(changed.get_column("key"))
 
 
 def _described_elsewhere(root: Place, name: str, component: Component) -> dict[str, DataFile]:
@@ -214,8 +278,6 @@ def _newest(files: list[DataFile]) -> Iterator[DataFile]:
 
 def _described(root: Place, manifest: Manifest, name: str, path: Place) -> DataFile | None:
     """Returns a file's description by its content and its name; None if these do not say enough."""
-    if NUMBER in schema_of(path).names:
-        return None  # a run does not say on what it is
     file = described(root, name, path)
     kind = name.rpartition("/")[2]
     if name in TABLETS:

@@ -1,5 +1,6 @@
 """Tablets with runs on them: what shows, checks, purges or exports a table reads them folded."""
 
+import dataclasses
 import json
 
 import polars as pl
@@ -150,17 +151,33 @@ def test_a_run_that_does_not_fit(table, capsys, names, numbers, fresh, words):
     assert scores(table)["com.c:http/"] == 3.0
 
 
-def test_a_lost_list_goes_back_or_is_made_anew(table, capsys):
-    before, snapshot = scores(table), latest_snapshot(table)
-    assert nutbeam("rollback", table, "--to", 2) == 0
-    assert nutbeam("rollback", table, "--to", snapshot) == 0
-    assert scores(table) == before
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_lost_list_is_made_anew(table, capsys, merged):
+    if merged:
+        older = tablet_of(table).runs
+        operation = begin(str(table), "update", "c.update")
+        rows = rows_of(["b", "c", "e1", "z"], 4.0)
+        rows = rows.with_columns(pl.Series(NUMBER, [1, 2, 20, 21], dtype=pl.UInt32))
+        base = tablets(operation.files("state"))[0].base
+        run = write_run(operation.root, "state", base, rows, 2, operation.snapshot + 1)
+        commit(operation, [Written("state", (run,), tuple(file.path for file in older))])
+    before, right = scores(table), tablet_of(table)
     (table / manifest_of(table).components["state"].list).unlink()
-    # All snapshots with this list are gone; a run does not say on what it lies.
     record = fsck(table, capsys, "--repair")
     assert record["clean"]
-    assert record["repaired"]["from"] == 4
-    assert scores(table)["com.b:http/"] == 2.0
+    assert record["repaired"]["rebuilt"] == ["state"]
+    assert scores(table) == before
+    found = tablet_of(table)
+    assert (found.base, found.paths) == (right.base, right.paths)
+    assert found.runs[-1] == dataclasses.replace(right.runs[-1], order=latest_snapshot(table) - 1)
+
+
+def test_a_lost_list_of_which_rows_do_not_tell_goes_back(table, capsys):
+    add_run(table, ["y"], [22], 4.0, "c.update", fresh=1)
+    (table / manifest_of(table).components["state"].list).unlink()
+    record = fsck(table, capsys, "--repair")
+    assert (record["clean"], record["repaired"]["from"]) == (True, 3)
+    assert len(scores(table)) == 22
 
 
 def test_tablets_are_cut_and_none_is_lost(table, capsys, monkeypatch):

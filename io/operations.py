@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..web.errors import UserError
 from .commit import check_exclusive, create_exclusive
@@ -22,6 +22,7 @@ from .manifest import (
     DataFile,
     Manifest,
     Pinned,
+    check_kept,
     latest_snapshot,
     lineage,
     load_files,
@@ -154,11 +155,30 @@ def committed(operation: Operation) -> Manifest | None:
     """Returns the snapshot that the operation made, or None if it is not in the history.
 
     What was rolled back is not.
+
+    Raises:
+        SnapshotTooOld: Nobody knows: the snapshots of that time were deleted.
     """
-    for manifest in lineage(operation.root, operation.snapshot):
+    for manifest in since_pinned(operation):
         if manifest.operation == operation.id:
             return manifest
     return None
+
+
+def since_pinned(operation: Operation) -> Iterator[Manifest]:
+    """Yields the snapshots made since an operation was pinned, newest first; see ``lineage``.
+
+    Raises:
+        SnapshotTooOld: The first of them were deleted.
+    """
+    lost: set[int] = set()
+    before = operation.snapshot
+    for manifest in lineage(operation.root, operation.snapshot):
+        yield manifest
+        lost.update(manifest.lost)
+        before = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
+    if before > operation.snapshot and before not in lost:
+        check_kept(operation.root, before)
 
 
 def find(table: str, operation: str) -> Operation | None:

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 
-from .manifest import Manifest, latest_snapshot, lineage, load_files, load_manifest
-from .operations import Operation, find
+from .manifest import Manifest, latest_snapshot, load_files, load_manifest
+from .operations import Operation, find, since_pinned
 from .tablets import Tablet, tablets
 
 
 def history(operation: Operation) -> dict[str, Manifest]:
     """Returns the snapshots made since an operation was pinned, by operation id."""
-    return {
-        manifest.operation: manifest for manifest in lineage(operation.root, operation.snapshot)
-    }
+    return {manifest.operation: manifest for manifest in since_pinned(operation)}
 
 
 def next_round(

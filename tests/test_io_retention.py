@@ -17,8 +17,9 @@ from nutbeam.io.manifest import (
     load_manifest,
     store_manifest,
 )
-from nutbeam.io.operations import Operation, Written, begin, commit
+from nutbeam.io.operations import Operation, Written, begin, commit, committed, find
 from nutbeam.io.retention import changes_under_way, sweep
+from nutbeam.io.rounds import history
 from nutbeam.web.errors import UsageError, UserError
 
 DAY = 86_400
@@ -250,6 +251,22 @@ def test_the_way_back_ends_where_snapshots_went(table):
     assert paths(table, "manifest") == [f"manifest/{n:08d}.json" for n in (5,)] + [
         load_manifest(table, 5).components["state"].list
     ]
+
+
+def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(table):
+    """As a sweep leaves it that was cut off before it deleted what is said of operations."""
+    for number in (1, 2):
+        (table / "manifest" / f"{number:08d}.json").unlink()
+    first, third = find(str(table), "one.update"), find(str(table), "three.update")
+    assert committed(third).snapshot == 3
+    for ask in (committed, history):
+        with pytest.raises(SnapshotTooOld, match="snapshot too old: 2 "):
+            ask(first)
+    # Those that a repair has given up are not waited for.
+    made = dataclasses.replace(load_manifest(table, 3), snapshot=4, operation="m.fsck", lost=(1, 2))
+    assert store_manifest(table, made)
+    assert committed(first) is None
+    assert sorted(history(first)) == ["m.fsck", "three.update"]
 
 
 def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):

@@ -127,8 +127,10 @@ def look(root: Place, options: Options) -> Findings:
                 if tablet.runs and not broken.intersection(tablet.paths):
                     problem = check_runs(root, name, tablet)
                     problems += [problem] if problem else []
-    for batch in manifest.batches:
-        if f"batches/{batch}/fetchlist" not in manifest.components:
+    for batch, known_batch in manifest.batches.items():
+        # Of one that is updated compact drops what nobody needs.
+        needed = known_batch.phase != "updated"
+        if needed and f"batches/{batch}/fetchlist" not in manifest.components:
             path = f"batches/{batch}/fetchlist"
             problems.append(Problem("batch", path, "the batch has no fetch list"))
     return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files))

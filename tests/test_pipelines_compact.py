@@ -250,3 +250,22 @@ def test_retention_keeps_what_readers_read(crawled, tmp_path):
     kept = [int(path.stem) for path in (table / "manifest").glob("*.json")]
     assert sorted(kept) == [snapshot + 1, snapshot + 2]
     assert nutbeam("readdb", table) == 0
+
+
+def test_bodies_that_a_purge_wrote_anew_stay(crawled, tmp_path, capsys):
+    """Rows of the state go on naming the files that those have taken the place of."""
+    table = tmp_path / "table"
+    shutil.copytree(crawled, table)
+    named = set(state_of(table)["document"].drop_nulls())
+    (page, *_) = [row for row in json_lines_of(table, capsys) if row["url"].endswith(".html")]
+    assert nutbeam("purge", table, "--url", page["url"]) == 0
+    pages = texts(table, capsys)
+    assert set(state_of(table)["document"].drop_nulls()) <= named
+    compact(table, "--snapshot_retention", "0")
+    assert texts(table, capsys) == pages
+    assert pages
+    assert nutbeam("fsck", table) == 0
+
+
+def json_lines_of(table, capsys):
+    return [json.loads(line) for line in texts(table, capsys)]

@@ -4,8 +4,8 @@ import functools
 
 from ..policy.bars import Bars, bars_of
 from ..policy.schema import BARS
-from .files import collect, scan
 from .manifest import Pinned
+from .parquet_files import collect, scan
 from .places import Place
 
 COMPONENT = "bars"

@@ -14,20 +14,17 @@ import pyarrow.compute as pc
 
 from ..policy.schema import COMPONENTS
 from .files import (
-    ParquetWriter,
-    collect,
     crc32_of,
     file_size,
     names,
     new_name,
     read_bytes,
     remove_tree,
-    row_groups,
-    scan,
     write_bytes,
     writing,
 )
 from .manifest import DataFile, Manifest, load_files
+from .parquet_files import ParquetWriter, collect, row_groups, scan
 from .places import Place, Remote, below
 
 _FILES_OF_ATTEMPT = 100_000

@@ -33,7 +33,7 @@ from .bigtable_channel import RETRYABLE, gave_up
 from .bigtable_limits import VERSIONS
 from .bigtable_pace import back_off
 from .bigtable_rows import OwnRows
-from .files import row_groups
+from .parquet_files import row_groups
 from .places import Place, place_of
 
 FORMAT = 1

@@ -19,7 +19,8 @@ from .bigtable_cells import CELLS, decode
 from .bigtable_commit import Change, SnapshotLog
 from .bigtable_limits import split_rows_by_limits
 from .bigtable_ranges import KeyRange
-from .files import ParquetWriter, new_name
+from .files import new_name
+from .parquet_files import ParquetWriter
 from .places import Place
 
 # Decides what changes do to the rows of their keys: (rows, changes) -> rows.

@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from ..policy.documents import DocumentOptions
 from .batches import place, write_file
-from .files import row_group_count
 from .manifest import DataFile
 from .operations import Written
+from .parquet_files import row_group_count
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
 from .places import Place

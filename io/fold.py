@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.errors import UserError
-from .files import ROW_GROUP_ROWS, collect, row_groups, scan
+from .parquet_files import ROW_GROUP_ROWS, collect, row_groups, scan
 from .places import Place, Remote
 from .tablets import NUMBER, Tablet, run_schema
 

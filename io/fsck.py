@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, to_frame
 from ..web.errors import UserError
-from .files import crc32_of, list_files, parquet_file, size_of
+from .files import crc32_of, list_files, size_of
 from .manifest import (
     Component,
     DataFile,
@@ -22,6 +22,7 @@ from .manifest import (
     snapshots,
 )
 from .operations import pinned_snapshots
+from .parquet_files import parquet_file
 from .places import Place, below
 from .purge import named_files, unnamed_files
 from .tablets import NUMBER, TABLETS, Tablet, tablets

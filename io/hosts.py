@@ -7,9 +7,9 @@ import polars as pl
 
 from ..policy.schema import HOSTS
 from ..policy.scope import Seeds, seeds_of
-from .files import collect, scan
 from .fold import read_tablets
 from .manifest import DataFile
+from .parquet_files import collect, scan
 from .places import Place
 from .tablets import tablets
 

@@ -17,9 +17,9 @@ from ..web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STAT
 from ..web.tasks import Result
 from .batches import page_name, page_order, page_started, place, write_file
 from .documents import parse_file, write_documents
-from .files import collect, scan
 from .manifest import DataFile
 from .operations import Written
+from .parquet_files import collect, scan
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
 from .places import Place

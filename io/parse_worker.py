@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
 from ..web.errors import UsageError, UserError
-from .files import new_name, parquet_file
+from .files import new_name
 from .hosts import read_seeds_hosts
+from .parquet_files import parquet_file
 from .places import place_of
 from .plugins import load_filters
 from .store_errors import StoreError

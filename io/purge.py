@@ -16,22 +16,11 @@ from ..web.errors import UserError
 from ..web.urls import host_key
 from .bars import COMPONENT
 from .batches import key_range
-from .files import (
-    Found,
-    ParquetWriter,
-    collect,
-    list_files,
-    new_name,
-    overwrite_bytes,
-    read_bytes,
-    remove_file,
-    row_groups,
-    scan,
-    schema_of,
-)
+from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
 from .manifest import DataFile, Manifest, load_files, load_manifest, manifest_path, snapshots
 from .operations import Operation, Written
+from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
 from .places import Place, Remote, below
 from .resolve import write_bases
 from .tablet_writer import TabletWriter

@@ -9,7 +9,7 @@ import polars as pl
 from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
 from .batches import page_order, place
-from .files import collect, list_files, scan, schema_of
+from .files import list_files
 from .fsck import described, list_problem
 from .manifest import (
     Component,
@@ -23,6 +23,7 @@ from .manifest import (
     store_manifest,
 )
 from .operations import ConflictError, pinned_snapshots
+from .parquet_files import collect, scan, schema_of
 from .places import Place, below, place_of
 from .tablet_writer import zone
 from .tablets import NUMBER, TABLETS, run_schema, tablets

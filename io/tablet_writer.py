@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 
 from ..policy.schema import COMPONENTS
-from .files import ROW_GROUP_ROWS, ParquetWriter, new_name
+from .files import new_name
 from .manifest import DataFile
+from .parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from .places import Place, below
 from .tablets import NUMBER, host_start, run_schema
 

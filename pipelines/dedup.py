@@ -14,9 +14,9 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches import batch_files
-from ..io.files import collect, scan
 from ..io.fold import read_tablets
 from ..io.operations import Operation
+from ..io.parquet_files import collect, scan
 from ..io.resolve import Resolved
 from ..io.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by

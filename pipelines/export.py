@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.address import open_table
-from ..io.files import names, opened, parquet_file, remove_tree
+from ..io.files import names, opened, remove_tree
 from ..io.manifest import Pinned
 from ..io.operations import new_id
+from ..io.parquet_files import parquet_file
 from ..io.places import Place, Remote, place_of
 from ..web.errors import UsageError
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere

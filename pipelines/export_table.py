@@ -19,9 +19,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..io.files import creating, read_bytes, row_groups, write_bytes
+from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded
 from ..io.manifest import Manifest
+from ..io.parquet_files import row_groups
 from ..io.tablets import TABLETS, Tablet, tablets
 from ..io.views import KINDS, batches_frame, files_of
 from ..policy.schema import COMPONENTS, TEXT, conform, to_frame

@@ -29,12 +29,12 @@ from ..io.batches import (
     place,
     write_file,
 )
-from ..io.files import collect, scan
 from ..io.hosts import read_hosts
 from ..io.leases import Lease, acquire
 from ..io.manifest import DataFile, latest_snapshot, load_manifest
 from ..io.operations import Operation, Written, check_batch, committed
 from ..io.pages import PageWriter, Parser
+from ..io.parquet_files import collect, scan
 from ..io.parse_pool import shared_pool
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, HOSTS, PAGES

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.batches import live_file
-from ..io.files import collect, creating, scan
+from ..io.files import creating
 from ..io.fold import read_tablets
+from ..io.parquet_files import collect, scan
 from ..io.tablets import Tablet, tablets
 from ..policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks

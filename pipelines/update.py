@@ -16,10 +16,10 @@ import polars as pl
 
 from ..io.bars import read_bars
 from ..io.batches import batch_files
-from ..io.files import collect, scan
 from ..io.hosts import read_seeds_hosts
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
+from ..io.parquet_files import collect, scan
 from ..io.resolve import Resolved
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of

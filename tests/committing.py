@@ -5,7 +5,8 @@ from frames import table_of
 from nutbeam.io.bigtable_cells import CELLS, decode
 from nutbeam.io.bigtable_commit import Change
 from nutbeam.io.bigtable_ranges import KeyRange
-from nutbeam.io.files import ParquetWriter, new_name
+from nutbeam.io.files import new_name
+from nutbeam.io.parquet_files import ParquetWriter
 from nutbeam.policy.schema import COMPONENTS, HOSTS, STATE
 
 ROWS = 40

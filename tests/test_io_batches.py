@@ -10,9 +10,9 @@ from nutbeam.io.batches import (
     place,
     write_file,
 )
-from nutbeam.io.files import collect, scan
 from nutbeam.io.manifest import Batch, Manifest, load_manifest
 from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.parquet_files import collect, scan
 from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]

@@ -5,17 +5,9 @@ import pytest
 from dropping import as_nobody
 from frames import frame_of, table_of
 
-from nutbeam.io import files as module
-from nutbeam.io.files import (
-    ParquetWriter,
-    collect,
-    new_name,
-    read_bytes,
-    row_group_count,
-    row_groups,
-    scan,
-    write_bytes,
-)
+from nutbeam.io import parquet_files as module
+from nutbeam.io.files import new_name, read_bytes, write_bytes
+from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
 from nutbeam.policy.schema import OUTCOME, STATE
 from nutbeam.web.errors import UserError
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from frames import table_of
 
-from nutbeam.io.files import ParquetWriter
+from nutbeam.io.parquet_files import ParquetWriter
 from nutbeam.io.parse_pool import ParsePool
 from nutbeam.io.parse_worker import Job
 from nutbeam.policy.documents import DocumentOptions

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 
-from nutbeam.io import files as files_module
+from nutbeam.io import parquet_files as files_module
 from nutbeam.io import tablet_writer as writer_module
 from nutbeam.io.compaction import plan_folds
-from nutbeam.io.files import collect, scan
 from nutbeam.io.fold import find_rows, folded, read_tablets
+from nutbeam.io.parquet_files import collect, scan
 from nutbeam.io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.resolve import Resolved, changed_rows, resolve_range, within, write_bases
 from nutbeam.io.tablets import MOST_RUNS, NUMBER, Tablet, tablets

@@ -14,14 +14,12 @@ from frames import frame_of
 from gcs_server import free_port
 from stores_here import BUCKET, everywhere, in_stores
 
-from nutbeam.io import files, fold, tablet_writer
+from nutbeam.io import fold, parquet_files, tablet_writer
 from nutbeam.io import stores as module
 from nutbeam.io.address import check_address, open_table
 from nutbeam.io.batches import put_aside, remove_aside, take_up
 from nutbeam.io.commit import create_exclusive
 from nutbeam.io.files import (
-    ParquetWriter,
-    collect,
     creating,
     file_size,
     file_version,
@@ -34,14 +32,12 @@ from nutbeam.io.files import (
     remove_empty_folders,
     remove_file,
     remove_tree,
-    row_group_count,
-    row_groups,
-    scan,
     store_time,
     write_bytes,
 )
 from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
 from nutbeam.io.operations import begin, commit
+from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
 from nutbeam.io.places import Remote, in_store, place_of
 from nutbeam.io.places import below as name_below
 from nutbeam.io.resolve import write_bases
@@ -208,7 +204,7 @@ def test_files_have_ages_by_the_stores_clock(root):
 @everywhere
 def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     """Row groups of 40 rows: pieces begin and end anywhere among the rows that runs supersede."""
-    for room in (files, fold, tablet_writer):
+    for room in (fold, parquet_files, tablet_writer):
         monkeypatch.setattr(room, "ROW_GROUP_ROWS", 40)
     (base,) = write_bases(root, "state", [rows_of(range(0, 200, 2), 1.0)])
     runs = []

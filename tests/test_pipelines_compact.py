@@ -11,10 +11,10 @@ from frames import frame_of
 
 from nutbeam.io import tablet_writer
 from nutbeam.io.compaction import fold, plan_folds
-from nutbeam.io.files import collect, scan
 from nutbeam.io.fold import folded, read_tablets
 from nutbeam.io.manifest import DataFile, load_files
 from nutbeam.io.operations import ConflictError, Written, begin, commit
+from nutbeam.io.parquet_files import collect, scan
 from nutbeam.io.resolve import write_bases
 from nutbeam.io.tablet_writer import write_run
 from nutbeam.io.tablets import NUMBER, Tablet, tablets

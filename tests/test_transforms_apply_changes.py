@@ -5,10 +5,10 @@ from frames import frame_of, table_of
 from running import run
 
 from nutbeam.io import tablet_writer
-from nutbeam.io.files import collect, scan
 from nutbeam.io.fold import folded
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
 from nutbeam.io.operations import Written, begin, check_whole, commit
+from nutbeam.io.parquet_files import collect, scan
 from nutbeam.io.resolve import Resolved
 from nutbeam.io.tablet_writer import TabletWriter
 from nutbeam.io.tablets import tablets

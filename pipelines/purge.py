@@ -107,10 +107,11 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("purge")
     written = operations | "Pieces" >> ForEach(
-        _bars_alone if options.unbar else _pieces, _purge, (names, options.unbar), Written
-    )
+        _bars_alone if options.unbar else _pieces, _purge, (names, options.unbar), Written,
+        step="Pieces",
+    )  # fmt: skip
     # All that is there was read: whatever is committed meanwhile may hold it again.
-    done = (operations, written) | Commit(reads=("*",))
+    done = (operations, written) | Commit(reads=("*",), whole=("Pieces",))
     if not options.now:
         return done
     return done | "Sweep" >> beam.Map(_sweep, names).with_output_types(Ticket)

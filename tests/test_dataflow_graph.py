@@ -61,6 +61,8 @@ def graph_of(command, table):
     words = ["http://h0.example.com/"] if command == "inject" else []
     if command in ("fetch", "round"):
         words = ["--agent_name", "bot", "--agent_email", "bot@example.com"]
+    if command == "purge":
+        words = ["--host", "h1.example.com"]
     runner = f"--runner={__name__}.{KeepGraph.__name__}"
     words += ["--operation", "the-one", runner, "--no_wait_until_finish"]
     assert nutbeam(command, table, *words) == 0

@@ -24,7 +24,8 @@ from .manifest import (
 from .operations import pinned_snapshots
 from .parquet_files import parquet_file
 from .places import Place, below
-from .purge import named_files, unnamed_files
+from .purge import unnamed_files
+from .retention import named_files
 from .tablets import NUMBER, TABLETS, Tablet, tablets
 
 # In key order within a file; files of pages and documents are as they were fetched.

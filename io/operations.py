@@ -277,7 +277,7 @@ def _following(
         job=operation.job,
         batch=operation.batch,
         time=operation.now,
-        counts=_sum(part.counts for part in written),
+        counts=sum_counts(part.counts for part in written),
         components=components,
         batches={**latest.batches, **known},
         lost=latest.lost,
@@ -381,8 +381,8 @@ def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> N
     >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
     """
     written = list(written)
-    due = _sum(part.due for part in written)
-    done = _sum(part.done for part in written)
+    due = sum_counts(part.due for part in written)
+    done = sum_counts(part.done for part in written)
     for step in steps:
         if step not in due or due[step] != done.get(step, 0):
             raise UserError(
@@ -391,7 +391,12 @@ def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> N
             )
 
 
-def _sum(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Returns what several counts come to, in the order of their names.
+
+    >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
+    {'a': 1, 'b': 3}
+    """
     total: dict[str, int] = {}
     for part in parts:
         for name, number in part.items():

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -18,11 +18,12 @@ from .bars import COMPONENT
 from .batches import key_range
 from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
-from .manifest import DataFile, Manifest, load_files, load_manifest, manifest_path, snapshots
+from .manifest import DataFile, load_manifest, manifest_path, snapshots
 from .operations import Operation, Written
 from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
 from .places import Place, Remote, below
 from .resolve import write_bases
+from .retention import named_files
 from .tablet_writer import TabletWriter
 from .tablets import TABLETS, Tablet, tablets
 
@@ -197,27 +198,12 @@ class _Counts:
 # What is deleted.
 
 
-def named_files(root: Place, manifests: Iterable[Manifest]) -> set[str]:
-    """Returns the paths, below the table, of all lists and data files that snapshots name.
-
-    Raises:
-        UserError: A list is missing or damaged.
-    """
-    named: set[str] = set()
-    for manifest in manifests:
-        for component in manifest.components.values():
-            if component.list not in named:
-                named.add(component.list)
-                named.update(file.path for file in load_files(root, component))
-    return named
-
-
 def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:
     """Yields the lists and data files that are in no snapshot, and that nobody is writing.
 
     Args:
         root: The table's folder.
-        named: Of ``named_files``.
+        named: Of ``io.retention.named_files``.
         before: Time of the store's clock, s: files that were written later are
             left alone, for an operation may be about to commit them.
     """

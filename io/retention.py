@@ -12,7 +12,7 @@ or gone, and the next sweep deletes the rest.
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -199,20 +199,37 @@ def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
     return max(first, min([*kept, *pinned], default=0))
 
 
+def named_files(root: Place, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+    """Returns the paths, below the table, of all lists and data files that snapshots name.
+
+    Args:
+        root: The table's folder.
+        manifests: Of the snapshots.
+        whole_from: The first snapshot of which every list must be there.
+
+    Raises:
+        UserError: A list is missing or damaged.
+    """
+    named: set[str] = set()
+    for manifest in manifests:
+        for component in manifest.components.values():
+            if component.list in named:
+                continue
+            named.add(component.list)
+            if manifest.snapshot < whole_from and size_of(root / component.list) is None:
+                continue
+            named.update(file.path for file in load_files(root, component))
+    return named
+
+
 def _unnamed(root: Place, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
     files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]
     newest = latest_snapshot(root)
-    named: set[str] = set()
-    for manifest in _readable(root):
-        for component in manifest.components.values() if manifest.snapshot >= oldest else ():
-            if component.list in named:
-                continue
-            named.add(component.list)
-            if manifest.snapshot < newest and size_of(root / component.list) is None:
-                continue  # a purge has deleted what older snapshots need alone
-            named.update(file.path for file in load_files(root, component))
+    kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
+    # A purge deletes what older snapshots need alone.
+    named = named_files(root, kept, whole_from=newest)
     batches = load_manifest(root, newest).batches
     open_batches = {name for name, batch in batches.items() if batch.phase != "updated"}
     touched = set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
-from stores_here import Stores
+from stores_here import STORES, Stores, why_not
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
@@ -92,6 +92,20 @@ def stores() -> Iterator[Stores]:
     running = Stores()
     yield running
     running.close()
+
+
+@pytest.fixture(scope="module")
+def all_stores(stores: Stores) -> Iterator[None]:
+    """Leads all clients to the servers, those of the processes that parse, too."""
+    from nutbeam.io.parse_pool import shared_pool  # late: it loads polars
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in STORES:
+            for name, value in {} if why_not(kind) else stores.environ(kind).items():
+                patch.setenv(name, value)
+        shared_pool.cache_clear()
+        yield
+    shared_pool.cache_clear()
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ class Proxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits for 40 ms
     proxy: Proxy
 
     def handle_any(self):

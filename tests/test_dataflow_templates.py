@@ -7,7 +7,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from crawling import asked, assert_whole, crawl, manifest_of, nutbeam, steady, tree
+from crawling import asked, assert_same, assert_whole, contents, crawl, manifest_of, nutbeam, tree
 from running import PRISM
 from test_pipelines_reference import matches
 
@@ -27,6 +27,7 @@ pytestmark = [
 SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
 # Each job by its own template, and then rounds.
 PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
+BARRED = "h1.example.com"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,8 @@ def parameters_of(command, table, web):
     given = {"table": str(table)} | ({} if "://" in str(table) else {"shared_path": "true"})
     if command == "inject":
         given["seeds"] = ",".join(web.seeds)
+    if command == "purge":
+        given["host"] = BARRED
     if command in ("fetch", "round"):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
@@ -70,33 +73,48 @@ def here(web, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def jobs(web, here, launcher, tmp_path_factory):
-    """What was staged, by template, all of it when the table had nothing but seeds; and the table."""
+    """What was staged, by template, all of it when the table had nothing but seeds; and the table.
+
+    Only a purge is of a table of its own: a copy of what was crawled in this process.
+    """
     folder = tmp_path_factory.mktemp("dataflow")
-    table = folder / "table"
+    table, purged = folder / "table", folder / "purged"
+    shutil.copytree(here[0], purged)
 
     def stage(command):
-        return launcher.launch(command, folder, parameters_of(command, table, web))
+        its = purged if command == "purge" else table
+        return launcher.launch(command, folder, parameters_of(command, its, web))
 
     with Prism(folder) as prism, ThreadPoolExecutor(2) as pool:
         staged = {"inject": stage("inject")}
         prism.run(staged["inject"])
         # The last round finds nothing that is due.
         rounds = ["round"] * len(manifest_of(here[0]).batches)
-        ahead = list(pool.map(stage, [*PHASES, *rounds]))
+        commands = [*PHASES, *rounds, "compact", "purge"]
+        ahead = list(pool.map(stage, commands))
         for job in ahead:
             prism.run(job)
-    return staged | dict(zip([*PHASES, *rounds], ahead, strict=True)), table
+    return staged | dict(zip(commands, ahead, strict=True)), table, purged
 
 
 def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
     table, requests = jobs[1], asked(web)
     there, asked_there = here
+    assert manifest_of(table).job == "compact"
     assert_whole(table, web.site)
     batches = manifest_of(table).batches
     assert len(batches) == len(manifest_of(there).batches) >= 3
     assert {batch.phase for batch in batches.values()} == {"updated"}
     assert sorted(requests[len(asked_there) :]) == sorted(asked_there)
-    assert steady(table).equals(steady(there))
+    assert_same(contents(table), contents(there))
+
+
+def test_a_staged_purge_leaves_what_the_command_leaves(here, jobs, tmp_path):
+    table = shutil.copytree(here[0], tmp_path / "table")
+    assert nutbeam("purge", table, "--host", BARRED) == 0
+    assert manifest_of(table).counts == manifest_of(jobs[2]).counts
+    assert manifest_of(table).counts["rows/state"] > 0
+    assert_same(contents(jobs[2]), contents(table))
 
 
 @pytest.mark.parametrize("command", TEMPLATES)
@@ -152,7 +170,7 @@ def test_a_crawl_to_a_table_in_cloud_storage(web, here, server, launcher, tmp_pa
         monkeypatch.setenv(name, value)
     assert_whole(table, web.site)
     assert sorted(asked(web)[before:]) == sorted(here[1])
-    assert steady(table).equals(steady(here[0]))
+    assert_same(contents(table), contents(here[0]))
     assert nutbeam("readdb", table, "--stats") == 0
 
 

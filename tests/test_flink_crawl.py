@@ -2,7 +2,16 @@
 
 import polars as pl
 import pytest
-from crawling import assert_whole, crawl, manifest_of, manifests_of, nutbeam, reach, steady
+from crawling import (
+    assert_same,
+    assert_whole,
+    contents,
+    crawl,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+)
 from flink.jobs import attempts, bring_in, choose, flushed_by_partition, launched, whole
 
 from nutbeam.web.simweb.server import SimWeb
@@ -25,7 +34,7 @@ def test_a_crawl_makes_the_table_of_a_crawl_in_this_process(flink, web, tmp_path
     ) as command:
         assert command.ended() == 0
     assert_whole(there, web.site)
-    assert steady(there).equals(steady(here))
+    assert_same(contents(there), contents(here))
     assert [m.job for m in manifests_of(there)] == [m.job for m in manifests_of(here)]
     assert [m.counts for m in manifests_of(there)] == [m.counts for m in manifests_of(here)]
 
@@ -39,7 +48,7 @@ def test_each_job_by_itself_makes_the_table_of_the_jobs_in_this_process(flink, w
             options = [w for w in more if job == "generate" or w not in ("--num_fetchers", 2)]
             words = [*sorted(words), *(reach(web) if job == "fetch" else []), *options]
             assert nutbeam(job, table, *words) == 0
-    assert steady(there).equals(steady(here))
+    assert_same(contents(there), contents(here))
     assert [m.counts for m in manifests_of(there)] == [m.counts for m in manifests_of(here)]
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from crawling import asked, manifest_of, manifests_of, nutbeam, reach, steady
+from crawling import asked, assert_same, contents, manifest_of, manifests_of, nutbeam, reach
 from flink.jobs import (
     attempts,
     bring_in,
@@ -86,7 +86,7 @@ def check_end(job, web, table, here):
     assert len(asked(web)) == requests
     assert [m.operation for m in manifests_of(table)].count(f"x.{JOBS[job]}") == 1
     bring_in(table, web, *AFTER[job])
-    assert steady(table).equals(steady(here))
+    assert_same(contents(table), contents(here))
 
 
 @pytest.mark.parametrize("victim", ["worker", pytest.param("TaskManager", marks=pytest.mark.long)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from crawling import VOLATILE, files_of, manifest_of, nutbeam, state_of
+from crawling import contents, files_of, manifest_of, nutbeam
 from flink.cluster import started
 from flink.jobs import launched
 
@@ -57,7 +57,7 @@ def small():
 
 def rows_of(table):
     """Returns the state without what differs between two runs."""
-    return state_of(table).drop("url", *VOLATILE)
+    return contents(table)["state"]
 
 
 def largest_element(flink):

@@ -17,6 +17,7 @@ from crawling import (
     manifest_of,
     manifests_of,
     nutbeam,
+    open_batches,
     reach,
     state_of,
     statuses_of,
@@ -45,11 +46,7 @@ def original(web, tmp_path_factory):
     """A table with a batch that is updated and one in each earlier phase."""
     folder = tmp_path_factory.mktemp("bad") / "table"
     assert nutbeam("crawl", folder, *web.seeds, "--rounds", "1", *reach(web)) == 0
-    for last in range(3, 0, -1):
-        assert nutbeam("generate", folder, "--top_n", 2) == 0
-        for job in ("fetch", "parse")[: last - 1]:
-            options = reach(web) if job == "fetch" else []
-            assert nutbeam(job, folder, *options) == 0
+    open_batches(folder, web, 2)
     return folder
 
 

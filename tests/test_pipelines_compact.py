@@ -6,7 +6,16 @@ import shutil
 
 import polars as pl
 import pytest
-from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, reach, state_of, steady
+from crawling import (
+    contents,
+    crawl,
+    files_of,
+    json_lines,
+    manifest_of,
+    nutbeam,
+    reach,
+    state_of,
+)
 from frames import frame_of
 
 from nutbeam.io import tablet_writer
@@ -215,7 +224,7 @@ def texts(table, capsys):
 def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     table = tmp_path / "table"
     shutil.copytree(crawled, table)
-    before, pages = steady(table), texts(table, capsys)
+    before, pages = contents(table), texts(table, capsys)
     batches = set(manifest_of(table).batches)
     compact(table)  # all is young
     assert set(manifest_of(table).batches) == batches
@@ -224,7 +233,8 @@ def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     compact(table, "--snapshot_retention", "0")
     left = set(manifest_of(table).batches)
     assert batches - left == {min(batches)}
-    assert steady(table).equals(before)
+    for name in ("state", "hosts"):  # of batches, not all is kept
+        assert contents(table)[name].equals(before[name])
     assert texts(table, capsys) == pages
     # All that rows name is there.
     for name in ("page", "document"):

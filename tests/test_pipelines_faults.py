@@ -10,19 +10,18 @@ import re
 import shutil
 import time
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
 from crawling import (
+    assert_same,
     assert_whole,
+    contents,
     files_of,
     manifest_of,
     manifests_of,
     nutbeam,
-    plain_rows,
     reach,
-    steady,
 )
 
 from nutbeam.io import documents, operations, pages, resolve, tablet_writer
@@ -36,12 +35,6 @@ from nutbeam.web.urls import from_key
 RUNNER = "--runner=BundleBasedDirectRunner"
 TRIES = 4  # of a bundle, by that runner
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")
-# What the time, the batch or the attempt decide.
-VOLATILE = (
-    *("fetch_time", "last_fetch_time", "modified_time", "response_ms", "last_inlink_day"),
-    *("batch_id", "document", "page", "slot", "headers", "request", "ip"),
-    *("robots_time", "last_request_time", "requests"),
-)  # fmt: skip
 
 
 class Fault(Exception):
@@ -170,27 +163,6 @@ def stages(web, tmp_path_factory):
     return made
 
 
-def contents(table):
-    """Returns all rows of each component, and checks that each is there but once."""
-    manifest, found = manifest_of(table), {}
-    for name, component in manifest.components.items():
-        files = load_files(Path(table), component)
-        assert len({file.path for file in files}) == len(files)
-        rows = plain_rows(table, files)
-        kept = [column for column in rows.columns if column not in VOLATILE]
-        found[name.replace(str(manifest.batch), "BATCH")] = rows.select(kept).sort("key")
-    return found
-
-
-def same(found, right):
-    assert {name for name in found if "/" not in name or "BATCH" in name} == {
-        name for name in right if "/" not in name or "BATCH" in name
-    }
-    for name, rows in found.items():
-        if name in right:
-            assert rows.equals(right[name]), name
-
-
 def cases():
     return [
         pytest.param(job, trap, id=f"{job}-{trap}")
@@ -214,7 +186,7 @@ def test_a_step_that_fails_is_done_again(web, stages, tmp_path, monkeypatch, job
     assert nutbeam(*words_of(job, table, web)) == 0
     assert left[0] < TRIES - 1, "the trap was never sprung"
     assert manifest_of(table).snapshot == snapshot + 1
-    same(contents(table), right)
+    assert_same(contents(table), right)
     if job == "fetch":
         check_fetch(table, counts, web)
     else:
@@ -252,7 +224,7 @@ def test_without_an_end_to_the_faults_the_job_fails_and_the_table_is_as_it_was(
     assert len(manifests_of(table)) == manifests
     # The same operation again, in peace.
     assert nutbeam(*words_of("updatedb", table, web)) == 0
-    same(contents(table), right)
+    assert_same(contents(table), right)
     assert manifest_of(table).counts == counts
 
 
@@ -286,7 +258,7 @@ def test_a_runner_that_loses_work_makes_no_commit(
     assert re.search(r"step '\w+' did \d+ of (\d+|its) parts; nothing was written", error)
     assert len(manifests_of(table)) == manifests
     assert nutbeam(*words_of(job, table, web)) == 0
-    same(contents(table), right)
+    assert_same(contents(table), right)
 
 
 def all_traps():
@@ -315,7 +287,7 @@ def test_a_crawl_in_which_everything_fails_once_in_a_while(web, tmp_path, monkey
     assert len([name for name, times in sprung.items() if times]) > 10
     assert sum(sprung.values()) > 20
     assert_whole(wild, web.site)
-    assert steady(wild).equals(steady(calm))
+    assert_same(contents(wild), contents(calm))
     assert totals(wild) == totals(calm)
 
 

@@ -13,6 +13,7 @@ from crawling import (
     files_of,
     manifest_of,
     nutbeam,
+    open_batches,
     reach,
     state_of,
     tree,
@@ -45,10 +46,7 @@ def original(web, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", 8)
         assert nutbeam("crawl", folder, *web.seeds, "--rounds", "2", *reach(web)) == 0
-        for last in range(3, 0, -1):
-            assert nutbeam("generate", folder, "--top_n", 2) == 0
-            for job in ("fetch", "parse")[: last - 1]:
-                assert nutbeam(job, folder, *(reach(web) if job == "fetch" else [])) == 0
+        open_batches(folder, web, 2)
     return folder
 
 

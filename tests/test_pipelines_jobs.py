@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 from crawling import (
     asked,
+    assert_same,
     assert_whole,
+    contents,
     crawl,
     files_of,
     json_lines,
@@ -18,7 +20,6 @@ from crawling import (
     reach,
     state_of,
     statuses_of,
-    steady,
     tree,
 )
 
@@ -86,7 +87,7 @@ def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tmp_path, say):
     assert [r["job"] for r in said] == [
         "inject", *["generate", "fetch", "parse", "update", "dedup"] * rounds, "generate",
     ]  # fmt: skip
-    assert steady(folder).equals(steady(table))
+    assert_same(contents(folder), contents(table))
     assert_whole(folder, web.site)
     wanted = [url for url, kind in web.site.reachable().items() if kind != "denied"]
     assert sorted(asked(web)[before:]) == sorted(wanted)
@@ -118,7 +119,7 @@ def test_next_does_each_job_in_its_turn(web, table, tmp_path, say):
             break
     rounds = (len(done) - 1) // 5
     assert done == ["generate", "fetch", "parse", "update", "dedup"] * rounds + ["generate"]
-    assert steady(folder).equals(steady(table))
+    assert_same(contents(folder), contents(table))
     # Asked again, as cron does, it leaves no trace.
     files = tree(folder)
     assert nutbeam("next", folder, *reach(web)) == 1

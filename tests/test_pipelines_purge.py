@@ -16,6 +16,7 @@ from crawling import (
     manifest_of,
     manifests_of,
     nutbeam,
+    open_batches,
     reach,
     state_of,
     statuses_of,
@@ -51,10 +52,7 @@ def original(web, tmp_path_factory):
     seeds = folder.with_name("seeds.txt")
     seeds.write_text("\n".join([*web.seeds, "http://h1.example.com/", "http://h2.example.com/"]))
     assert nutbeam("crawl", folder, seeds, "--rounds", "2", *reach(web)) == 0
-    for last in range(3, 0, -1):
-        assert nutbeam("generate", folder, "--top_n", 4) == 0
-        for job in ("fetch", "parse")[: last - 1]:
-            assert nutbeam(job, folder, *(reach(web) if job == "fetch" else [])) == 0
+    open_batches(folder, web, 4)
     return folder
 
 

@@ -5,26 +5,17 @@ import json
 import polars as pl
 import pytest
 from crawling import crawl, json_lines, nutbeam
-from stores_here import STORES, in_stores, why_not
+from stores_here import in_stores
 
 from nutbeam.io.files import crc32_of, list_files, new_name, read_bytes, remove_file, write_bytes
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.io.parse_pool import shared_pool
 from nutbeam.io.places import place_of
 from nutbeam.web.simweb.server import SimWeb
 
 HOST = "h1.example.com"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def environ(stores):
-    with pytest.MonkeyPatch.context() as patch:
-        for kind in STORES:
-            for name, value in {} if why_not(kind) else stores.environ(kind).items():
-                patch.setenv(name, value)
-        shared_pool.cache_clear()
-        yield
-    shared_pool.cache_clear()
+pytestmark = pytest.mark.usefixtures("all_stores")
 
 
 @pytest.fixture

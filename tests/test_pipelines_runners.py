@@ -7,7 +7,16 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from crawling import assert_whole, crawl, files_of, manifest_of, nutbeam, reach, steady
+from crawling import (
+    assert_same,
+    assert_whole,
+    contents,
+    crawl,
+    files_of,
+    manifest_of,
+    nutbeam,
+    reach,
+)
 
 from nutbeam.io import tablet_writer
 from nutbeam.io.batches import batch_files
@@ -77,7 +86,7 @@ def test_a_crawl_on_two_worker_processes_gives_the_same_table(web, table, tmp_pa
     with Watch() as watch:
         assert crawl(folder, web, *web.seeds, "--num_fetchers", 4, *WORKERS) == 0
     assert_whole(folder, web.site)
-    assert steady(folder).equals(steady(table))
+    assert_same(contents(folder), contents(table))
     assert manifest_of(folder).counts == manifest_of(table).counts
     # Each worker that gets files of pages starts its own parsers.
     assert len(watch.parents) >= 2

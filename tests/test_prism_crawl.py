@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from crawling import assert_whole, crawl, manifests_of, nutbeam, reach, steady
+from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
 from running import NO_PRISM, PRISM, RUNNERS
 
 from nutbeam.web.simweb.server import SimWeb
@@ -63,7 +63,7 @@ def test_a_crawl_on_prism_gives_the_same_table(web, table, tmp_path):
     folder = tmp_path / "table"
     assert crawl(folder, web, *web.seeds, *RUNNERS["prism"]) == 0
     assert_whole(folder, web.site)
-    assert steady(folder).equals(steady(table))
+    assert_same(contents(folder), contents(table))
     assert counts_of(folder) == counts_of(table)
 
 
@@ -73,7 +73,7 @@ def test_a_crawl_on_a_prism_that_is_there_gives_the_same_table(web, table, tmp_p
              "--environment_type=LOOPBACK", "--job_server_timeout=36000"]  # fmt: skip
     assert crawl(folder, web, *web.seeds, *words, "--num_fetchers", 3) == 0
     assert_whole(folder, web.site)
-    assert steady(folder).equals(steady(table))
+    assert_same(contents(folder), contents(table))
 
 
 def command(*words, prism=f"--prism_location={PRISM}"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from crawling import crawl, manifests_of, nutbeam, reach, steady
+from crawling import assert_same, contents, crawl, manifests_of, nutbeam, reach
 
 from nutbeam.transforms.metrics import metrics_of
 from nutbeam.web.simweb.server import SimWeb
@@ -205,7 +205,7 @@ def test_crawls_until_nothing_is_due(execute, web, tmp_path):
     assert [template for template, _ in dataflow.launched] == ["inject", "round", "round", "round"]
     assert dataflow.launched[1][1].items() > parameters.items()
     assert crawl(tmp_path / "other", web, *web.seeds) == 0
-    assert steady(dataflow.table).equals(steady(tmp_path / "other"))
+    assert_same(contents(dataflow.table), contents(tmp_path / "other"))
 
 
 def test_ends_after_so_many_rounds_and_needs_no_seeds(execute, web, tmp_path):

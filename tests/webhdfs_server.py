@@ -88,6 +88,7 @@ def _serve(kind, state):
 
 class _Node(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits for 40 ms
     state: WebHdfs
 
     def handle_any(self):

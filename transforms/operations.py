@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
-from ..io.operations import Operation, Written, begin, check_whole, commit, find, new_id
+from ..io.operations import Operation, Written, begin, check_whole, commit, find, new_id, sum_counts
 from ..web.errors import UserError
 from ..web.json_logs import working_on
 from ..web.progress import PROGRESS
@@ -332,8 +332,7 @@ def commit_job(
     """Commits one job's work; see ``Commit``."""
     batch: Batch | None = None
     if opens is not None:
-        counts = [part.counts for part in written]
-        batch = opens(operation, {n: sum(c.get(n, 0) for c in counts) for c in counts for n in c})
+        batch = opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # nothing was chosen: no batch, no files, only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
     elif phase is not None and operation.batch is not None:

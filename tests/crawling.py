@@ -21,7 +21,7 @@ from nutbeam.web.urls import from_key, parse
 VOLATILE = (
     *("fetch_time", "last_fetch_time", "modified_time", "response_ms", "last_inlink_day"),
     *("batch_id", "document", "page", "slot", "headers", "request", "ip"),
-    *("robots_time", "last_request_time", "requests"),
+    *("robots_time", "last_request_time", "requests", "time"),
 )
 
 

@@ -287,7 +287,12 @@ def test_a_crawl_in_which_everything_fails_once_in_a_while(web, tmp_path, monkey
     assert len([name for name, times in sprung.items() if times]) > 10
     assert sum(sprung.values()) > 20
     assert_whole(wild, web.site)
-    assert_same(contents(wild), contents(calm))
+    # What a fetch that died had learnt of hosts is learnt again, by a later batch.
+    found, right = (
+        {name: rows for name, rows in contents(table).items() if not name.endswith("/learnt")}
+        for table in (wild, calm)
+    )
+    assert_same(found, right)
     assert totals(wild) == totals(calm)
 
 

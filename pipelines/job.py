@@ -1,10 +1,11 @@
 """What the commands that change a table share: options, launch, report."""
 
+import contextlib
 import dataclasses
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,20 @@ def _shown(table: str) -> int:
     return latest_snapshot(Path(table))
 
 
+@contextlib.contextmanager
+def _no_empty_folder(table: str) -> Iterator[None]:
+    """Takes a new table's folder away again where a job fails before anything lies in it."""
+    path = Path(table)
+    new = [] if "://" in table else [p for p in (path, *path.parents) if not p.exists()]
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(OSError):  # it is not empty, or not ours
+            for folder in new:
+                folder.rmdir()
+        raise
+
+
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
     """Runs one job, on its option's batch or the one given, and reports what it did."""
     options = invocation.options
@@ -126,8 +141,8 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
         open_table(str(invocation.table))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:
-        pipeline = prepare(ticket, build, options, invocation.beam_args, job)
-        with live_view(invocation.progress):
+        with _no_empty_folder(ticket.table), live_view(invocation.progress):
+            pipeline = prepare(ticket, build, options, invocation.beam_args, job)
             run_pipeline(pipeline)
             PROGRESS.finish()
     except NothingInLine:

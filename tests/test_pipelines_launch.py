@@ -315,14 +315,14 @@ def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
         "nutbeam inject: package 'nutbeam' is missing on the workers: leave out --deliver false, "
         "or install it in their image\n"
     ))  # fmt: skip
-    assert list(table.iterdir()) == []  # no more than the folder
+    assert list(tmp_path.iterdir()) == []  # not even a folder
     inject = ("inject", "/proc/self/cwd/t", "http://a.com/", "--shared_path", *bare.options)
     code, _, said = run(*inject, cwd=tmp_path)
     assert (code, said) == (2, (
         "nutbeam inject: the workers do not find the table '/proc/self/cwd/t': its folder is not "
         "shared with them, whatever --shared_path says\n"
     ))  # fmt: skip
-    assert list((tmp_path / "t").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
     assert nutbeam("inject", table, "http://a.com/") == 0
     install_example(tmp_path / "site")
     parse = ("parse", table, "--shared_path", *bare.options, "--parse_filters", "headings")
@@ -339,10 +339,10 @@ def test_another_version_of_beam_on_the_workers(tmp_path):
     other = "import apache_beam.version as v; v.__version__ = '2.60.0'"
     with JobServer(EDITABLE, other) as server:
         words = ("--shared_path", "--deliver", "false", *server.options)
-        code, _, said = run("inject", tmp_path / "t", "http://a.com/", *words)
+        code, _, said = run("inject", tmp_path / "new" / "t", "http://a.com/", *words)
     assert code == 3
     assert re.fullmatch(
         r"nutbeam inject: the workers have Beam '2\.60\.0', the launcher '[\d.]+': "
         r"install the same version on both\n", said,
     )  # fmt: skip
-    assert list((tmp_path / "t").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []

@@ -2,15 +2,29 @@
 
 from ..web.errors import UsageError
 from . import stores
+from .bigtable_address import is_bigtable
+from .bigtable_root import BigtableRoot
 from .files import names
 from .manifest import Manifest, latest_snapshot, load_manifest
-from .places import Place, Remote, place_of
+from .places import Place, Remote, root_of
 from .store_clients import client_of
 
 # What a table's folder may hold before its first snapshot is there.
 KNOWN = frozenset(
     {"bars", "batches", "exports", "hosts", "links", "manifest", "operations", "seeds", "state"}
 )
+
+
+def check_folder(table: str, command: str) -> None:
+    """Refuses a table whose rows are no files.
+
+    Raises:
+        UsageError: The command has nothing for it.
+    """
+    if is_bigtable(table):
+        raise UsageError(
+            f"{command} works on tables of files only, so far: {table!r} is in Bigtable"
+        )
 
 
 def check_address(table: str) -> None:
@@ -20,7 +34,11 @@ def check_address(table: str) -> None:
         UsageError: The address is of a store that is not supported or does not
             answer, or names a file, or a folder with something else in it.
     """
-    root = place_of(table)
+    root = root_of(table)
+    if isinstance(root, BigtableRoot):
+        root.log.head()  # says so where there is none
+        _names(root.files, str(root.files))
+        return
     found = set(_names(root, table))
     strange = sorted(name for name in found - KNOWN if not name.startswith("."))
     if "manifest" not in found and strange:
@@ -53,9 +71,11 @@ def open_table(table: str) -> Manifest:
     Raises:
         UsageError: There is no table at the address.
     """
-    root = place_of(table)
+    root = root_of(table)
     manifest = load_manifest(root, latest_snapshot(root))
     if manifest.snapshot == 0:
+        if isinstance(root, BigtableRoot):
+            raise UsageError(f"the web table at {table!r} is empty: inject puts seeds into it")
         missing = not (names(root) if isinstance(root, Remote) else root.exists())
         hint = "it does not exist" if missing else "it has no manifest"
         raise UsageError(f"no web table at {table!r}: {hint}")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .batches import place
 from .commit import create_exclusive
 from .files import names, read_if_there
-from .places import Place
+from .places import Place, Root
 from .processes import is_dead, same_clock
 
 PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
@@ -83,7 +83,7 @@ class Watch:
 
     next: Attempt
 
-    def __init__(self, root: Place, stale: float, fresh: float) -> None:
+    def __init__(self, root: Root, stale: float, fresh: float) -> None:
         self._root, self._stale, self._fresh = root, stale, fresh
         self._ended: dict[Attempt, float] = {}
         self._seen: dict[Attempt, tuple[bytes, float]] = {}

@@ -6,7 +6,7 @@ from ..policy.bars import Bars, bars_of
 from ..policy.schema import BARS
 from .manifest import Pinned
 from .parquet_files import collect, scan
-from .places import Place
+from .places import Root
 
 COMPONENT = "bars"
 
@@ -17,7 +17,7 @@ def read_bars(pinned: Pinned) -> Bars:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(root: Place, paths: tuple[str, ...]) -> Bars:
+def _read(root: Root, paths: tuple[str, ...]) -> Bars:
     if not paths:
         return Bars()
     return bars_of(collect(scan([root / path for path in paths], BARS)))

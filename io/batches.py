@@ -25,7 +25,7 @@ from .files import (
 )
 from .manifest import DataFile, Manifest, load_files
 from .parquet_files import ParquetWriter, collect, row_groups, scan
-from .places import Place, Remote, below
+from .places import Place, Remote, Root, below
 
 _FILES_OF_ATTEMPT = 100_000
 
@@ -36,7 +36,7 @@ def place(batch: str, kind: str) -> str:
 
 
 def write_file(
-    root: Place,
+    root: Root,
     batch: str,
     kind: str,
     tables: Iterable[pa.Table | pl.DataFrame],
@@ -85,12 +85,12 @@ def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     return found["min"].as_py(), found["max"].as_py()
 
 
-def batch_files(root: Place, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
+def batch_files(root: Root, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
     """Returns the files of one kind of a batch."""
     return load_files(root, manifest.components.get(place(batch, kind)))
 
 
-def live_file(root: Place, manifest: Manifest, path: str) -> DataFile | None:
+def live_file(root: Root, manifest: Manifest, path: str) -> DataFile | None:
     """Returns the file of a batch that a row means by a path, or None.
 
     It may have taken another one's place since the row was written; there is
@@ -131,7 +131,7 @@ def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
 
 
 def adopted_pages(
-    root: Place,
+    root: Root,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -179,7 +179,7 @@ def adopted_pages(
 
 
 def adopted_learnt(
-    root: Place,
+    root: Root,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -243,7 +243,7 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
 
 
 def claimed_keys(
-    root: Place, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
+    root: Root, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
 ) -> pl.Series:
     """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
 
@@ -271,7 +271,7 @@ def claimed_keys(
     return collect(keys).get_column("key")
 
 
-def put_aside(root: Place, batch: str, rows: pl.DataFrame) -> str:
+def put_aside(root: Root, batch: str, rows: pl.DataFrame) -> str:
     """Writes rows for a later step of the same job; returns the path below the table.
 
     Such files are in no manifest. They need not survive the machine.
@@ -288,12 +288,12 @@ def put_aside(root: Place, batch: str, rows: pl.DataFrame) -> str:
     return below(root, path)
 
 
-def take_up(root: Place, path: str) -> pl.DataFrame:
+def take_up(root: Root, path: str) -> pl.DataFrame:
     """Reads what ``put_aside`` wrote."""
     file = root / path
     return pl.read_ipc(read_bytes(file) if isinstance(file, Remote) else file)
 
 
-def remove_aside(root: Place, batch: str) -> None:
+def remove_aside(root: Root, batch: str) -> None:
     """Removes all that was put aside for a batch."""
     remove_tree(root / place(batch, "aside"))

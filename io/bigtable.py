@@ -7,7 +7,6 @@ same timestamps, which changes nothing.
 """
 
 import base64
-import dataclasses
 import functools
 import os
 import threading
@@ -35,6 +34,7 @@ from .bigtable_channel import (
 from .bigtable_limits import MUTATIONS_PER_REQUEST, check_limits
 from .bigtable_pace import Pace, back_off
 from .bigtable_ranges import KeyRange, plan_key_ranges
+from .tablets import Due
 
 CHUNK_ROWS = 65_536
 CHUNK_BYTES = 16 << 20
@@ -44,14 +44,6 @@ REQUEST_BYTES = 8 << 20
 SOUGHT_BYTES = 256 << 10
 TIMEOUT_S = 600.0
 assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
-
-
-@dataclasses.dataclass(frozen=True)
-class Due:
-    """Times that make a row due, ms: up to and with ``until``, or later than ``far``."""
-
-    until: int
-    far: int | None = None
 
 
 class BigtableTable:
@@ -75,7 +67,7 @@ class BigtableTable:
         self.client.transport.close()
 
     def scan(
-        self, kind: CellKind, part: KeyRange, snapshot: int, due: Due | None = None
+        self, kind: CellKind, part: KeyRange, snapshot: int, due: Due | None = None, limit: int = 0
     ) -> Iterator[pa.Table]:
         """Yields the cells of a key range, in key order.
 
@@ -85,6 +77,7 @@ class BigtableTable:
             snapshot: Number of the snapshot that is read; later cells are not there.
             due: Only rows of the state that are due. Those of unknown time may
                 be among them.
+            limit: How many rows at most, such that fit into one request; 0 is all.
 
         Yields:
             Tables of ``key`` and ``cell`` (binary), up to ``CHUNK_ROWS`` rows and
@@ -94,6 +87,7 @@ class BigtableTable:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
         request = self._request(kind, snapshot, due)
+        request.rows_limit = limit
         span = request.rows.row_ranges.add()
         if part.low is not None:
             span.start_key_closed = _bytes(part.low)

@@ -14,7 +14,7 @@ from .bigtable import connect
 from .bigtable_address import BigtableAddress
 from .bigtable_cells import CELLS
 from .bigtable_channel import open_channel, persistent
-from .bigtable_commit import Settings, SnapshotLog, rows_in
+from .bigtable_commit import Settings, SnapshotLog, rows_in, settings_of
 from .bigtable_limits import VERSIONS
 from .bigtable_rows import FAMILY as OWN_FAMILY
 from .places import place_of
@@ -110,6 +110,7 @@ def drop_table(address: BigtableAddress) -> str:
     files = SnapshotLog(connect(address), rows_in(place_of("."))).settings().files
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
+    settings_of.cache_clear()  # the next one may have its files elsewhere
     return files
 
 

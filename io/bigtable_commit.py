@@ -19,6 +19,7 @@ import dataclasses
 import functools
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ from .bigtable_channel import RETRYABLE, gave_up
 from .bigtable_limits import VERSIONS
 from .bigtable_pace import back_off
 from .bigtable_rows import OwnRows
+from .manifest import SnapshotTooOld
 from .parquet_files import row_groups
 from .places import Place, place_of
 
@@ -45,7 +47,7 @@ _ATTEMPTS = 20
 RowsOf = Callable[["Change"], Iterable[pa.Table]]
 
 
-class SnapshotTooOldError(UserError):
+class SnapshotTooOldError(SnapshotTooOld):
     """The snapshot that was read may have lost rows to newer versions."""
 
 
@@ -73,12 +75,16 @@ class Head:
         id: Of the attempt that made it.
         applying: Whether its changes may be missing from some rows.
         value: The cell as it was read.
+        time: When it was committed, ms, by the clock of who did.
+        writes: How many of the snapshots up to this one have changed rows.
     """
 
     snapshot: int
     id: str
     applying: bool
     value: bytes
+    time: int = 0
+    writes: int = 0
 
     @property
     def pinned(self) -> int:
@@ -151,14 +157,17 @@ class SnapshotLog:
         """Sees whether what was read of a snapshot is whole; to be called after reading.
 
         Raises:
-            SnapshotTooOldError: So many commits came since that Bigtable may have
-                removed versions of it.
+            SnapshotTooOldError: So many commits have changed rows since that
+                Bigtable may have removed versions of it.
         """
-        newest = self.head().snapshot
-        if newest - snapshot >= VERSIONS:
+        newest = self.head()
+        if newest.snapshot - snapshot < VERSIONS:
+            return
+        then = self._commit_of(snapshot)
+        if newest.writes - (then.writes if then is not None else 0) >= VERSIONS:
             raise SnapshotTooOldError(
                 f"snapshot {snapshot} of {self.table.address} is too old: the table is at "
-                f"{newest}, and keeps {VERSIONS} versions of a row: run it again"
+                f"{newest.snapshot}, and keeps {VERSIONS} versions of a row: run it again"
             )
 
     def store(
@@ -196,7 +205,8 @@ class SnapshotLog:
         """
         assert not head.applying
         changes = list(changes)
-        new = _head(head.snapshot + 1, attempt, applying=True)
+        now, writes = int(time.time() * 1000), head.writes + bool(changes)
+        new = _head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
         redo = json.dumps([dataclasses.asdict(change) for change in changes]).encode()
         cells = {_COMMIT: new.value, _RECORD: record, _REDO: redo}
         for failed in range(1, _ATTEMPTS + 1):
@@ -210,8 +220,8 @@ class SnapshotLog:
                 matched = False
             if matched:
                 return new
-            now = self.head()
-            if now.snapshot >= new.snapshot:
+            there = self.head()
+            if there.snapshot >= new.snapshot:
                 return new if self._made_by(new.snapshot) == attempt else None
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
@@ -241,7 +251,7 @@ class SnapshotLog:
         To be called when all of its files were applied. If somebody else was
         faster, it returns what they have made.
         """
-        done = _head(head.snapshot, head.id, applying=False)
+        done = _head(head.snapshot, head.id, applying=False, now=head.time, writes=head.writes)
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) == head.value:
             history = {_COMMIT: done.value, _RECORD: cells[_RECORD]}
@@ -270,49 +280,36 @@ class SnapshotLog:
 
     def create(self, settings: Settings) -> bool:
         """Makes snapshot 0; False if the table has snapshots already."""
-        value = _head(0, "", applying=False).value
+        value = _head(0, "", applying=False, now=int(time.time() * 1000), writes=0).value
         record = {"format": FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
-
-    def create_row(self, name: str, value: bytes) -> bool:
-        """Creates a named value exactly once; False if it existed already, unchanged."""
-        return self.rows.create(_named_row(name), {_RECORD: value})
-
-    def read_row(self, name: str) -> bytes | None:
-        """Returns a named value, or None."""
-        return self.rows.get(_named_row(name)).get(_RECORD)
 
     def snapshots(self) -> list[int]:
         """Returns the numbers of the snapshots in the history, in order."""
         return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
 
     def forget(self, before: int) -> int:
-        """Removes the records of old snapshots from the history; returns how many.
-
-        Those that may still be read stay, whatever ``before`` says.
-        """
-        oldest = min(before, self.head().snapshot - VERSIONS)
-        old = [snapshot for snapshot in self.snapshots() if snapshot < oldest]
+        """Removes the records of old snapshots, not the newest, from the history; returns how many."""
+        old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < before]
         for snapshot in old:
             self.rows.delete(_history_row(snapshot))
         return len(old)
 
-    def named_rows(self, prefix: str = "") -> list[str]:
-        """Returns the names of the named values that begin with something."""
-        start = _named_row("")
-        return [key[len(start) :].decode() for key in self.rows.keys(start + prefix.encode())]
-
-    def delete_row(self, name: str) -> None:
-        """Removes a named value."""
-        self.rows.delete(_named_row(name))
-
     def _made_by(self, snapshot: int) -> str:
         """Returns the id of the attempt that made a snapshot."""
         head = self.head()
-        if head.snapshot == snapshot:
-            return head.id
+        made = head if head.snapshot == snapshot else self._commit_of(snapshot)
+        return made.id if made is not None else ""
+
+    def _commit_of(self, snapshot: int) -> Head | None:
+        """Returns what the manifest row said of a snapshot, from the history; 0 is not there."""
         cells = self.rows.get(_history_row(snapshot), _COMMIT)
-        return _head_of(cells[_COMMIT]).id if _COMMIT in cells else ""
+        return _head_of(cells[_COMMIT]) if _COMMIT in cells else None
+
+    def times(self) -> dict[int, int]:
+        """Returns when each snapshot of the history was committed, ms, oldest first."""
+        found = ((number, self._commit_of(number)) for number in self.snapshots())
+        return {number: head.time for number, head in found if head is not None}
 
 
 def new_attempt() -> str:
@@ -327,10 +324,20 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
         UserError: There is no web table.
     """
     address = parse_address(address) if isinstance(address, str) else address
-    settings = SnapshotLog(connect(address), rows_in(place_of("."))).settings()
+    settings = settings_of(address)
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
     return SnapshotLog(connect(address), rows_in(place_of(settings.files)))
+
+
+@functools.lru_cache(maxsize=16)
+def settings_of(address: BigtableAddress) -> Settings:
+    """Returns what was set when a table was made; asked for once, as nobody changes it.
+
+    Raises:
+        UserError: There is no web table.
+    """
+    return SnapshotLog(connect(address), rows_in(place_of("."))).settings()
 
 
 def rows_in(root: Place) -> RowsOf:
@@ -347,18 +354,20 @@ def _history_row(snapshot: int) -> bytes:
     return b"%s%08d" % (_HISTORY, snapshot)
 
 
-def _named_row(name: str) -> bytes:
-    return b"\0named/" + name.encode()
-
-
-def _head(snapshot: int, attempt: str, *, applying: bool) -> Head:
-    record = {"format": FORMAT, "snapshot": snapshot, "id": attempt, "applying": applying}
-    return Head(snapshot, attempt, applying, json.dumps(record).encode())
+def _head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
+    record = {
+        "format": FORMAT, "snapshot": snapshot, "id": attempt, "applying": applying,
+        "time": now, "writes": writes,
+    }  # fmt: skip
+    return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
 
 
 def _head_of(value: bytes) -> Head:
     record = _parsed(value)
-    return Head(record["snapshot"], record["id"], record["applying"], value)
+    return Head(
+        record["snapshot"], record["id"], record["applying"], value, record["time"],
+        record["writes"],
+    )  # fmt: skip
 
 
 def _parsed(value: bytes) -> Any:

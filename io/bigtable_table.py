@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
-from .bigtable import Due
 from .bigtable_cells import CELLS, decode
 from .bigtable_commit import Change, SnapshotLog
 from .bigtable_limits import split_rows_by_limits
@@ -22,6 +21,7 @@ from .bigtable_ranges import KeyRange
 from .files import new_name
 from .parquet_files import ParquetWriter
 from .places import Place
+from .tablets import Due
 
 # Decides what changes do to the rows of their keys: (rows, changes) -> rows.
 Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
@@ -34,6 +34,9 @@ class Written:
     Attributes:
         change: The file; None if nothing changes.
         rows: How many rows it has.
+        fresh: How many of them are new.
+        bytes: Its size.
+        crc32: Its checksum.
         first: Smallest row key.
         last: Largest row key.
         dropped: Rows that Bigtable would refuse, by reason.
@@ -41,6 +44,9 @@ class Written:
 
     change: Change | None
     rows: int = 0
+    fresh: int = 0
+    bytes: int = 0
+    crc32: int | None = None
     first: str | None = None
     last: str | None = None
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -72,6 +78,17 @@ def read_range(
     for cells in log.table.scan(kind, part, snapshot, due):
         yield to_frame(decode(cells, kind, columns))
     log.check_fresh(snapshot)
+
+
+def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
+    """Returns whether a range has a row of the state that may be due; receives one at most.
+
+    Raises:
+        SnapshotTooOldError: The snapshot is too old.
+    """
+    found = any(len(some) for some in log.table.scan(CELLS["state"], part, snapshot, due, limit=1))
+    log.check_fresh(snapshot)
+    return found
 
 
 def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
@@ -110,7 +127,7 @@ def resolve_changes(
     changes = changes.sort("key", maintain_order=True)
     old = find_rows(log, component, changes.get_column("key"), snapshot)
     new = to_frame(conform(resolver(old, changes), COMPONENTS[component]))
-    return write_changes(root, component, changed_rows(old, new))
+    return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -128,8 +145,17 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     return new.filter(~unchanged)
 
 
-def write_changes(root: Place, component: str, rows: pl.DataFrame) -> Written:
-    """Writes rows as a file of changes; leaves out what Bigtable would refuse, and counts it."""
+def write_changes(
+    root: Place, component: str, rows: pl.DataFrame, known: pl.Series | None = None
+) -> Written:
+    """Writes rows as a file of changes; leaves out what Bigtable would refuse, and counts it.
+
+    Args:
+        root: The place of the table's files.
+        component: ``state`` or ``hosts``.
+        rows: In key order.
+        known: Keys that are there already; None is none.
+    """
     kind = CELLS[component]
     table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
@@ -137,6 +163,8 @@ def write_changes(root: Place, component: str, rows: pl.DataFrame) -> Written:
     path = PurePosixPath("changes") / component / new_name()
     with ParquetWriter(root / path, kind.schema) as writer:
         writer.write(table)
-    keys = table.column("key")
+        size = writer.close()
+    keys = to_frame(table.select(["key"])).get_column("key")
+    fresh = len(keys) if known is None else int((~keys.is_in(known.implode())).sum())
     change = Change(component, str(path))
-    return Written(change, len(table), keys[0].as_py(), keys[-1].as_py(), dropped)
+    return Written(change, len(keys), fresh, size, writer.crc32, keys[0], keys[-1], dropped)

@@ -11,11 +11,11 @@ from .operations import Written
 from .parquet_files import row_group_count
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
-from .places import Place
+from .places import Root, files_of
 
 
 def parse_file(
-    root: Place,
+    root: Root,
     batch: str,
     pages: DataFile,
     hosts: tuple[str, ...],
@@ -35,14 +35,14 @@ def parse_file(
         on_done: Is told of each row group that is parsed.
     """
     jobs = (
-        Job(str(root), pages.path, group, hosts, options)
+        Job(str(files_of(root)), pages.path, group, hosts, options)
         for group in range(row_group_count(root / pages.path))
     )
     return write_documents(root, batch, pages, pool.parse(jobs), on_done)
 
 
 def write_documents(
-    root: Place,
+    root: Root,
     batch: str,
     pages: DataFile,
     parsed: Iterable[Parsed],

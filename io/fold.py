@@ -14,20 +14,22 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.errors import UserError
+from .bigtable_root import BigtableRoot
 from .parquet_files import ROW_GROUP_ROWS, collect, row_groups, scan
-from .places import Place, Remote
-from .tablets import NUMBER, Tablet, run_schema
+from .places import Remote, Root
+from .tablets import NUMBER, Due, Tablet, run_schema
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 _AT = "_row_of_files"
 
 
 def read_tablets(
-    root: Place,
+    root: Root,
     component: str,
     some: Sequence[Tablet],
     columns: Sequence[str],
     narrow: Narrow | None = None,
+    due: Due | None = None,
 ) -> pl.DataFrame:
     """Returns rows of tablets, each as the newest run has it.
 
@@ -37,6 +39,7 @@ def read_tablets(
         some: Tablets.
         columns: What is wanted of the rows.
         narrow: Filters rows, each by itself; it sees all columns.
+        due: What ``narrow`` asks of due times: Bigtable sends no other rows.
 
     Returns:
         In key order where no tablet has runs. Where some have, the rows of
@@ -46,6 +49,8 @@ def read_tablets(
         UserError: A file is missing or damaged.
     """
     schema = COMPONENTS[component]
+    if isinstance(root, BigtableRoot):
+        return _received(root, component, some, columns, narrow, due)
     paths = [root / path for tablet in some for path in tablet.paths]
     if not paths:
         return empty(schema).select(columns)
@@ -60,7 +65,48 @@ def read_tablets(
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
 
 
-def find_rows(root: Place, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+def _received(
+    root: BigtableRoot,
+    component: str,
+    some: Sequence[Tablet],
+    columns: Sequence[str],
+    narrow: Narrow | None,
+    due: Due | None,
+) -> pl.DataFrame:
+    needed = columns if narrow is None else None
+    parts = [empty(COMPONENTS[component]).select(columns)]
+    for tablet in some:
+        for rows in root.scan(component, tablet, needed, due):
+            kept = rows if narrow is None else narrow(rows.lazy()).collect()
+            parts.append(kept.select(columns))
+    return pl.concat(parts)
+
+
+def rows_of_keys(
+    root: Root, component: str, known: Sequence[Tablet], keys: pl.Series
+) -> pl.DataFrame:
+    """Returns the rows of some keys; of tablets only those are read that may hold one.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        known: All of its tablets.
+        keys: Sought keys.
+    """
+    if isinstance(root, BigtableRoot):
+        return root.find(component, keys)
+    low, high = keys.min(), keys.max()
+    some = [
+        tablet
+        for tablet in known
+        if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
+    ]
+    sought = pl.col("key").is_in(keys.unique().implode())
+    names = COMPONENTS[component].names
+    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
+
+
+def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
     Only row groups into whose range a key falls are read.
@@ -87,7 +133,7 @@ def find_rows(root: Place, component: str, tablet: Tablet, keys: pl.Series) -> p
 
 
 def newest_rows(
-    root: Place, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Root, component: str, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Returns the rows of a tablet's runs, in key order, with their numbers.
 
@@ -107,7 +153,7 @@ def newest_rows(
 
 
 def folded(
-    root: Place, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Root, component: str, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
 
@@ -121,6 +167,9 @@ def folded(
         For each row group of the base its rows, and those of runs up to its
         last key (``group_bounds``); then the rest of the runs, if there is one.
     """
+    if isinstance(root, BigtableRoot):
+        yield from root.scan(component, tablet)
+        return
     groups = _groups(root, component, tablet)
     if not tablet.runs and over is None:
         yield from groups
@@ -141,7 +190,7 @@ def folded(
         yield runs.slice(done)
 
 
-def group_bounds(root: Place, component: str, tablet: Tablet) -> pl.Series:
+def group_bounds(root: Root, component: str, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
     base = root / tablet.base.path
     if isinstance(base, Remote):
@@ -153,7 +202,7 @@ def group_bounds(root: Place, component: str, tablet: Tablet) -> pl.Series:
     return collect(pl.concat(last)).get_column("key")
 
 
-def _groups(root: Place, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+def _groups(root: Root, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
     """Yields the rows of the base, so many at a time as are in a row group."""
     base = root / tablet.base.path
     if isinstance(base, Remote):
@@ -173,7 +222,7 @@ def _pieces(
             yield to_frame(group)
 
 
-def _numbers(root: Place, tablet: Tablet) -> list[np.ndarray]:
+def _numbers(root: Root, tablet: Tablet) -> list[np.ndarray]:
     """Returns the number of each row of each run."""
     schema = pa.schema([pa.field(NUMBER, pa.uint32())])
     found = []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ..web.errors import UsageError, UserError
 from .bars import COMPONENT as BARS
+from .bigtable_root import BigtableRoot
 from .files import file_version, size_of
 from .manifest import (
     Component,
@@ -19,7 +20,8 @@ from .manifest import (
     store_manifest,
 )
 from .operations import ConflictError, begin, committed
-from .places import Place
+from .places import Root
+from .tablets import TABLETS
 
 _BATCH = re.compile(r"batches/[^/]+/")
 
@@ -55,7 +57,7 @@ class Event:
     undone: bool = False
 
 
-def events(root: Place, last: int = 0) -> Iterator[Event]:
+def events(root: Root, last: int = 0) -> Iterator[Event]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
@@ -77,30 +79,41 @@ def events(root: Place, last: int = 0) -> Iterator[Event]:
         yield Event(number, manifest, _changes(root, manifest), undone=number not in past)
 
 
-def _changes(root: Place, manifest: Manifest) -> dict[str, Change]:
+def _changes(root: Root, manifest: Manifest) -> dict[str, Change]:
     try:
         before = load_manifest(root, manifest.snapshot - 1)
     except UserError:
         return {}  # nothing to compare it with
     names = sorted({*before.components, *manifest.components})
     pairs = {name: (before.components.get(name), manifest.components.get(name)) for name in names}
-    return {name: _change(root, *pair) for name, pair in pairs.items() if pair[0] != pair[1]}
+    return {
+        # Of what is in no files, it is known how many rows there are, not which were changed.
+        name: _balance(*pair)
+        if isinstance(root, BigtableRoot) and name in TABLETS
+        else _change(root, *pair)
+        for name, pair in pairs.items()
+        if pair[0] != pair[1]
+    }
 
 
-def _change(root: Place, old: Component | None, new: Component | None) -> Change:
+def _balance(old: Component | None, new: Component | None) -> Change:
+    a, b = (_total(c) for c in (old, new))
+    balance = [y - x for x, y in zip(a, b, strict=True)]
+    more, less = ([max(0, sign * n) for n in balance] for sign in (1, -1))
+    return Change((more[0], more[1], more[2]), (less[0], less[1], less[2]), exact=False)
+
+
+def _change(root: Root, old: Component | None, new: Component | None) -> Change:
     try:
         were, are = _by_path(root, old), _by_path(root, new)
     except UserError:
-        a, b = (_total(c) for c in (old, new))
-        balance = [y - x for x, y in zip(a, b, strict=True)]
-        more, less = ([max(0, sign * n) for n in balance] for sign in (1, -1))
-        return Change((more[0], more[1], more[2]), (less[0], less[1], less[2]), exact=False)
+        return _balance(old, new)
     added = [file for path, file in are.items() if path not in were]
     removed = [file for path, file in were.items() if path not in are]
     return Change(_sum(added), _sum(removed))
 
 
-def _by_path(root: Place, component: Component | None) -> dict[str, DataFile]:
+def _by_path(root: Root, component: Component | None) -> dict[str, DataFile]:
     if component is not None and not file_version(root / component.list):
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(root, component)}
@@ -179,7 +192,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     return made
 
 
-def _check_purges(root: Place, to: int) -> None:
+def _check_purges(root: Root, to: int) -> None:
     for manifest in lineage(root, to):
         if manifest.job == "purge" and not manifest.counts.get("unbarred"):
             raise UsageError(
@@ -188,7 +201,7 @@ def _check_purges(root: Place, to: int) -> None:
             )
 
 
-def _check_files(root: Place, manifest: Manifest) -> None:
+def _check_files(root: Root, manifest: Manifest) -> None:
     gone = [path for path, size in missing(root, manifest)]
     if gone:
         raise UserError(
@@ -197,7 +210,7 @@ def _check_files(root: Place, manifest: Manifest) -> None:
         )
 
 
-def missing(root: Place, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
+def missing(root: Root, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
     """Yields the files of a snapshot that are not there in their full size: (path, size or None)."""
     for component in manifest.components.values():
         if size_of(root / component.list) is None:

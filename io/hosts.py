@@ -7,16 +7,27 @@ import polars as pl
 
 from ..policy.schema import HOSTS
 from ..policy.scope import Seeds, seeds_of
-from .fold import read_tablets
-from .manifest import DataFile
+from ..web.rules import host_keys
+from .bigtable_root import BigtableRoot
+from .fold import read_tablets, rows_of_keys
+from .manifest import DataFile, Pinned
 from .parquet_files import collect, scan
-from .places import Place
+from .places import Root
 from .tablets import tablets
+
+# Which files say who the seeds are, of a table whose hosts are no files.
+SEED_HOSTS = "seed_hosts"
+
+
+def seed_files(pinned: Pinned) -> tuple[str, ...]:
+    """Returns the paths of the files that say who the seeds are, for ``read_seeds_hosts``."""
+    component = SEED_HOSTS if isinstance(pinned.root, BigtableRoot) else "hosts"
+    return tuple(file.path for file in pinned.files(component))
 
 
 @functools.lru_cache(maxsize=2)
-def read_seeds_hosts(root: Place, paths: tuple[str, ...]) -> Seeds:
-    """Returns the hosts and domains of the seeds, from the files of the host table.
+def read_seeds_hosts(root: Root, paths: tuple[str, ...]) -> Seeds:
+    """Returns the hosts and domains of the seeds, from the files that ``seed_files`` names.
 
     Runs need not be folded for that: a host that was a seed's stays one.
     """
@@ -26,7 +37,7 @@ def read_seeds_hosts(root: Place, paths: tuple[str, ...]) -> Seeds:
     return seeds_of(collect(rows.select("key")).get_column("key"))
 
 
-def read_hosts(root: Place, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+def read_hosts(root: Root, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of the given hosts (reversed host names).
 
     Args:
@@ -34,19 +45,32 @@ def read_hosts(root: Place, files: Sequence[DataFile], keys: pl.Series) -> pl.Da
         files: Files of the host table.
         keys: Sought hosts; only tablets that may hold one are read.
     """
-    low, high = keys.min(), keys.max()
-    some = [
-        tablet
-        for tablet in tablets(files)
-        if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
-    ]
-    sought = pl.col("key").is_in(keys.unique().implode())
-    return read_tablets(root, "hosts", some, HOSTS.names, lambda rows: rows.filter(sought))
+    return rows_of_keys(root, "hosts", tablets(files), keys)
+
+
+def hosts_backing_off(
+    root: Root, files: tuple[DataFile, ...], now: int, keys: pl.Series
+) -> pl.Series:
+    """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms).
+
+    Args:
+        root: The table's folder.
+        files: Files of the host table.
+        now: ms.
+        keys: Of URLs: their hosts count; others may be among what comes back.
+    """
+    if isinstance(root, BigtableRoot):
+        rows = read_hosts(root, files, host_keys(keys).unique())
+        return rows.filter(_resting(now)).get_column("key")
+    return _backing_off(root, files, now)
 
 
 @functools.lru_cache(maxsize=4)
-def hosts_backing_off(root: Place, files: tuple[DataFile, ...], now: int) -> pl.Series:
-    """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms)."""
-    resting = pl.col("backoff_until") > now
+def _backing_off(root: Root, files: tuple[DataFile, ...], now: int) -> pl.Series:
+    resting = _resting(now)
     rows = read_tablets(root, "hosts", tablets(files), ["key"], lambda some: some.filter(resting))
     return rows.get_column("key")
+
+
+def _resting(now: int) -> pl.Expr:
+    return pl.col("backoff_until") > now

@@ -49,7 +49,7 @@ from ..web.errors import UserError
 from .attempts import HELD, PROCESS, Attempt, Note, Watch
 from .commit import create_exclusive
 from .files import overwrite_bytes, read_if_there
-from .places import Place, Remote
+from .places import Remote, Root
 from .processes import this_process
 
 _LOG = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ class Lease:
 
 
 def acquire(
-    root: Place,
+    root: Root,
     batch: str,
     partition: int,
     others: Callable[[], Iterable[str]] = tuple,

@@ -17,9 +17,10 @@ from typing import Any
 import polars as pl
 
 from ..web.errors import UserError
+from .bigtable_root import BigtableRoot
 from .commit import create_exclusive
 from .files import cure, file_version, names, new_name, read_bytes, versions, write_bytes
-from .places import Place, Remote, place_of
+from .places import Place, Remote, Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
 FORMAT = 2
@@ -180,7 +181,7 @@ class NewerFormat(UserError):
     """A later version of nutbeam has written what is to be read."""
 
 
-def manifest_path(root: Place, snapshot: int) -> Place:
+def manifest_path(root: Root, snapshot: int) -> Place:
     return root / "manifest" / f"{snapshot:08d}.json"
 
 
@@ -189,12 +190,14 @@ def manifest_path(root: Place, snapshot: int) -> Place:
 _LISTED: dict[Place, Mapping[str, str]] = {}
 
 
-def snapshots(root: Place) -> list[int]:
+def snapshots(root: Root) -> list[int]:
     """Returns the numbers of the snapshots that have a manifest, in order.
 
     Raises:
-        UserError: The folder cannot be read.
+        UserError: The folder, or Bigtable, cannot be read.
     """
+    if isinstance(root, BigtableRoot):
+        return root.log.snapshots()
     folder = root / "manifest"
     if isinstance(folder, Remote):
         found = versions(folder, f"table {root}")
@@ -204,12 +207,25 @@ def snapshots(root: Place) -> list[int]:
     return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
 
 
-def latest_snapshot(root: Place) -> int:
+def latest_snapshot(root: Root) -> int:
     """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
+    if isinstance(root, BigtableRoot):
+        return root.log.pin()
     return max(snapshots(root), default=0)
 
 
-def lineage(root: Place, since: int = 0) -> Iterator[Manifest]:
+def settled_snapshot(root: Root) -> int:
+    """Returns the number of the newest snapshot; finishes first one that was only begun.
+
+    To be called by who is going to change the table: what such a commit has
+    changed cannot be read before.
+    """
+    if isinstance(root, BigtableRoot):
+        return root.log.roll_forward().snapshot
+    return latest_snapshot(root)
+
+
+def lineage(root: Root, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's past: the newest snapshot, the one it was made from, and so on.
 
     What a rollback has gone back behind is left out, and so is what has expired.
@@ -233,7 +249,7 @@ def lineage(root: Place, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def undone_by(root: Place, snapshot: int) -> int | None:
+def undone_by(root: Root, snapshot: int) -> int | None:
     """Returns the number of the snapshot that has gone back behind another one, or None."""
     for manifest in lineage(root, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
@@ -241,7 +257,7 @@ def undone_by(root: Place, snapshot: int) -> int | None:
     return None
 
 
-def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(root: Root, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
@@ -254,6 +270,9 @@ def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) ->
     """
     if snapshot == 0:
         return Manifest()
+    if isinstance(root, BigtableRoot):
+        # A table may be dropped and made anew: only who has pinned it knows that it is the same.
+        return _pinned_record(root, snapshot, pinned) if pinned else _record(root, snapshot)
     path = manifest_path(root, snapshot)
     version: Hashable = pinned
     if not isinstance(path, Remote):
@@ -270,7 +289,7 @@ def load_manifest(root: Place, snapshot: int, pinned: "Pinned | None" = None) ->
         raise
 
 
-def check_kept(root: Place, snapshot: int) -> None:
+def check_kept(root: Root, snapshot: int) -> None:
     """Sees whether a snapshot that was pinned is still there.
 
     Raises:
@@ -278,47 +297,84 @@ def check_kept(root: Place, snapshot: int) -> None:
     """
     if not snapshot or snapshot >= latest_snapshot(root):
         return
-    if not file_version(manifest_path(root, snapshot)):
+    if isinstance(root, BigtableRoot):
+        kept = snapshot in snapshots(root)
+    else:
+        kept = bool(file_version(manifest_path(root, snapshot)))
+    if not kept:
         raise SnapshotTooOld(
             f"snapshot too old: {snapshot} of table {root} was deleted by compact "
             "(--snapshot_retention): run it again"
         )
 
 
+@functools.lru_cache(maxsize=64)
+def _pinned_record(root: BigtableRoot, snapshot: int, pinned: Hashable) -> Manifest:
+    return _record(root, snapshot)
+
+
+def _record(root: BigtableRoot, snapshot: int) -> Manifest:
+    try:
+        data = root.log.record(snapshot)
+    except UserError:
+        check_kept(root, snapshot)
+        raise
+    return _parsed(data, snapshot, f"snapshot {snapshot} of {root}", "")
+
+
 @functools.lru_cache(maxsize=256)
 def _parse_manifest(path: Place, version: Hashable) -> Manifest:
+    return _parsed(read_bytes(path), int(path.stem), str(path), cure(path))
+
+
+def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
     try:
-        record = json.loads(read_bytes(path))
+        record = json.loads(data)
         if record["format"] > FORMAT:
             raise NewerFormat(
-                f"{path} has format {record['format']!r}, this version reads up to {FORMAT}: "
+                f"{called} has format {record['format']!r}, this version reads up to {FORMAT}: "
                 "upgrade nutbeam"
             )
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")
         manifest = _from_record(record)
-        if f"{manifest.snapshot:08d}" != path.stem:
+        if manifest.snapshot != snapshot:
             raise ValueError(f"it is snapshot {manifest.snapshot!r}")
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"manifest is damaged: {path}: {_short(error)}{cure(path)}") from error
+        raise UserError(f"manifest is damaged: {called}: {_short(error)}{cured}") from error
 
 
-def store_manifest(root: Place, manifest: Manifest) -> bool:
-    """Commits a snapshot; False if its number was taken by somebody else."""
+def store_manifest(
+    root: Root, manifest: Manifest, changes: Mapping[str, Iterable[str]] | None = None
+) -> bool:
+    """Commits a snapshot.
+
+    Args:
+        root: The table.
+        manifest: The snapshot.
+        changes: Paths of files of changes, by component, that the commit brings into
+            the rows; of a table whose rows are in Bigtable.
+
+    Returns:
+        False if its number was taken by somebody else.
+    """
     record = {"format": FORMAT} | vars(manifest)
     for name in ("components", "batches"):
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
     record["digest"] = _digest(record)  # a bit that flips may leave good JSON
-    return create_exclusive(manifest_path(root, manifest.snapshot), json.dumps(record).encode())
+    data = json.dumps(record).encode()
+    if isinstance(root, BigtableRoot):
+        return root.store(manifest.snapshot, data, changes or {})
+    return create_exclusive(manifest_path(root, manifest.snapshot), data)
 
 
 def _digest(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(record).encode()):08x}"
 
 
-def load_files(root: Place, component: Component | None) -> list[DataFile]:
+def load_files(root: Root, component: Component | None) -> list[DataFile]:
     """Returns the live files of a component, tablets in key order.
 
     Raises:
@@ -346,7 +402,7 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
-def store_files(root: Place, name: str, files: Iterable[DataFile]) -> Component:
+def store_files(root: Root, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
@@ -394,8 +450,10 @@ class Pinned:
     snapshot: int
 
     @property
-    def root(self) -> Place:
-        return place_of(self.table)
+    def root(self) -> Root:
+        """Where the table is; of one in Bigtable the rows are those of the snapshot."""
+        root = root_of(self.table)
+        return root.at(self.snapshot) if isinstance(root, BigtableRoot) else root
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:

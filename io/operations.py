@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..web.errors import UserError
+from .bigtable_ranges import grown
+from .bigtable_root import BigtableRoot
 from .commit import check_exclusive, create_exclusive
 from .files import cure, list_files, read_bytes, read_if_there, size_of
 from .manifest import (
@@ -23,15 +25,16 @@ from .manifest import (
     Manifest,
     Pinned,
     check_kept,
-    latest_snapshot,
     lineage,
     load_files,
     load_manifest,
+    settled_snapshot,
     store_files,
     store_manifest,
     undone_by,
 )
-from .places import Place, place_of
+from .places import Place, Root, root_of
+from .tablets import TABLETS
 
 
 class ConflictError(UserError):
@@ -108,13 +111,13 @@ def begin(
     Raises:
         UserError: The id belongs to another job or batch.
     """
-    root = place_of(table)
+    root = root_of(table)
     path, known = _pin(root, operation)
     pinned = Operation(
         table=table,
         id=operation,
         job=job,
-        snapshot=latest_snapshot(root),
+        snapshot=settled_snapshot(root),
         now=int(time.time() * 1000) if now is None else now,
         seed=zlib.crc32(operation.encode()),
         batch=batch,
@@ -135,7 +138,7 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(root: Place, operation: str) -> tuple[Place, bytes | None]:
+def _pin(root: Root, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
 
     What was pinned in a past that the table has gone back behind is not
@@ -183,11 +186,11 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path, data = _pin(place_of(table), operation)
+    path, data = _pin(root_of(table), operation)
     return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
-def pinned_snapshots(root: Place) -> list[int]:
+def pinned_snapshots(root: Root) -> list[int]:
     """Returns the numbers of the snapshots that operations have read; damaged files do not count."""
     found = []
     for file in list_files(root / "operations"):
@@ -229,11 +232,12 @@ def commit(
     before = operation.manifest()
     _check_there(operation, written)
     lists: dict[tuple[str, Component | None], Component] = {}
+    changes = _changes(operation, written)
     while True:
         done = committed(operation)
         if done is not None:
             return done
-        latest = load_manifest(operation.root, latest_snapshot(operation.root))
+        latest = load_manifest(operation.root, settled_snapshot(operation.root))
         _check_unchanged(operation, before, latest, reads)
         if batch is not None:
             check_batch(operation, latest)
@@ -242,8 +246,18 @@ def commit(
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)
         following = _forget(following, forgets)
-        if store_manifest(operation.root, following):
+        if store_manifest(operation.root, following, changes):
             return following
+
+
+def _changes(operation: Operation, written: list[Written]) -> dict[str, list[str]]:
+    """Returns the files of changes that go into rows in Bigtable, by component."""
+    if not isinstance(operation.root, BigtableRoot):
+        return {}
+    return {
+        name: [file.path for part in written if part.component == name for file in part.files]
+        for name in TABLETS
+    }
 
 
 def _check_there(operation: Operation, written: list[Written]) -> None:
@@ -288,6 +302,11 @@ def _new_list(
     operation: Operation, name: str, old: Component | None, written: list[Written]
 ) -> Component:
     parts = [part for part in written if part.component == name]
+    root = operation.root
+    if isinstance(root, BigtableRoot) and name in TABLETS:
+        files = [file for part in parts for file in part.files]
+        ranges = grown(name, load_files(root, old), files, root.samples)
+        return store_files(root, name, ranges)
     known = {file.path: file for file in load_files(operation.root, old)}
     runs: dict[str, set[str]] = {}
     for file in known.values():

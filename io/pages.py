@@ -22,7 +22,7 @@ from .operations import Written
 from .parquet_files import collect, scan
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
-from .places import Place
+from .places import Root, files_of
 
 FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20
@@ -65,7 +65,7 @@ class PageWriter:
 
     def __init__(
         self,
-        root: Place,
+        root: Root,
         batch: str,
         partition: int,
         flush_seconds: float,
@@ -156,7 +156,9 @@ class PageWriter:
         assert self._parser is not None
         name = f"{place(self._batch, 'pages')}/{self._token}"
         number = len(self._groups) - 1
-        return Job(str(self._root), name, number, self._parser.hosts, self._parser.options)
+        return Job(
+            str(files_of(self._root)), name, number, self._parser.hosts, self._parser.options
+        )
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:

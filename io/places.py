@@ -6,6 +6,8 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from ..web.errors import UsageError
+from .bigtable_address import is_bigtable, parse_address
+from .bigtable_root import BigtableRoot
 
 # What each kind of store is called, and which extra of nutbeam brings its client.
 STORES = {
@@ -81,7 +83,26 @@ class Remote:
         return self.key.relative_to(other.key)
 
 
+# Where a file is, and what holds a table: a folder, a name in a store, or rows in Bigtable.
 Place: TypeAlias = Path | Remote
+Root: TypeAlias = Path | Remote | BigtableRoot
+
+
+def root_of(table: str) -> Root:
+    """Returns what the address of a table stands for; nothing is asked for there.
+
+    Raises:
+        UsageError: It is malformed, or of a kind that is not supported.
+
+    >>> root_of("s3://bucket/table")
+    Remote(store='s3://bucket', key=PurePosixPath('table'))
+    """
+    return BigtableRoot(parse_address(table)) if is_bigtable(table) else place_of(table)
+
+
+def files_of(root: Root) -> Place:
+    """Returns where the files of a table are."""
+    return root.files if isinstance(root, BigtableRoot) else root
 
 
 def place_of(address: str) -> Place:
@@ -117,12 +138,13 @@ def place_of(address: str) -> Place:
 _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
-def below(root: Place, place: Place) -> str:
+def below(root: Root, place: Place) -> str:
     """Returns the name of a place below a root, as file lists keep it.
 
     >>> below(place_of("gs://b/t"), place_of("gs://b/t/state/x"))
     'state/x'
     """
+    root = files_of(root)
     if isinstance(place, Remote):
         return str(place.relative_to(root))
     return str(place.relative_to(str(root)))

@@ -21,7 +21,7 @@ from .fold import folded
 from .manifest import DataFile, load_manifest, manifest_path, snapshots
 from .operations import Operation, Written
 from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
-from .places import Place, Remote, below
+from .places import Place, Remote, below, files_of
 from .resolve import write_bases
 from .retention import named_files
 from .tablet_writer import TabletWriter
@@ -61,7 +61,7 @@ def pieces(operation: Operation) -> Iterator[Piece]:
 
 def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
     """Writes a piece anew without what is purged, if there is something."""
-    root, component = piece.operation.root, piece.component
+    root, component = files_of(piece.operation.root), piece.component
     purge = Purge(names)
     if piece.tablet is not None:
         yield from _purge_tablet(root, component, piece.tablet, purge)

@@ -13,9 +13,11 @@ from typing import Protocol
 import polars as pl
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
+from .bigtable_root import BigtableRoot
 from .fold import find_rows, folded, group_bounds, newest_rows
+from .hosts import SEED_HOSTS
 from .manifest import DataFile
-from .places import Place
+from .places import Root
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import NUMBER, RUN_SHARE, Tablet
@@ -60,7 +62,7 @@ class Part:
 
 
 def resolve_range(
-    root: Place,
+    root: Root,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -82,10 +84,14 @@ def resolve_range(
     """
     if not len(changes) and part.whole:
         return
+    if isinstance(root, BigtableRoot) and component == "hosts":
+        resolver, places = _telling_seeds(resolver), {**places, "hosts": SEED_HOSTS}
     extras = _Extras(root, places)
     try:
         tablet = part.base
-        if tablet is None or not part.whole or _swamped(tablet, changes):
+        if isinstance(root, BigtableRoot):
+            found = _note_changes(root, component, part, changes, resolver, extras, order)
+        elif tablet is None or not part.whole or _swamped(tablet, changes):
             found = _rewrite(root, component, part, changes, resolver, extras)
         else:
             found = _add_run(root, component, part, tablet, changes, resolver, extras, order)
@@ -103,7 +109,7 @@ def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
 class _Extras:
     """What resolvers give besides rows: further frames, and counts."""
 
-    def __init__(self, root: Place, places: Mapping[str, str]) -> None:
+    def __init__(self, root: Root, places: Mapping[str, str]) -> None:
         self.counts: dict[str, int] = {}
         self._root = root
         self._places = places
@@ -115,9 +121,12 @@ class _Extras:
             if name not in self._writers:
                 self._writers[name] = TabletWriter(self._root, self._places[name], name)
             self._writers[name].write(frame)
-        for name, number in resolved.counts.items():
-            self.counts[name] = self.counts.get(name, 0) + number
+        self.count(resolved.counts)
         return resolved.rows
+
+    def count(self, counts: Mapping[str, int]) -> None:
+        for name, number in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + number
 
     def close(self) -> Iterator[Part]:
         for writer in self._writers.values():
@@ -128,8 +137,45 @@ class _Extras:
             writer.abandon()
 
 
+def _note_changes(
+    root: BigtableRoot,
+    component: str,
+    part: Range,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    extras: _Extras,
+    order: int,
+) -> Part:
+    """Writes what changed as a file, which the commit brings into the rows."""
+    if not len(changes):
+        return Part(component)
+    done = root.resolve(component, changes, lambda old, new: extras.take(resolver(old, new)))
+    extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
+    if done.change is None:
+        return Part(component)
+    base = part.base.base.path if part.base is not None else None
+    file = DataFile(
+        done.change.path, done.rows, done.bytes, done.first, done.last, base,
+        order=order, fresh=done.fresh, crc32=done.crc32,
+    )  # fmt: skip
+    return Part(component, (file,))
+
+
+def _telling_seeds(resolver: Resolver) -> Resolver:
+    """Makes hosts that become seeds' a frame of their own: who filters links needs them all."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        found = resolver(rows, changes)
+        known = rows.filter(pl.col("seed"))
+        new = found.rows.filter(pl.col("seed")).join(known, on="key", how="anti").sort("key")
+        extra = {"hosts": new} if len(new) else {}
+        return dataclasses.replace(found, extra={**found.extra, **extra})
+
+    return resolve
+
+
 def _rewrite(
-    root: Place,
+    root: Root,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -145,9 +191,7 @@ def _rewrite(
     return Part(component, files, part.base.paths if part.base is not None else ())
 
 
-def write_bases(
-    root: Place, component: str, frames: Iterable[pl.DataFrame]
-) -> tuple[DataFile, ...]:
+def write_bases(root: Root, component: str, frames: Iterable[pl.DataFrame]) -> tuple[DataFile, ...]:
     """Writes rows in key order as new tablets."""
     writer = TabletWriter(root, component, component)
     try:
@@ -160,7 +204,7 @@ def write_bases(
 
 
 def _add_run(
-    root: Place,
+    root: Root,
     component: str,
     part: Range,
     tablet: Tablet,
@@ -214,7 +258,7 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 
 
 def _pairs(
-    root: Place, component: str, part: Range, changes: pl.DataFrame
+    root: Root, component: str, part: Range, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
     if part.base is None:

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ..web.errors import UserError
+from .bigtable_root import BigtableRoot
 from .files import (
     list_files,
     read_bytes,
@@ -35,10 +36,13 @@ from .manifest import (
     load_manifest,
     snapshots,
 )
-from .places import Place, below
+from .places import Place, Root, below
 
 # What holds data files, and what is in use only as long as its job runs.
-FOLDERS = ("manifest", "state", "hosts", "links", "bars", "batches", "exports", "seeds")
+FOLDERS = (
+    "manifest", "state", "hosts", "links", "changes", "seed_hosts", "bars", "batches", "exports",
+    "seeds",
+)  # fmt: skip
 SCRATCH = ("exports", "seeds")
 # What changes tablets, by the end of its operation's id.
 CHANGING = (".inject", ".update", ".dedup")
@@ -46,7 +50,7 @@ CHANGING = (".inject", ".update", ".dedup")
 UNDER_WAY = 86_400
 
 
-def sweep(root: Place, retention_s: float) -> dict[str, int]:
+def sweep(root: Root, retention_s: float) -> dict[str, int]:
     """Deletes what is too old to be of use; may be cut off and repeated.
 
     Args:
@@ -62,6 +66,8 @@ def sweep(root: Place, retention_s: float) -> dict[str, int]:
     operations = _operations(root, now, until)
     oldest = _oldest_kept(root, until, operations.pinned)
     counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0}
+    if isinstance(root, BigtableRoot):
+        counts["deleted/snapshots"] += root.log.forget(oldest)
     for snapshot, path, _ in _manifests(root):
         if snapshot < oldest:
             counts["deleted/bytes"] += remove_file(path)
@@ -76,7 +82,7 @@ def sweep(root: Place, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def _manifests(root: Place) -> list[tuple[int, Place, float]]:
+def _manifests(root: Root) -> list[tuple[int, Place, float]]:
     """Returns (number, path, when it was written) of all manifests, oldest first."""
     return sorted(
         (int(file.path.stem), file.path, file.changed)
@@ -95,7 +101,7 @@ class _Operations(NamedTuple):
     since: float
 
 
-def _operations(root: Place, now: float, until: float) -> _Operations:
+def _operations(root: Root, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in list_files(root / "operations")}
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
     under_way = _under_way(root, now, files, pins)
@@ -114,7 +120,7 @@ def _operations(root: Place, now: float, until: float) -> _Operations:
     )
 
 
-def changes_under_way(root: Place) -> list[str]:
+def changes_under_way(root: Root) -> list[str]:
     """Returns the operations that change tablets and may be under way: theirs must stay."""
     now = store_time(root / "manifest")
     files = {
@@ -133,7 +139,7 @@ def _name(path: Place) -> str:
 
 
 def _under_way(
-    root: Place, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+    root: Root, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
 ) -> list[Place]:
     manifests = _readable(root)
     past = {manifest.snapshot for manifest in lineage(root)} | {0}
@@ -159,7 +165,7 @@ def _under_way(
     ]
 
 
-def _readable(root: Place) -> list[Manifest]:
+def _readable(root: Root) -> list[Manifest]:
     """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
     known = snapshots(root)
     lost = load_manifest(root, known[-1]).lost if known else ()
@@ -189,17 +195,24 @@ def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
     return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
 
 
-def _oldest_kept(root: Place, until: float, pinned: list[int]) -> int:
-    found = _manifests(root)
-    kept = [number for number, _, _ in found[-1:]]
-    for (number, _, _), (_, _, replaced) in itertools.pairwise(found):
+def _written(root: Root) -> list[tuple[int, float]]:
+    """Returns (number, when it was made, s) of all snapshots, oldest first."""
+    if isinstance(root, BigtableRoot):
+        return [(number, time / 1000) for number, time in root.log.times().items()]
+    return [(number, written) for number, _, written in _manifests(root)]
+
+
+def _oldest_kept(root: Root, until: float, pinned: list[int]) -> int:
+    found = _written(root)
+    kept = [number for number, _ in found[-1:]]
+    for (number, _), (_, replaced) in itertools.pairwise(found):
         if replaced > until:
             kept.append(number)
     first = found[0][0] if found else 0  # what somebody pinned before is gone already
     return max(first, min([*kept, *pinned], default=0))
 
 
-def named_files(root: Place, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+def named_files(root: Root, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Args:
@@ -222,7 +235,7 @@ def named_files(root: Place, manifests: Iterable[Manifest], whole_from: int = 0)
     return named
 
 
-def _unnamed(root: Place, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
+def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
     files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]

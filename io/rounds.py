@@ -1,10 +1,10 @@
 """Which round a crawl has come to: read off the table's history, nothing else."""
 
-from collections.abc import Callable
-
+from .bigtable_root import BigtableRoot
 from .manifest import Manifest, latest_snapshot, load_files, load_manifest
 from .operations import Operation, find, since_pinned
-from .tablets import Tablet, tablets
+from .places import Root
+from .tablets import Due, tablets
 
 
 def history(operation: Operation) -> dict[str, Manifest]:
@@ -12,9 +12,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
     return {manifest.operation: manifest for manifest in since_pinned(operation)}
 
 
-def next_round(
-    table: str, launched: str, rounds: int, may_be_due: Callable[[Tablet], bool]
-) -> tuple[int, str | None] | None:
+def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, str | None] | None:
     """Returns the round that a crawl has come to.
 
     Batches that were open when the crawl was launched are finished first, each
@@ -24,7 +22,7 @@ def next_round(
         table: Address of the table.
         launched: Id of the launch; the operation ``ID.crawl`` is pinned.
         rounds: How many there are at most; negative is no limit.
-        may_be_due: Asks a tablet's zone map; a round is not begun for nothing.
+        due: When a row is due; a round is not begun for nothing.
 
     Returns:
         (number, the batch to finish or None), or None after the last round.
@@ -45,10 +43,17 @@ def next_round(
     if number <= len(open_batches):
         return number, open_batches[number - 1]
     latest = load_manifest(operation.root, latest_snapshot(operation.root))
-    known = tablets(load_files(operation.root, latest.components.get("state")))
-    if chosen is None and not any(may_be_due(tablet) for tablet in known):
+    if chosen is None and not may_have_due(operation.root, latest, due):
         return None
     return number, None
+
+
+def may_have_due(root: Root, manifest: Manifest, due: Due) -> bool:
+    """Returns whether a row may be due; files are asked for their zone maps, Bigtable for a row."""
+    known = tablets(load_files(root, manifest.components.get("state")))
+    if isinstance(root, BigtableRoot):
+        return any(root.at(manifest.snapshot).has_due(tablet, due) for tablet in known)
+    return any(tablet.may_have(due) for tablet in known)
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:

@@ -7,7 +7,7 @@ from ..policy.schema import COMPONENTS
 from .files import new_name
 from .manifest import DataFile
 from .parquet_files import ROW_GROUP_ROWS, ParquetWriter
-from .places import Place, below
+from .places import Root, below
 from .tablets import NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
@@ -28,7 +28,7 @@ class TabletWriter:
         place: Component that the files belong to.
     """
 
-    def __init__(self, root: Place, place: str, kind: str) -> None:
+    def __init__(self, root: Root, place: str, kind: str) -> None:
         self.place = place
         self._root = root
         self._schema = COMPONENTS[kind]
@@ -128,7 +128,7 @@ class TabletWriter:
 
 
 def write_run(
-    root: Place, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
+    root: Root, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
 ) -> DataFile:
     """Writes a run and describes it.
 

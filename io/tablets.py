@@ -28,6 +28,14 @@ NUMBER = "row_number"
 
 
 @dataclasses.dataclass(frozen=True)
+class Due:
+    """Times that make a row due, ms: up to and with ``until``, or later than ``far``."""
+
+    until: int
+    far: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Tablet:
     """A base and its runs, with the zone map of them all.
 
@@ -83,6 +91,13 @@ class Tablet:
         """Latest due time, or a later one; None is not known."""
         times = [file.max_fetch_time for file in self.files]
         return max(time for time in times if time is not None) if None not in times else None
+
+    def may_have(self, due: Due) -> bool:
+        """Asks the zone map whether a row may be due."""
+        if self.min_fetch_time is None or self.max_fetch_time is None:
+            return True
+        far = due.far is not None and self.max_fetch_time > due.far
+        return self.min_fetch_time <= due.until or far
 
 
 def tablets(files: Iterable[DataFile]) -> list[Tablet]:

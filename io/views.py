@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, STATUS_NAMES
 from .manifest import DataFile, Manifest, load_files
-from .places import Place
+from .places import Root
 from .tablets import NUMBER, TABLETS, Tablet, tablets
 
 # The files of all batches together, one view each.
@@ -39,7 +39,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def files_of(root: Place, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
+def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
     """Returns the files that a view reads: (batch or empty, file).
 
     Raises:
@@ -61,7 +61,7 @@ def shown(manifest: Manifest) -> list[str]:
     return [*tablets, *KINDS]
 
 
-def view_sql(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
+def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
 
     Args:
@@ -78,7 +78,7 @@ def _first(view: str) -> str:
     return "url_of(key) AS url,"
 
 
-def _parts(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
     if view in TABLETS:
         known = tablets(file for _, file in files)
@@ -96,7 +96,7 @@ def _parts(root: Place, view: str, files: Sequence[tuple[str, DataFile]]) -> Ite
         yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
 
 
-def _folded(root: Place, layered: Sequence[Tablet]) -> Iterator[str]:
+def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
     """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
     lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
@@ -120,7 +120,7 @@ def _folded(root: Place, layered: Sequence[Tablet]) -> Iterator[str]:
     yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}) FROM ({newest})"
 
 
-def _read(root: Place, files: Iterable[DataFile], how: str = "") -> str:
+def _read(root: Root, files: Iterable[DataFile], how: str = "") -> str:
     paths = ", ".join(_quoted(str(root / file.path)) for file in files)
     return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
 

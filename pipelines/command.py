@@ -35,7 +35,8 @@ class Argument:
 
 
 TABLE = Argument(
-    "table", "Folder of the web table, or its address in a store: gs://, s3://, hdfs://."
+    "table",
+    "Folder of the web table, or its address: gs://, s3://, hdfs://, bigtable://.",
 )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.bigtable_root import BigtableRoot
 from ..io.compaction import fold, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
 from ..io.operations import Operation, Written, check_whole, commit
@@ -118,10 +119,12 @@ class _Items:
 
     def __call__(self, operation: Operation) -> Iterator[Folding | Survey]:
         items: list[Folding | Survey] = []
+        in_bigtable = isinstance(operation.root, BigtableRoot)
         for component in COMPONENTS:
             known = tablets(operation.files(component))
-            for group in plan_folds(known, full=self.options.full):
-                items.append(Folding(operation, component, group))
+            # Rows in Bigtable are in no files that could be folded.
+            folds = () if in_bigtable else plan_folds(known, full=self.options.full)
+            items += [Folding(operation, component, group) for group in folds]
             if component == "state" and _spent(operation, self.options):
                 items += [Survey(operation, tablet) for tablet in known]
         PROGRESS.start("compact", total=len(items), unit="tablets")

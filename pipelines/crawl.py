@@ -16,9 +16,8 @@ from ..io.address import open_table
 from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
-from ..io.places import place_of
+from ..io.places import root_of
 from ..io.rounds import next_round
-from ..io.tablets import Tablet
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket, check_versions
@@ -129,12 +128,8 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
 def _next_round(
     table: str, launched: str, options: GenerateOptions, rounds: int
 ) -> tuple[int, str | None] | None:
-    now = int(time.time() * 1000)
-
-    def may_be_due(tablet: Tablet) -> bool:
-        return generate.may_be_due(tablet, now, options)
-
-    return next_round(table, launched, rounds, may_be_due)
+    due = generate.due_at(int(time.time() * 1000), options)
+    return next_round(table, launched, rounds, due)
 
 
 def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
@@ -174,7 +169,7 @@ class Phase(beam.PTransform):
 
 def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the snapshots behind ``seen`` that the launch made."""
-    root = place_of(table)
+    root = root_of(table)
     numbers = range(seen + 1, latest_snapshot(root) + 1)
     manifests = [load_manifest(root, number) for number in numbers]
     return [m for m in manifests if m.operation.startswith(f"{launched}.")]

@@ -20,7 +20,7 @@ from ..io.files import names, opened, remove_tree
 from ..io.manifest import Pinned
 from ..io.operations import new_id
 from ..io.parquet_files import parquet_file
-from ..io.places import Place, Remote, place_of
+from ..io.places import Place, Remote, files_of, place_of, root_of
 from ..web.errors import UsageError
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline
@@ -69,7 +69,7 @@ def exported(
 
 def _folder(table: str, *, elsewhere: bool) -> Place:
     """Returns a folder for parts: in the table, where workers elsewhere find it, too."""
-    folder = place_of(table) / "exports" / new_id()
+    folder = files_of(root_of(table)) / "exports" / new_id()
     if isinstance(folder, Remote):
         return folder if elsewhere else Path(tempfile.mkdtemp(prefix="nutbeam-"))
     try:

@@ -29,7 +29,7 @@ from ..io.batches import (
     place,
     write_file,
 )
-from ..io.hosts import read_hosts
+from ..io.hosts import read_hosts, seed_files
 from ..io.leases import Lease, acquire
 from ..io.manifest import DataFile, latest_snapshot, load_manifest
 from ..io.operations import Operation, Written, check_batch, committed
@@ -282,7 +282,7 @@ def _parser(part: Partition, options: ParsePagesOptions) -> Parser:
     return Parser(
         shared_pool(options.parse_processes, options.parser_memory),
         document_options(options),
-        tuple(file.path for file in part.hosts),
+        seed_files(part.operation),
         lambda done: PROGRESS.add(0, parsed=done.counts.get("parsed", 0)),
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..io.address import open_table
+from ..io.address import check_folder, open_table
 from ..io.fsck import (
     Left,
     Problem,
@@ -83,6 +83,7 @@ class Findings:
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
+    check_folder(table, "fsck")
     root = place_of(table)
     if not snapshots(root):
         open_table(table)  # says that there is none

@@ -28,8 +28,8 @@ from ..io.fold import read_tablets
 from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch
 from ..io.operations import Operation, Written
-from ..io.places import place_of
-from ..io.tablets import Tablet, tablets
+from ..io.places import root_of
+from ..io.tablets import Due, Tablet, tablets
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
@@ -176,17 +176,18 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
         return eligible(state, operation.now, options)
 
-    rows = read_tablets(operation.root, "state", [tablet], NEEDED, narrow)
+    due = due_at(operation.now, options)
+    rows = read_tablets(operation.root, "state", [tablet], NEEDED, narrow, due)
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.root, manifest, manifest.open_batches(operation.now), tablet.first, tablet.last
     )
     if len(claimed):
         rows = rows.join(claimed.to_frame(), on="key", how="anti", maintain_order="left")
-    hosts = tuple(operation.files("hosts"))
-    resting = hosts_backing_off(operation.root, hosts, operation.now)
+    hosts, keys = tuple(operation.files("hosts")), rows.get_column("key")
+    resting = hosts_backing_off(operation.root, hosts, operation.now, keys)
     if len(resting):
-        rows = rows.filter(~host_keys(rows.get_column("key")).is_in(resting.implode()))
+        rows = rows.filter(~host_keys(keys).is_in(resting.implode()))
     return ranked(rows, options)
 
 
@@ -208,21 +209,18 @@ def _divide(
     return inside, outside
 
 
-def may_be_due(tablet: Tablet, now: int, options: GenerateOptions) -> bool:
-    """Asks the zone map; a tablet of which nothing can be due is not read."""
-    if tablet.min_fetch_time is None or tablet.max_fetch_time is None:
-        return True
+def due_at(now: int, options: GenerateOptions) -> Due:
+    """Returns when a row is due, as seen at a time (ms)."""
     until = now + int(options.add_days * 86_400_000)
-    far = until + options.max_fetch_interval * 1000
-    return tablet.min_fetch_time <= until or tablet.max_fetch_time > far
+    return Due(until, until + options.max_fetch_interval * 1000)
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: says how good its rows are, and puts the best aside."""
     operation = surveyed.operation
     PROGRESS.add()
-    if not may_be_due(surveyed.tablet, operation.now, options):
-        return
+    if not surveyed.tablet.may_have(due_at(operation.now, options)):
+        return  # its zone map says so: it is not read
     rows, dropped = without(_eligible(surveyed, options), read_bars(operation))
     if dropped:
         yield beam.pvalue.TaggedOutput(DONE, Written(counts=dropped))
@@ -354,5 +352,5 @@ class _Opener:
 def _tidy(ticket: Ticket) -> Ticket:
     """Removes the candidates: what was chosen of them is in the fetch list."""
     if ticket.batch is not None:
-        remove_aside(place_of(ticket.table), ticket.batch)
+        remove_aside(root_of(ticket.table), ticket.batch)
     return ticket

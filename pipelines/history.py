@@ -8,7 +8,7 @@ from typing import Any
 
 from ..io.address import open_table
 from ..io.history import Change, Event, events, sizes
-from ..io.places import place_of
+from ..io.places import root_of
 from ..web.errors import UserError
 from ..web.options import option
 from .command import TABLE, Invocation
@@ -26,7 +26,7 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    root = place_of(str(invocation.table))
+    root = root_of(str(invocation.table))
     found = list(events(root, invocation.options.last))
     if not found:
         open_table(str(invocation.table))  # says that there is none

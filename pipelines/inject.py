@@ -19,7 +19,7 @@ import polars as pl
 from ..io.bars import read_bars
 from ..io.files import creating
 from ..io.operations import Operation, Written, new_id
-from ..io.places import Remote, in_store, place_of
+from ..io.places import Remote, files_of, in_store, root_of
 from ..io.resolve import Resolved
 from ..io.seeds import Source, read_seeds, sources
 from ..policy.bars import without
@@ -81,7 +81,7 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
 
 
 def _copy(table: str, path: str) -> str:
-    root = place_of(table)
+    root = files_of(root_of(table))
     shared = not isinstance(root, Remote) and Path(path).is_relative_to(root.absolute())
     if in_store(path) or shared:
         return path
@@ -90,7 +90,7 @@ def _copy(table: str, path: str) -> str:
 
 
 def _keep(table: str, seeds: IO[bytes]) -> str:
-    root = place_of(table)
+    root = files_of(root_of(table))
     path = (root if isinstance(root, Remote) else root.absolute()) / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
         shutil.copyfileobj(seeds, file)

@@ -12,6 +12,8 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
+from ..io.bigtable_address import is_bigtable, parse_address
+from ..io.places import Remote, files_of, root_of
 from ..io.plugins import PARSE_FILTERS, check_filters, installed_filters, load_filters
 from ..policy.documents import DocumentOptions
 from ..web import json_logs
@@ -115,14 +117,17 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
 
 def worker_address(table: str) -> str:
     """Returns a table's address as workers need it: they do not work in our folder."""
+    if is_bigtable(table):
+        return str(parse_address(table))  # with the emulator's address, where there is one
     return table if "://" in table else str(Path(table).absolute())
 
 
 def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    if "://" in table or options.shared_path:
+    if options.shared_path or isinstance(files_of(root_of(table)), Remote):
         return
+    what = f"the files of {table!r} are in" if "://" in table else f"the table {table!r} is"
     raise UsageError(
-        f"the table {table!r} is a folder of this machine, which workers of "
+        f"{what} a folder of this machine, which workers of "
         f"{_options(beam_args).view_as(StandardOptions).runner} may not find: "
         "give --shared_path if they share it, or an address that all can reach"
     )

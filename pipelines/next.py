@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from ..io.address import open_table
-from ..io.manifest import Manifest, load_files
-from ..io.places import place_of
-from ..io.tablets import tablets
+from ..io.manifest import Manifest
+from ..io.places import root_of
+from ..io.rounds import may_have_due
 from ..policy.selection import GenerateOptions
 from ..web.options import option
 from . import crawl, dedup, fetch, generate, parse, update
@@ -40,7 +40,7 @@ def run(invocation: Invocation) -> int:
     manifest = open_table(str(invocation.table))
     module, name, batch = next_phase(manifest)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
-        # Seen from the tablets' zone maps; a scheduler may ask often, and leaves no trace.
+        # Nothing is read for that; a scheduler may ask often, and leaves no trace.
         report(invocation, {"job": name, "counts": {}, "changed": False})
         return NOTHING_TO_DO
     # Of the options only those of that job, so that just they are checked.
@@ -57,9 +57,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
-    now = int(time.time() * 1000)
-    known = tablets(load_files(place_of(table), manifest.components.get("state")))
-    return any(generate.may_be_due(tablet, now, options) for tablet in known)
+    due = generate.due_at(int(time.time() * 1000), options)
+    return may_have_due(root_of(table), manifest, due)
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

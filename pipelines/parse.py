@@ -12,6 +12,7 @@ import apache_beam as beam
 
 from ..io.batches import batch_files
 from ..io.documents import parse_file
+from ..io.hosts import seed_files
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..io.parse_pool import shared_pool
@@ -83,7 +84,7 @@ def build(
 def _files(operation: Operation) -> Iterator[PageFile]:
     manifest = operation.manifest()
     assert operation.batch is not None
-    hosts = tuple(file.path for file in operation.files("hosts"))
+    hosts = seed_files(operation)
     files = batch_files(operation.root, manifest, operation.batch, "pages")
     PROGRESS.start("parse", total=sum(file.rows for file in files))
     for file in files:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 import polars as pl
 
+from ..io.address import check_folder
 from ..io.manifest import latest_snapshot
 from ..io.operations import Operation, Written, committed, find
 from ..io.places import place_of
@@ -62,6 +63,7 @@ class Options(PurgeOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
+    check_folder(str(invocation.table), "purge")
     names = names_of(invocation.options)
     return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
 

@@ -21,11 +21,11 @@ import polars as pl
 from ..io.address import open_table
 from ..io.batches import live_file
 from ..io.files import creating, read_bytes, write_bytes
-from ..io.fold import folded, read_tablets
-from ..io.manifest import Manifest, load_files
-from ..io.places import place_of
+from ..io.fold import folded, read_tablets, rows_of_keys
+from ..io.manifest import Manifest
+from ..io.places import root_of
 from ..io.tablets import tablets
-from ..policy.schema import STATE, STATUS_NAMES
+from ..policy.schema import STATUS_NAMES
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
 from ..web.options import option
@@ -159,16 +159,10 @@ def _look(exported: Exported, best: int, min_score: float) -> None:
 
 def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
     """Returns the STATE row of a key, or None."""
-    root = place_of(table)
-
-    def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rows.filter(pl.col("key") == key)
-
-    for tablet in tablets(load_files(root, manifest.components.get("state"))):
-        if str(tablet.first) <= key <= str(tablet.last):
-            found = read_tablets(root, "state", [tablet], STATE.names, narrow)
-            return found.row(0, named=True) if len(found) else None
-    return None
+    reading = Reading(table, "", manifest.snapshot)
+    known = tablets(reading.files("state"))
+    found = rows_of_keys(reading.root, "state", known, pl.Series("key", [key]))
+    return found.row(0, named=True) if len(found) else None
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
@@ -183,7 +177,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         return 1
     record = _record(row)
     for name in ("page", "document"):
-        file = live_file(place_of(table), manifest, row[name]) if row[name] else None
+        file = live_file(root_of(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
     if invocation.format == "json":
         print(json.dumps(record))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..io.address import open_table
+from ..io.address import check_folder, open_table
 from ..io.manifest import Manifest
 from ..io.places import Remote, place_of
 from ..io.views import MACROS, batches_frame, empty_table, files_of, shown, view_sql
@@ -41,6 +41,7 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     table = str(invocation.table)
+    check_folder(table, "sql")
     root = place_of(table)
     if isinstance(root, Remote):
         raise UsageError(

@@ -16,7 +16,7 @@ import polars as pl
 
 from ..io.bars import read_bars
 from ..io.batches import batch_files
-from ..io.hosts import read_seeds_hosts
+from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.manifest import DataFile
 from ..io.operations import Operation, Written
 from ..io.parquet_files import collect, scan
@@ -94,7 +94,7 @@ def build(
 
 def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
     manifest = operation.manifest()
-    hosts = tuple(file.path for file in operation.files("hosts"))
+    hosts = seed_files(operation)
     batch = str(operation.batch)
     documents = {
         (file.partition, file.order): file

@@ -2,15 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import apache_beam as beam
 
 from ..io.manifest import latest_snapshot
-from ..io.places import Remote, place_of
+from ..io.places import Remote, files_of, root_of
 from ..io.plugins import load_filters
 from ..io.store_clients import client_of
 from ..transforms.operations import Ticket, check_versions
-from ..web.errors import UsageError
+from ..web.errors import UsageError, UserError
 
 
 @dataclasses.dataclass
@@ -82,13 +83,13 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
         UsageError: Versions differ, the table is not there, a filter is not installed.
     """
     check_versions(ticket)
-    root = place_of(ticket.table)
-    if isinstance(root, Remote):
-        try:
+    try:
+        root = files_of(root_of(ticket.table))
+        if isinstance(root, Remote):
             client_of(root)
-        except (UsageError, OSError) as error:
-            raise UsageError(f"on the workers: {error}") from error
-    elif not root.is_dir() or latest_snapshot(root) < snapshot:
+    except (UserError, OSError) as error:
+        raise UsageError(f"on the workers: {error}") from error
+    if isinstance(root, Path) and (not root.is_dir() or latest_snapshot(root) < snapshot):
         raise UsageError(
             f"the workers do not find the table {ticket.table!r}: its folder is not shared "
             "with them, whatever --shared_path says"

@@ -17,6 +17,7 @@ import pytest
 from google.cloud.bigtable_v2 import types
 
 from nutbeam.io.bigtable_address import EMULATOR, parse_address
+from nutbeam.io.bigtable_admin import create_table
 
 _BELOW_SDK = Path("platform") / "bigtable-emulator" / "cbtemulator"
 MISSING = (
@@ -80,6 +81,12 @@ class Emulator:
         name = f"bigtable://my-project/my-instance/crawl-{self._tables}"
         return parse_address(name, {EMULATOR: host or self.host})
 
+    def make(self, folder: Path, host: str | None = None) -> str:
+        """Makes a web table that has its files in a folder; returns its address."""
+        address = self.new_address(host)
+        create_table(address, str(folder))
+        return str(address)
+
 
 class Proxy:
     """Passes connections on to a server, and cuts them off when told to.
@@ -136,6 +143,65 @@ class Proxy:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
+
+
+class Counter(grpc.GenericRpcHandler):
+    """Passes calls on to a server, and notes which rows of the crawl went through.
+
+    Attributes:
+        host: Its address, HOST:PORT.
+        read: (column family, key) of each row that the server has sent.
+        written: (column family, key) of each row that it was sent.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._channel = grpc.insecure_channel(
+            server, [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+        )
+        self.read: list[tuple[str, str]] = []
+        self.written: list[tuple[str, str]] = []
+
+    def __enter__(self):
+        self._server = grpc.server(ThreadPoolExecutor(8), [self])
+        self.host = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.stop(None).wait()
+        self._channel.close()
+
+    def service(self, call):
+        """Returns what answers a call, as grpc asks for it."""
+        streams = call.method.rpartition("/")[2] in ("ReadRows", "MutateRows", "SampleRowKeys")
+        kind = "stream" if streams else "unary"
+        handler = getattr(grpc, f"unary_{kind}_rpc_method_handler")
+        return handler(functools.partial(getattr(self, f"_{kind}"), call.method))
+
+    def _unary(self, method, request, context):
+        try:
+            return self._channel.unary_unary(method)(request)
+        except grpc.RpcError as error:
+            context.abort(error.code(), error.details())
+
+    def _stream(self, method, request, context):
+        if method.endswith("/MutateRows"):
+            for entry in types.MutateRowsRequest.deserialize(request).entries:
+                for mutation in entry.mutations:
+                    self._note(self.written, mutation.set_cell.family_name, entry.row_key)
+        try:
+            for reply in self._channel.unary_stream(method)(request):
+                if method.endswith("/ReadRows"):
+                    for chunk in types.ReadRowsResponse.deserialize(reply).chunks:
+                        if chunk.row_key:
+                            self._note(self.read, chunk.family_name, chunk.row_key)
+                yield reply
+        except grpc.RpcError as error:
+            context.abort(error.code(), error.details())
+
+    def _note(self, noted, family, key):
+        if not key.startswith(b"\0"):
+            noted.append((family, key.decode()))
 
 
 def started() -> Iterator[Emulator]:

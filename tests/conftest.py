@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,14 @@ from stores_here import STORES, Stores, why_not
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
+
+# Where tables may be; tests that take theirs from the fixture ``tables`` run on the folder, and a
+# few of them (SHORT) on the others. NUTBEAM_TEST_BACKEND names one that all of them run on.
+BACKENDS = {
+    "folder": lambda request: lambda folder: folder,
+    "bigtable": lambda request: request.getfixturevalue("bigtable").make,
+}
+BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
 
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
 PIPELINE_TESTS = (
@@ -53,6 +61,24 @@ def pytest_configure() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(
             filter(None, [here, os.environ.get("PYTHONPATH")])
         )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "tables" not in metafunc.fixturenames:
+        return
+    if metafunc.definition.get_closest_marker("files") is not None:
+        chosen = ["folder"]
+    elif BACKEND:
+        chosen = [BACKEND]
+    else:
+        short = not RUNNER and metafunc.function.__name__ in SHORT
+        chosen = list(BACKENDS) if short else ["folder"]
+    if chosen != ["folder"]:
+        params = [
+            pytest.param(name, marks=[] if name == "folder" else getattr(pytest.mark, name))
+            for name in chosen
+        ]
+        metafunc.parametrize("tables", params, indirect=True, scope="session")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -118,6 +144,12 @@ def address(request: pytest.FixtureRequest, stores: Stores, tmp_path: Path,
     for name, value in stores.environ(kind).items():
         monkeypatch.setenv(name, value)
     return stores.address(kind)
+
+
+@pytest.fixture(scope="session")
+def tables(request: pytest.FixtureRequest) -> Callable[[Path], Path | str]:
+    """Makes a table on the back end under test: of a new folder's name its address."""
+    return BACKENDS[getattr(request, "param", "folder")](request)
 
 
 @pytest.fixture(scope="session")

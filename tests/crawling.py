@@ -10,11 +10,15 @@ import polars as pl
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
+from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import read_bytes
+from nutbeam.io.hosts import SEED_HOSTS
 from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.io.places import place_of
+from nutbeam.io.places import files_of as files_place
+from nutbeam.io.places import root_of
+from nutbeam.io.tablets import TABLETS
 from nutbeam.pipelines.cli import COMMANDS, main
-from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.policy.schema import COMPONENTS, STATUS_NAMES, empty
 from nutbeam.web.urls import from_key, parse
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
@@ -57,19 +61,19 @@ def open_batches(table, web, top_n):
 
 def manifest_of(table):
     """Returns the newest snapshot."""
-    root = place_of(str(table))
+    root = root_of(str(table))
     return load_manifest(root, latest_snapshot(root))
 
 
 def manifests_of(table):
     """Returns all snapshots, oldest first."""
-    root = place_of(str(table))
+    root = root_of(str(table))
     return [load_manifest(root, number) for number in range(1, latest_snapshot(root) + 1)]
 
 
 def files_of(table, component):
     """Returns the places of a component's live files."""
-    root = place_of(str(table))
+    root = root_of(str(table))
     return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
 
 
@@ -79,7 +83,7 @@ def plain_rows(root, files):
     Of several rows of a key the newest run's counts, and a base's if there is none.
     """
     parts = [
-        pl.read_parquet(read_bytes(place_of(str(root)) / file.path)).with_columns(
+        pl.read_parquet(read_bytes(root_of(str(root)) / file.path)).with_columns(
             _age=pl.lit(file.order if file.base else 0)
         )
         for file in files
@@ -93,10 +97,30 @@ def plain_rows(root, files):
     return rows.select(bases.drop("_age").columns)
 
 
+def rows_of(table, name):
+    """Returns the rows of a component in key order."""
+    root = root_of(str(table))
+    if isinstance(root, BigtableRoot) and name in TABLETS:
+        return received(root, name, latest_snapshot(root))
+    files = load_files(root, manifest_of(table).components.get(name))
+    assert len({file.path for file in files}) == len(files)
+    return plain_rows(table, files)
+
+
+def received(root, name, snapshot):
+    """Returns the rows of a snapshot of a table in Bigtable in one scan, whatever its tablets are."""
+    from nutbeam.io.bigtable_cells import CELLS, decode  # late: Google's libraries take a second
+    from nutbeam.io.bigtable_ranges import KeyRange
+
+    cells = root.log.table.scan(CELLS[name], KeyRange(None, None), snapshot)
+    parts = [pl.DataFrame(pl.from_arrow(decode(some, CELLS[name]))) for some in cells]
+    return pl.concat(parts) if parts else empty(COMPONENTS[name])
+
+
 def state_of(table):
     """Returns the whole state, with ``url`` in front."""
     component = manifest_of(table).components.get("state")
-    rows = plain_rows(table, load_files(place_of(str(table)), component))
+    rows = rows_of(table, "state")
     assert component is None or component.rows == len(rows)
     urls = pl.Series("url", [from_key(key) for key in rows["key"]], dtype=pl.String)
     return rows.select(urls, pl.all())
@@ -111,10 +135,8 @@ def contents(table):
     manifest, found = manifest_of(table), {}
     made = sorted(manifest.batches, key=lambda name: manifest.batches[name].created)
     number = {name: str(at) for at, name in enumerate(made, 1)}
-    for name, component in manifest.components.items():
-        files = load_files(place_of(str(table)), component)
-        assert len({file.path for file in files}) == len(files)
-        rows = plain_rows(table, files)
+    for name in manifest.components.keys() - {SEED_HOSTS}:  # which says nothing of its own
+        rows = rows_of(table, name)
         kept = [column for column in rows.columns if column not in VOLATILE]
         name = "/".join(number.get(part, part) for part in name.split("/"))
         found[name] = rows.select(kept).sort("key")
@@ -203,14 +225,41 @@ def asked(web):
     return [f"http://{r.host}{r.path}" for r in requests if r.path != "/robots.txt"]
 
 
+def place_in(table, name):
+    """Returns the place of a file or folder of a table."""
+    return files_place(root_of(str(table))) / name
+
+
 def tree(folder, *, ignore=("operations",)):
-    """Returns a digest of each file below a folder, by relative path."""
+    """Returns a digest of each file below a folder, by relative path; of a table all its rows, too."""
+    root = root_of(str(folder))
+    if isinstance(root, BigtableRoot):
+        rows = {f"row {key!r}": cell for key, cell in cells_of(root).items()}
+        return tree(root.files, ignore=ignore) | rows
     root = Path(folder)
     return {
         str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.relative_to(root).parts[0] not in ignore
     }
+
+
+def cells_of(root):
+    """Returns all cells of a table in Bigtable, versions too, as text by row and column."""
+    from google.cloud.bigtable_v2 import types
+
+    table = root.log.table
+    request = types.ReadRowsRequest(table_name=table.address.name)
+    found = {}
+    key = family = column = b""
+    for reply in table.client.read_rows(request=request):
+        for chunk in types.ReadRowsResponse.pb(reply).chunks:
+            key = chunk.row_key or key
+            family = chunk.family_name.value if chunk.HasField("family_name") else family
+            column = chunk.qualifier.value if chunk.HasField("qualifier") else column
+            name = (key, family, column, chunk.timestamp_micros)
+            found[name] = found.get(name, "") + hashlib.sha256(chunk.value).hexdigest()
+    return found
 
 
 def json_lines(text):

@@ -250,6 +250,18 @@ def test_a_reader_is_safe_for_three_commits_and_then_says_so(log):
     log.check_fresh(2)
 
 
+def test_commits_that_change_no_rows_make_no_snapshot_old(log):
+    store(log, 1)
+    for snapshot in range(2, 9):
+        store(log, snapshot, {} if snapshot % 2 else None)  # 2, 4, 6, 8 change rows
+        assert log.times().keys() == set(range(1, snapshot + 1))
+    for snapshot in (2, 3, 4):
+        log.check_fresh(snapshot)
+        assert versions(log, snapshot) == {snapshot - snapshot % 2}
+    with pytest.raises(SnapshotTooOldError):
+        log.check_fresh(1)
+
+
 def test_a_commit_that_is_begun_counts_for_who_reads(log):
     for snapshot in (1, 2, 3, 4):
         store(log, snapshot)
@@ -285,12 +297,13 @@ def test_an_answer_that_is_lost_is_no_conflict(bigtable, tmp_path, monkeypatch, 
         assert log.pin() == 2
 
 
-def test_a_named_row_is_created_once(log):
+def test_a_row_of_our_own_is_created_once(log):
     won = []
 
     def race(me):
         mine = another(log)
-        won.extend(name for name in range(20) if mine.create_row(f"o/{name}", me.encode()))
+        cells = {b"by whom": me.encode()}
+        won.extend(name for name in range(20) if mine.rows.create(b"\0o/%d" % name, cells))
 
     threads = [threading.Thread(target=race, args=(me,)) for me in "abcd"]
     for thread in threads:
@@ -298,34 +311,24 @@ def test_a_named_row_is_created_once(log):
     for thread in threads:
         thread.join()
     assert sorted(won) == list(range(20))
-    assert log.read_row("o/0") in (b"a", b"b", b"c", b"d")
-    assert log.read_row("o/nobody") is None
+    assert log.rows.get(b"\0o/0")[b"by whom"] in (b"a", b"b", b"c", b"d")
+    assert log.rows.get(b"\0o/nobody") == {}
     assert versions(log) == set()
 
 
-def test_the_history_is_listed_and_forgotten_but_for_what_may_be_read(log):
+def test_the_history_is_listed_and_forgotten_but_for_the_newest(log):
     assert log.snapshots() == []
     for snapshot in range(1, 8):
         store(log, snapshot, {})
     assert log.snapshots() == [1, 2, 3, 4, 5, 6, 7]
     assert log.forget(2) == 1
     assert log.snapshots() == [2, 3, 4, 5, 6, 7]
-    assert log.forget(100) == 1
-    assert log.snapshots() == [3, 4, 5, 6, 7]
-    assert log.record(3) == record_of(3)
-    with pytest.raises(UserError, match="no snapshot 2 in"):
-        log.record(2)
+    assert log.forget(100) == 5
+    assert log.snapshots() == [7]
+    assert log.record(7) == record_of(7)
+    with pytest.raises(UserError, match="no snapshot 6 in"):
+        log.record(6)
     assert store(log, 8)
-
-
-def test_named_rows_are_listed_and_deleted(log):
-    for name in ("operation/b", "operation/a", "other"):
-        assert log.create_row(name, name.encode())
-    assert log.named_rows("operation/") == ["operation/a", "operation/b"]
-    log.delete_row("operation/a")
-    log.delete_row("nobody")
-    assert log.named_rows() == ["operation/b", "other"]
-    assert log.create_row("operation/a", b"again")
 
 
 def test_large_records(log):

@@ -258,7 +258,7 @@ def test_a_lost_race_against_a_reader_of_the_same_conflicts(table, monkeypatch):
     mine, theirs = begin(table, "update", "mine"), begin(table, "inject", "theirs")
     real = module.store_manifest
 
-    def late(root, manifest):
+    def late(root, manifest, changes=None):
         monkeypatch.setattr(module, "store_manifest", real)
         commit(theirs, [written("state", "t")])
         return real(root, manifest)

@@ -42,9 +42,9 @@ def web():
 
 
 @pytest.fixture(scope="module")
-def original(web, tmp_path_factory):
+def original(web, tables, tmp_path_factory):
     """A table with a batch that is updated and one in each earlier phase."""
-    folder = tmp_path_factory.mktemp("bad") / "table"
+    folder = tables(tmp_path_factory.mktemp("bad") / "table")
     assert nutbeam("crawl", folder, *web.seeds, "--rounds", "1", *reach(web)) == 0
     open_batches(folder, web, 2)
     return folder
@@ -52,7 +52,9 @@ def original(web, tmp_path_factory):
 
 @pytest.fixture
 def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
+    """A copy of that table; of one that is no folder itself, for it can be looked at alone."""
+    here = isinstance(original, Path)
+    return shutil.copytree(original, tmp_path / "table") if here else original
 
 
 @pytest.fixture
@@ -108,15 +110,19 @@ def test_seeds_that_cannot_be_read(tmp_path, monkeypatch, refuse, command, name,
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
-def test_seed_files_without_seeds_are_no_error(tmp_path, capsys, text):
+def test_seed_files_without_seeds_are_no_error(tables, tmp_path, capsys, text):
+    table = tables(tmp_path / "table")
     (tmp_path / "seeds.txt").write_text(text)
-    words = ["inject", tmp_path / "table", tmp_path / "seeds.txt"]
+    words = ["inject", table, tmp_path / "seeds.txt"]
     assert nutbeam(*words) == 0
     assert capsys.readouterr().out == "inject: nothing to do\n"
     assert nutbeam("crawl", *words[1:], *AGENT) == 1
 
 
-def test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal(tmp_path, caplog, capsys):
+def test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal(
+    tables, tmp_path, caplog, capsys
+):
+    table = tables(tmp_path / "table")
     lines = ["http://a.example.com/", "", "no url", "# comment", "ftp://a.example.com/",
              "http://b.example.com:99999/", f"http://{'c' * 70}.example.com/", "http://" + "d" * 5000,
              "\ufeffhttp://e.example.com/", "http://f.example.com/\tnutch.score=much",
@@ -124,14 +130,14 @@ def test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal(tmp_path, 
     seeds = tmp_path / "seeds.txt"
     seeds.write_bytes("\r\n".join(lines).encode(errors="surrogateescape"))
     with caplog.at_level(logging.WARNING):
-        assert nutbeam("inject", tmp_path / "table", seeds, "--format", "json") == 0
+        assert nutbeam("inject", table, seeds, "--format", "json") == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert counts["lines"] == 10
     dropped = sum(n for name, n in counts.items() if name.startswith("dropped/"))
     assert counts["injected"] + dropped == counts["lines"]
     assert counts["bad_values"] == 1
     assert {"http://a.example.com/", "http://f.example.com/", "http://g.example.com/"} <= set(
-        statuses_of(tmp_path / "table")
+        statuses_of(table)
     )
     for number in (3, 5, 6, 7, 8, 11):
         assert f"{seeds}:{number}: " in caplog.text, number
@@ -139,28 +145,31 @@ def test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal(tmp_path, 
     assert all(len(record.getMessage()) < 400 for record in caplog.records)
 
 
-def test_standard_input(tmp_path, monkeypatch, refuse, capsys):
+def test_standard_input(tables, tmp_path, monkeypatch, refuse, capsys):
+    table = tables(tmp_path / "table")
+
     def standard_input(data):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
 
     standard_input(b"http://a.example.com/\nno url\n")
-    assert nutbeam("inject", tmp_path / "table", "-") == 0
-    assert statuses_of(tmp_path / "table") == {"http://a.example.com/": "db_unfetched"}
-    files = tree(tmp_path / "table", ignore=("operations", "seeds"))
+    assert nutbeam("inject", table, "-") == 0
+    assert statuses_of(table) == {"http://a.example.com/": "db_unfetched"}
+    files = tree(table, ignore=("operations", "seeds"))
     standard_input(bytes(range(256)))
-    assert "is binary" in refuse("inject", tmp_path / "table", "-")
-    assert tree(tmp_path / "table", ignore=("operations", "seeds")) == files
+    assert "is binary" in refuse("inject", table, "-")
+    assert tree(table, ignore=("operations", "seeds")) == files
 
 
-def test_a_million_lines(tmp_path, capsys):
+def test_a_million_lines(tables, tmp_path, capsys):
+    table = tables(tmp_path / "table")
     seeds = tmp_path / "seeds.txt"
     with seeds.open("w") as file:
         file.writelines(f"http://h{n % 1000}.example.com/{n // 2}\n" for n in range(1_000_000))
-    assert nutbeam("inject", tmp_path / "table", seeds, "--format", "json") == 0
+    assert nutbeam("inject", table, seeds, "--format", "json") == 0
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert counts["lines"] == 1_000_000
     distinct = len({(n % 1000, n // 2) for n in range(1_000_000)})
-    assert counts["added"] == distinct == manifest_of(tmp_path / "table").components["state"].rows
+    assert counts["added"] == distinct == manifest_of(table).components["state"].rows
 
 
 # The address of the table.
@@ -208,6 +217,7 @@ AS_NOBODY = """
 """
 
 
+@pytest.mark.files
 def test_what_may_not_be_written(original, tmp_path_factory):
     # Not below tmp_path, which only its owner may enter. Root may write anywhere.
     import tempfile
@@ -282,6 +292,7 @@ def damage_manifest(table, change):
     return path
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -325,6 +336,7 @@ def file_of(table, kind):
     return files_of(table, f"batches/{batch_in(table, phase)}/{kind}")[0]
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("damage", [remove, cut, scramble])
 @pytest.mark.parametrize(
     ("kind", "commands"),
@@ -352,6 +364,7 @@ def test_a_file_that_is_missing_or_damaged(table, refuse, web, damage, kind, com
         assert {name: after.get(name) for name in files} == files  # what was there is as it was
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("damage", [remove, cut])
 def test_a_documents_file_that_pages_needs(table, refuse, tmp_path, damage):
     updated = batch_in(table, "updated")
@@ -363,6 +376,7 @@ def test_a_documents_file_that_pages_needs(table, refuse, tmp_path, damage):
     assert out.read_text() == "as it was\n"
 
 
+@pytest.mark.files
 def test_what_was_damaged_works_again_when_it_is_restored(table, refuse):
     path = file_of(table, "state")
     data = path.read_bytes()
@@ -471,8 +485,8 @@ def bad_hosts(web):
     return [*doors, *reach(web)]
 
 
-def test_hosts_that_do_not_answer_as_they_should(tmp_path, bad_hosts, web):
-    folder = tmp_path / "table"
+def test_hosts_that_do_not_answer_as_they_should(tables, tmp_path, bad_hosts, web):
+    folder = tables(tmp_path / "table")
     names = ("slow", "hang", "garbage", "endless", "reset", "cut", "loop")
     bad = {name: f"http://{name}.hostile.example.com/" for name in names}
     bad["refuses"] = "http://refuses.example.com/"
@@ -504,8 +518,8 @@ def test_hosts_that_do_not_answer_as_they_should(tmp_path, bad_hosts, web):
     assert sum(n for name, n in counts.items() if name.startswith("protocol/")) == counts["pages"]
 
 
-def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tmp_path, web):
-    folder = tmp_path / "table"
+def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tables, tmp_path, web):
+    folder = tables(tmp_path / "table")
     urls = ["http://no-such-host.invalid/", "http://127.0.0.1/", "http://[::1]/",
             "http://169.254.169.254/latest/"]  # fmt: skip
     words = [*urls, *AGENT, "--rounds", "1", "--server_delay", "0", "--timeout", "2"]

@@ -31,9 +31,9 @@ def web():
 
 
 @pytest.fixture(scope="module")
-def table(web, tmp_path_factory):
+def table(web, tables, tmp_path_factory):
     """A table with a whole crawl, made under the operation id ``first``; tests only read it."""
-    folder = tmp_path_factory.mktemp("crawl") / "table"
+    folder = tables(tmp_path_factory.mktemp("crawl") / "table")
     assert crawl(folder, web, *web.seeds, "--operation", "first") == 0
     return folder
 
@@ -83,9 +83,9 @@ def test_the_same_operation_again_changes_nothing(web, table, capsys):
     assert again["fetched"] == len(state)
 
 
-def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tmp_path):
+def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tables, tmp_path):
     # One page, so that a crawl is one round.
-    folder = tmp_path / "table"
+    folder = tables(tmp_path / "table")
     with SimWeb(hosts=1, pages=1, seed=7, crawl_delay=0) as small:
         assert crawl(folder, small, *small.seeds) == 0
         state, requests = state_of(folder), len(small.requests())
@@ -96,8 +96,8 @@ def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tmp_
     assert list(statuses_of(folder).values()).count("db_fetched") == 1
 
 
-def test_rounds_is_how_often_links_are_followed(web, tmp_path):
-    folder = tmp_path / "table"
+def test_rounds_is_how_often_links_are_followed(web, tables, tmp_path):
+    folder = tables(tmp_path / "table")
     words = [folder, *web.seeds, "--rounds", "2", *reach(web)]
     assert nutbeam("crawl", *words) == 0
     assert sum(m.job == "update" for m in manifests_of(folder)) == 2
@@ -113,8 +113,8 @@ def test_rounds_is_how_often_links_are_followed(web, tmp_path):
     assert_whole(folder, web.site)
 
 
-def test_no_rounds_only_inject(tmp_path, web):
-    folder = tmp_path / "table"
+def test_no_rounds_only_inject(tables, tmp_path, web):
+    folder = tables(tmp_path / "table")
     assert nutbeam("crawl", folder, *web.seeds, "--rounds", "0", *reach(web)) == 1
     assert statuses_of(folder) == dict.fromkeys(web.seeds, "db_unfetched")
 
@@ -146,8 +146,8 @@ def islands():
                  "http://example.org/3", "http://example.net/4"]),
     ],
 )  # fmt: skip
-def test_scope(islands, tmp_path, scope, beyond):
-    folder = tmp_path / "table"
+def test_scope(islands, tables, tmp_path, scope, beyond):
+    folder = tables(tmp_path / "table")
     domains = ("example.com", "example.org", "example.net")
     names = [name for domain in domains for name in (domain, f"*.{domain}")]
     doors = [w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")]
@@ -165,8 +165,8 @@ def test_scope(islands, tmp_path, scope, beyond):
     assert dropped == {"host": 4, "domain": 3, "any": 0}[scope]
 
 
-def test_an_open_batch_is_finished_first_and_counts_as_a_round(web, tmp_path):
-    folder = tmp_path / "table"
+def test_an_open_batch_is_finished_first_and_counts_as_a_round(web, tables, tmp_path):
+    folder = tables(tmp_path / "table")
     assert nutbeam("inject", folder, *web.seeds) == 0
     assert nutbeam("generate", folder) == 0
     (batch,) = manifest_of(folder).batches
@@ -184,8 +184,8 @@ def test_an_open_batch_is_finished_first_and_counts_as_a_round(web, tmp_path):
     assert_whole(folder, web.site)
 
 
-def test_a_crawl_that_died_before_dedup_is_deduplicated_by_the_next(web, tmp_path):
-    folder = tmp_path / "table"
+def test_a_crawl_that_died_before_dedup_is_deduplicated_by_the_next(web, tables, tmp_path):
+    folder = tables(tmp_path / "table")
     assert nutbeam("inject", folder, *web.seeds) == 0
     for job in ("generate", "fetch", "parse", "updatedb"):
         options = reach(web) if job == "fetch" else []
@@ -196,8 +196,8 @@ def test_a_crawl_that_died_before_dedup_is_deduplicated_by_the_next(web, tmp_pat
     assert (last.job, last.batch) == ("dedup", batch)
 
 
-def test_the_summary_for_scripts(web, tmp_path, capsys):
-    folder = tmp_path / "table"
+def test_the_summary_for_scripts(web, tables, tmp_path, capsys):
+    folder = tables(tmp_path / "table")
     capsys.readouterr()
     words = ["--rounds", "2", *reach(web), "--format", "json"]
     assert main(["crawl", str(folder), *web.seeds, *words]) == 0
@@ -214,8 +214,8 @@ def test_the_summary_for_scripts(web, tmp_path, capsys):
     assert "Traceback" not in captured.err
 
 
-def test_a_dedup_that_never_came_is_made_up_for(tmp_path):
-    table = tmp_path / "table"
+def test_a_dedup_that_never_came_is_made_up_for(tables, tmp_path):
+    table = tables(tmp_path / "table")
     with SimWeb(hosts=2, pages=12, seed=7, crawl_delay=0) as web:
         nutbeam("inject", table, *web.seeds)
         while nutbeam("generate", table) == 0:
@@ -230,8 +230,8 @@ def test_a_dedup_that_never_came_is_made_up_for(tmp_path):
     assert manifest_of(table).without_dedup() == []
 
 
-def test_a_host_that_asks_for_a_pause_costs_no_rounds(tmp_path):
-    table = tmp_path / "table"
+def test_a_host_that_asks_for_a_pause_costs_no_rounds(tables, tmp_path):
+    table = tables(tmp_path / "table")
     busy = reply(b"", "429 Too Many Requests", "Retry-After: 3600")
     answers = {"/robots.txt": reply(b"", "404 Not Found")}
     with serve(lambda path, _: answers.get(path, busy)) as server:

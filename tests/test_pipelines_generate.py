@@ -5,16 +5,20 @@ import random
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crawling import files_of, manifest_of, nutbeam, tree
+from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
 from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import load_files
 from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.places import root_of
+from nutbeam.io.ranges import Range
+from nutbeam.io.resolve import Resolved, resolve_range, write_bases
 from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform
@@ -69,14 +73,29 @@ def make_state():
     )
 
 
-def store(folder, state):
-    """Makes a table of a state, by the writer that updates write with."""
-    operation = begin(str(folder), "inject", "made.inject")
-    writer = tablet_writer.TabletWriter(folder, "state", "state")
-    for part in state.iter_slices(700):
-        rows = conform(part.drop("host", "domain"), STATE)
-        writer.write(pl.DataFrame(pl.from_arrow(rows)))
-    commit(operation, [Written("state", tuple(writer.close()))])
+def store(table, state):
+    """Makes a table of a state, by what updates write with; returns where it is."""
+    operation = begin(str(table), "inject", "made.inject")
+    parts = (
+        pl.DataFrame(pl.from_arrow(conform(part.drop("host", "domain"), STATE)))
+        for part in state.iter_slices(700)
+    )
+    if isinstance(table, Path):
+        files = write_bases(table, "state", parts)
+    else:
+        nothing = Range(None, None, None)
+        files = [
+            file
+            for rows in parts
+            for part in resolve_range(operation.root, "state", nothing, rows, as_they_are, {})
+            for file in part.files
+        ]
+    commit(operation, [Written("state", tuple(files))])
+    return table
+
+
+def as_they_are(rows, changes):
+    return Resolved(changes)
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +105,20 @@ def state():
 
 @pytest.fixture(scope="module")
 def original(state, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("generate") / "table"
+    return cut_up(tmp_path_factory.mktemp("generate") / "table", state)
+
+
+def cut_up(table, state):
+    """Makes a table of a state in small tablets."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", 500)
-        store(folder, state)
-    return folder
+        return store(table, state)
 
 
 @pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
+def table(original, state, tables, tmp_path):
+    made = tables(tmp_path / "table")
+    return shutil.copytree(original, made) if isinstance(made, Path) else cut_up(made, state)
 
 
 @pytest.fixture(params=[4_096, 16], ids=["fine", "coarse"])
@@ -114,9 +137,9 @@ def choose(table, *words, code=0):
 
 def fetchlist(table, batch):
     component = manifest_of(table).components[f"batches/{batch}/fetchlist"]
-    files = load_files(table, component)
+    files = load_files(root_of(str(table)), component)
     frames = [
-        pl.read_parquet(table / file.path).with_columns(partition=pl.lit(file.partition))
+        pl.read_parquet(place_in(table, file.path)).with_columns(partition=pl.lit(file.partition))
         for file in files
     ]
     for file, frame in zip(files, frames, strict=True):
@@ -208,13 +231,13 @@ def test_add_days(table, state):
     same(choose(table, "--add_days", 10), later)
 
 
-def test_a_tie_is_settled_and_the_number_is_exact(state, tmp_path, steps, monkeypatch):
+def test_a_tie_is_settled_and_the_number_is_exact(state, tables, tmp_path, steps, monkeypatch):
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1_000)
     tied = state.with_columns(
         score=pl.when(pl.col("score") > 0.9).then(2.0).otherwise(1.0).cast(pl.Float32),
         fetch_time=pl.lit(NOW),
     )
-    table = tmp_path / "table"
+    table = tables(tmp_path / "table")
     store(table, tied)
     rows = choose(table, "--top_n", 2_000)
     assert len(rows) == 2_000
@@ -223,7 +246,6 @@ def test_a_tie_is_settled_and_the_number_is_exact(state, tmp_path, steps, monkey
     # Ties are settled by a hash, not by the alphabet: no host is favoured.
     share = rows.filter(pl.col("score") == 1)["key"].str.starts_with("com.big.www").mean()
     assert 0.4 < share < 0.6
-    shutil.copytree(table, tmp_path / "again")
     same(choose(table), tied.filter(~pl.col("key").is_in(rows["key"].implode())))
 
 
@@ -262,8 +284,9 @@ def test_a_host_of_any_size_is_in_files_of_bounded_size(table, state, monkeypatc
     rows = choose(table, "--num_fetchers", 3)
     same(rows, due(state))
     (batch,) = manifest_of(table).batches
-    files = load_files(table, manifest_of(table).components[f"batches/{batch}/fetchlist"])
-    keys = [pl.read_parquet(table / file.path)["key"] for file in files]
+    component = manifest_of(table).components[f"batches/{batch}/fetchlist"]
+    files = load_files(root_of(str(table)), component)
+    keys = [pl.read_parquet(place_in(table, file.path))["key"] for file in files]
     assert max(key.str.len_bytes().sum() + 100 * len(key) for key in keys) <= 20_000
     big = to_key("http://www.big.com/")
     holding = {f.partition for f, key in zip(files, keys, strict=True)
@@ -313,17 +336,18 @@ def test_who_comes_second_changes_nothing(table, state, capsys):
     same(pl.concat([first, second]), best(due(state), 20))
 
 
-def test_a_table_without_rows_gives_no_batch(tmp_path, capsys):
+def test_a_table_without_rows_gives_no_batch(tables, tmp_path, capsys):
+    table = tables(tmp_path / "table")
     (tmp_path / "seeds.txt").write_text("# none\n")
-    assert nutbeam("inject", tmp_path / "table", tmp_path / "seeds.txt") == 0
+    assert nutbeam("inject", table, tmp_path / "seeds.txt") == 0
     capsys.readouterr()
-    assert nutbeam("generate", tmp_path / "table", "--format", "json") == 1
+    assert nutbeam("generate", table, "--format", "json") == 1
     assert json.loads(capsys.readouterr().out)["counts"] == {}
-    assert manifest_of(tmp_path / "table").batches == {}
+    assert manifest_of(table).batches == {}
 
 
-def test_a_score_that_is_no_number_is_never_chosen(state, tmp_path):
-    table = tmp_path / "table"
+def test_a_score_that_is_no_number_is_never_chosen(state, tables, tmp_path):
+    table = tables(tmp_path / "table")
     rows = state.head(50).with_columns(
         score=pl.when(pl.arange(0, 50) % 2 == 0).then(float("nan")).otherwise("score"),
         fetch_time=pl.lit(NOW),

@@ -17,6 +17,7 @@ from crawling import (
     manifest_of,
     manifests_of,
     nutbeam,
+    place_in,
     reach,
     state_of,
     statuses_of,
@@ -36,9 +37,9 @@ def web():
 
 
 @pytest.fixture(scope="module")
-def table(web, tmp_path_factory):
+def table(web, tables, tmp_path_factory):
     """A table with a whole crawl; tests only read it."""
-    folder = tmp_path_factory.mktemp("jobs") / "table"
+    folder = tables(tmp_path_factory.mktemp("jobs") / "table")
     assert crawl(folder, web, *web.seeds) == 0
     return folder
 
@@ -79,8 +80,8 @@ def say_any(say, *words):
         return say(*words, code=1)
 
 
-def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tmp_path, say):
-    folder = tmp_path / "table"
+def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tables, tmp_path, say):
+    folder = tables(tmp_path / "table")
     before = len(asked(web))
     said = list(by_hand(folder, web, say))
     rounds = sum("batch" in record and record["job"] == "generate" for record in said)
@@ -107,8 +108,8 @@ def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tmp_path, say):
     assert phases == ["generated", "fetched", "parsed", "updated", "updated"] * rounds
 
 
-def test_next_does_each_job_in_its_turn(web, table, tmp_path, say):
-    folder = tmp_path / "table"
+def test_next_does_each_job_in_its_turn(web, table, tables, tmp_path, say):
+    folder = tables(tmp_path / "table")
     say("inject", folder, *web.seeds)
     done = []
     while True:
@@ -126,16 +127,16 @@ def test_next_does_each_job_in_its_turn(web, table, tmp_path, say):
     assert tree(folder) == files
 
 
-def test_next_asks_for_an_agent_only_where_it_fetches(tmp_path, say, capsys):
-    folder = tmp_path / "table"
+def test_next_asks_for_an_agent_only_where_it_fetches(tables, tmp_path, say, capsys):
+    folder = tables(tmp_path / "table")
     say("inject", folder, "http://www.example.com/")
     say("next", folder)  # generate
     assert nutbeam("next", folder) == 2
     assert "--agent_name" in capsys.readouterr().err
 
 
-def test_the_same_operation_again_changes_nothing(web, tmp_path, say):
-    folder = tmp_path / "table"
+def test_the_same_operation_again_changes_nothing(web, tables, tmp_path, say):
+    folder = tables(tmp_path / "table")
     with SimWeb(hosts=1, pages=2, seed=3, crawl_delay=0) as small:
         for job in ("inject", "generate", "fetch", "parse", "updatedb", "dedup"):
             words = [job, folder, "--operation", f"my-{job}", "--format", "json"]
@@ -148,8 +149,8 @@ def test_the_same_operation_again_changes_nothing(web, tmp_path, say):
     assert len(manifests_of(folder)) == 6
 
 
-def test_one_id_is_one_operation(tmp_path, say, capsys):
-    folder = tmp_path / "table"
+def test_one_id_is_one_operation(tables, tmp_path, say, capsys):
+    folder = tables(tmp_path / "table")
     say("inject", folder, "http://www.example.com/")
     say("generate", folder, "--operation", "x")
     (batch,) = manifest_of(folder).batches
@@ -169,8 +170,8 @@ def test_a_job_that_has_nothing_to_do_is_exit_1(table, capsys):
     assert tree(table) == files
 
 
-def test_dedup_without_a_batch_compares_everything(web, tmp_path, say):
-    folder = tmp_path / "table"
+def test_dedup_without_a_batch_compares_everything(web, tables, tmp_path, say):
+    folder = tables(tmp_path / "table")
     copies = [url for urls in web.site.duplicates() for url in urls]
     say("inject", folder, *copies)
     say("generate", folder)
@@ -274,8 +275,8 @@ def test_readdb_dump_of_some(table, say):
     assert say(*words, "--retry", "1") == ""
 
 
-def test_a_spreadsheet_takes_nothing_for_a_formula(tmp_path, say):
-    folder, out = tmp_path / "table", tmp_path / "dump.csv"
+def test_a_spreadsheet_takes_nothing_for_a_formula(tables, tmp_path, say):
+    folder, out = tables(tmp_path / "table"), tmp_path / "dump.csv"
     evil = ["=1+2", "+1", "-1", "@SUM(A1)", 'say "no", twice']
     with SimWeb(hosts=1, pages=1) as server:
         # Metadata of seeds is the one text that is whatever somebody wrote.
@@ -327,9 +328,10 @@ def test_pages_as_parquet(web, table, say, tmp_path):
     ).fetchall()
     ours = frame.sort("url").select("url", "title", pl.col("links").list.len())
     assert [row[:3] for row in found] == ours.rows()
-    assert len(tree(table / "exports", ignore=())) == 0  # parts do not stay
+    assert len(tree(place_in(table, "exports"), ignore=())) == 0  # parts do not stay
 
 
+@pytest.mark.files
 def test_duckdb_and_polars_read_the_state_as_it_lies(web, table):
     # The guide's query: of several rows of a key the newest run's counts.
     listed = table / manifest_of(table).components["state"].list

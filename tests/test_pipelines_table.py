@@ -168,4 +168,5 @@ def test_the_guide_runs_as_typed(bigtable, tmp_path, monkeypatch):
     assert typed
     printed = run_as_typed("\n".join(typed), tmp_path)
     assert "created bigtable://my-project/crawls/pages" in printed
+    assert (tmp_path / "pages.jsonl").read_text("utf-8").count("\n") > 3
     assert "dropped bigtable://my-project/crawls/pages" in printed

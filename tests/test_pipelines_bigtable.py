@@ -1,0 +1,346 @@
+"""Whole crawls into Bigtable's emulator: the table that comes on disk, by the requests it takes there."""
+
+import json
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from bigtable_emulator import Counter
+from crawling import (
+    asked,
+    assert_same,
+    assert_whole,
+    contents,
+    crawl,
+    files_of,
+    json_lines,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    place_in,
+    reach,
+    rows_of,
+    state_of,
+    statuses_of,
+    tree,
+)
+
+from nutbeam.io import tablet_writer
+from nutbeam.io.bigtable_commit import Change, open_log
+from nutbeam.io.bigtable_table import write_changes
+from nutbeam.io.files import list_files
+from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.places import files_of as files_place
+from nutbeam.io.places import root_of
+from nutbeam.io.ranges import Range
+from nutbeam.io.resolve import Resolved, resolve_range
+from nutbeam.io.tablets import tablets
+from nutbeam.policy.schema import HOSTS, STATE, Status, conform
+from nutbeam.web.rules import host_keys
+from nutbeam.web.simweb.server import SimWeb
+
+pytestmark = pytest.mark.bigtable
+SIZE = {"hosts": 3, "pages": 6, "seed": 7, "crawl_delay": 0}
+AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
+DAY = 86_400_000
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(**SIZE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def here(web, tmp_path_factory):
+    """The same web, crawled into a folder: the table, and what was asked for."""
+    table = tmp_path_factory.mktemp("here") / "table"
+    before = len(asked(web))
+    assert crawl(table, web, *web.seeds) == 0
+    return table, sorted(asked(web)[before:])
+
+
+@pytest.fixture
+def table(bigtable, tmp_path):
+    return bigtable.make(tmp_path / "files")
+
+
+@pytest.fixture
+def counted(bigtable, tmp_path):
+    """A table behind what counts the rows that are read and written."""
+    with Counter(bigtable.host) as counter:
+        yield bigtable.make(tmp_path / "files", counter.host), counter
+
+
+def load(table, rows, name="load", component="state"):
+    """Puts rows into a table, as an inject."""
+    operation = begin(table, "inject", f"{name}.inject")
+    parts = resolve_range(
+        operation.root, component, Range(None, None, None), rows, lambda _, new: Resolved(new), {}
+    )
+    files = tuple(file for part in parts for file in part.files)
+    return commit(operation, [Written(component, files)])
+
+
+def clock(table):
+    """Returns what counts as now, ms."""
+    return begin(table, "inject", "clock.inject").now
+
+
+def state(number, due, now):
+    """Returns so many rows of the state on a hundred hosts, of which the first are due."""
+    keys = sorted(f"org.example.h{n % 100:02d}:http/{n:05d}" for n in range(number))
+    frame = pl.DataFrame({"key": keys}).with_columns(
+        status=pl.lit(int(Status.DB_UNFETCHED)),
+        score=pl.lit(1.0),
+        fetch_interval=pl.lit(2_592_000),
+        retries=pl.lit(0),
+        fetch_time=pl.when(pl.int_range(pl.len()) < due).then(now - DAY).otherwise(now + DAY),
+    )
+    return pl.DataFrame(pl.from_arrow(conform(frame, STATE)))
+
+
+@pytest.mark.parametrize("rows", [1_000_000, 5], ids=["one tablet", "many"])
+def test_a_crawl_makes_the_table_that_it_makes_on_disk(table, web, here, rows, monkeypatch):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", rows)
+    before = len(asked(web))
+    assert crawl(table, web, *web.seeds) == 0
+    assert_whole(table, web.site)
+    assert sorted(asked(web)[before:]) == here[1]
+    assert_same(contents(table), contents(here[0]))  # state, hosts, and all files of batches
+    # By the same operations, which counted the same. Zone maps may let one begin that finds nothing.
+    made, right = (
+        [(m.job, m.counts) for m in manifests_of(t) if m.job != "generate" or m.counts]
+        for t in (table, here[0])
+    )
+    assert made == right
+    for name in ("state", "hosts"):
+        found, wanted = (manifest_of(t).components[name] for t in (table, here[0]))
+        assert found.rows == wanted.rows == len(rows_of(table, name))
+    assert (manifest_of(table).components["state"].files > 2) == (rows == 5)
+    # A seed more: who the seeds are is known to those who filter links.
+    assert nutbeam("inject", table, "http://else.example.net/") == 0
+    assert crawl(table, web) in (0, 1)
+    assert "http://h0.example.com/" in statuses_of(table)
+
+
+def test_generate_receives_due_rows_only(counted):
+    table, counter = counted
+    rows = state(3_000, due=60, now=clock(table))
+    load(table, rows)
+    hosts = conform(pl.DataFrame({"key": host_keys(rows["key"]).unique().sort()}), HOSTS)
+    load(table, pl.DataFrame(pl.from_arrow(hosts)), "hosts", "hosts")
+    counter.read.clear()
+    counter.written.clear()
+    assert nutbeam("generate", table) == 0
+    due = rows["key"].head(60)
+    asked_of = [("h", "org.example.h00"), ("h", "org.example.h01")]
+    assert sorted(counter.read) == sorted([*asked_of, *(("s", key) for key in due)])
+    assert counter.written == []
+    # Who asks for one row receives one.
+    counter.read.clear()
+    assert nutbeam("readdb", table, "--url", "http://h00.example.org/00000") == 0
+    assert counter.read == [("s", "org.example.h00:http/00000")]
+
+
+def test_a_round_is_not_begun_for_nothing(counted, web, capsys):
+    table, counter = counted
+    now = clock(table)
+    load(table, state(500, due=0, now=now))
+    before = tree(table)
+    counter.read.clear()
+    assert nutbeam("next", table, *reach(web)) == 1
+    assert counter.read == []
+    assert nutbeam("crawl", table, *reach(web)) == 1
+    assert tree(table) == before
+
+
+def test_update_reads_and_writes_touched_rows_only(counted, web):
+    table, counter = counted
+    now = clock(table)
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    load(table, state(2_000, due=0, now=now), "bulk")
+    assert nutbeam("generate", table) == 0
+    assert nutbeam("fetch", table, *reach(web)) == 0
+    assert nutbeam("parse", table) == 0
+    (batch,) = (name for name, b in manifest_of(table).batches.items() if b.phase == "parsed")
+    pages = {key for path in files_of(table, f"batches/{batch}/pages")
+             for key in pl.read_parquet(path)["key"]}  # fmt: skip
+    links = pl.concat(
+        pl.read_parquet(path)["outlinks"] for path in files_of(table, f"batches/{batch}/documents")
+    )
+    targets = set(links.explode().struct.field("key").drop_nulls())
+    before, hosts = state_of(table).drop("url"), rows_of(table, "hosts")
+    counter.read.clear()
+    counter.written.clear()
+    assert nutbeam("updatedb", table) == 0
+    read, written = list(counter.read), list(counter.written)
+    after = state_of(table).drop("url")
+    changed = set(after.join(before, on=after.columns, how="anti", nulls_equal=True)["key"])
+    assert changed >= pages
+    assert {key for family, key in read if family == "s"} <= (pages | targets) & set(before["key"])
+    assert sorted(key for family, key in written if family == "s") == sorted(changed)
+    touched = set(host_keys(pl.Series("key", sorted(pages))))
+    assert {key for family, key in read if family == "h"} <= touched & set(hosts["key"])
+    assert {key for family, key in written if family == "h"} <= touched
+    assert len(read) == len(set(read))
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs a command that must fail with one line, and returns that line."""
+
+    def run(*words, code=2):
+        capsys.readouterr()
+        assert nutbeam(*words) == code
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
+
+    return run
+
+
+JOBS = ("crawl", "inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "next",
+        "readdb", "pages", "history")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", JOBS)
+def test_a_table_that_does_not_exist_is_one_line(bigtable, said, command):
+    address = str(bigtable.new_address())
+    words = ["http://www.example.com/"] if command in ("crawl", "inject") else []
+    agent = AGENT if command in ("crawl", "fetch", "next") else []
+    line = said(command, address, *words, *agent, code=3)
+    assert "nutbeam table create" in line
+    assert address in line
+
+
+@pytest.mark.parametrize("command", [c for c in JOBS if c not in ("crawl", "inject")])
+def test_a_table_without_a_snapshot_is_empty(table, said, command):
+    agent = AGENT if command in ("fetch", "next") else []
+    line = said(command, table, *agent)
+    assert line == f"the web table at {table!r} is empty: inject puts seeds into it"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("fsck",), ("purge", "--host", "www.example.com"), ("rollback", "--to", "1"),
+     ("sql", "select 1")],
+)  # fmt: skip
+def test_what_has_nothing_for_rows_says_so(table, said, words):
+    assert nutbeam("inject", table, "http://www.example.com/") == 0
+    before = tree(table)
+    line = said(words[0], table, *words[1:])
+    assert line.startswith(f"{words[0]} works on tables of files only, so far: {table!r}")
+    assert tree(table) == before
+
+
+def test_a_commit_that_was_cut_off_is_finished_by_the_next_job(table):
+    assert nutbeam("inject", table, "http://www.example.com/") == 0
+    # As if one had died between its commit and its rows.
+    log = open_log(table)
+    operation = begin(table, "inject", "cut.inject")
+    rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
+    found = write_changes(files_place(operation.root), "state", rows)
+    dying = Dying(log)
+    with pytest.raises(KeyboardInterrupt):
+        dying.store(found.change)
+    assert list(statuses_of(table)) == ["http://www.example.com/"]  # readers see the one before
+    assert nutbeam("generate", table) == 0
+    (batch,) = manifest_of(table).batches.values()
+    assert batch.urls == 2
+
+
+class Dying:
+    """Commits, and dies before the first row is written."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def store(self, change: Change):
+        head = self.log.head()
+        record = json.loads(self.log.record(head.snapshot))
+        record |= {"snapshot": head.snapshot + 1, "operation": "cut.inject"}
+        del record["digest"]
+        assert self.log.propose(head, json.dumps(record).encode(), [change], "cut")
+        raise KeyboardInterrupt
+
+
+def test_an_operation_that_was_cut_off_behind_its_commit_is_done(table, monkeypatch):
+    words = ("inject", table, "http://www.example.com/", "--operation", "mine")
+    with monkeypatch.context() as patch:
+        patch.setattr("nutbeam.io.bigtable_commit.SnapshotLog.apply", die)
+        assert nutbeam(*words) == 130
+    assert open_log(table).head().applying
+    assert nutbeam(*words) == 0
+    assert [m.operation for m in manifests_of(table)] == ["mine.inject"]
+    assert list(statuses_of(table)) == ["http://www.example.com/"]
+
+
+def die(*_):
+    raise KeyboardInterrupt
+
+
+def test_compact_deletes_what_nobody_needs(table, web):
+    assert crawl(table, web, *web.seeds) == 0
+    state, pages = state_of(table), pages_of(table)
+    assert changes_in(table)
+    assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    assert not changes_in(table)
+    assert len(open_log(table).snapshots()) <= 2
+    assert state_of(table).equals(state)
+    assert pages_of(table) == pages
+    assert nutbeam("inject", table, "http://h0.example.com/more") == 0
+    assert crawl(table, web) == 0
+    assert "http://h0.example.com/more" in statuses_of(table)
+
+
+def changes_in(table):
+    return [file.path for file in list_files(place_in(table, "changes"))]
+
+
+def pages_of(table):
+    output = place_in(table, "pages.jsonl")
+    assert nutbeam("pages", table, "-o", output) == 0
+    return json_lines(output.read_text())
+
+
+def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
+    rows = state(2_000, due=2_000, now=clock(table))
+    root = root_of(table)
+    load(table, rows)
+    load(table, rows.head(10).with_columns(key=pl.col("key") + "x"), "more")
+    found = begin(table, "generate", "x.generate")
+    known = tablets(found.files("state"))
+    assert len(known) > 3
+    assert sum(tablet.rows for tablet in known) == 2_010
+    parts = [pl.concat(root.at(found.snapshot).scan("state", tablet)) for tablet in known]
+    assert pl.concat(parts)["key"].to_list() == state_of(table)["key"].to_list()
+    for part, tablet in zip(parts, known, strict=True):
+        assert tablet.first is None or part["key"].min() >= tablet.first
+        assert tablet.last is None or part["key"].max() < tablet.last
+
+
+def test_a_folder_is_crawled_without_googles_libraries(tmp_path):
+    script = """if True:
+        import sys
+        from nutbeam.pipelines.cli import main
+        code = main(["inject", sys.argv[1], "http://www.example.com/"])
+        code += main(["generate", sys.argv[1]])
+        print(code, sorted(name for name in sys.modules if name.startswith("google.cloud.bigtable")))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "table")],
+        capture_output=True, text=True, check=True, env=dict(os.environ),
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_workers_in_other_processes_find_the_table(table, web, here, monkeypatch):
+    words = ["--rounds", "-1", *reach(web), "--direct_running_mode=multi_processing",
+             "--direct_num_workers=2"]  # fmt: skip
+    assert nutbeam("crawl", table, *web.seeds, *words) == 0
+    assert_same(contents(table), contents(here[0]))

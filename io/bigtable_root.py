@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from .bigtable_address import BigtableAddress
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from .bigtable_commit import SnapshotLog
     from .bigtable_table import Written
     from .places import Place
@@ -66,7 +66,7 @@ class BigtableRoot:
         tablet: "Tablet",
         columns: Sequence[str] | None = None,
         due: "Due | None" = None,
-    ) -> Iterator[pl.DataFrame]:
+    ) -> "Iterator[pl.DataFrame]":
         """Yields the rows of a tablet in key order; see ``bigtable_table.read_range``."""
         from .bigtable_ranges import KeyRange
         from .bigtable_table import read_range
@@ -81,7 +81,7 @@ class BigtableRoot:
 
         return any_row(self.log, KeyRange(tablet.first, tablet.last), self._pinned, due)
 
-    def find(self, component: str, keys: pl.Series) -> pl.DataFrame:
+    def find(self, component: str, keys: "pl.Series") -> "pl.DataFrame":
         """Returns the rows of some keys in key order; see ``bigtable_table.find_rows``."""
         from .bigtable_table import find_rows
 
@@ -90,8 +90,8 @@ class BigtableRoot:
     def resolve(
         self,
         component: str,
-        changes: pl.DataFrame,
-        resolver: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
+        changes: "pl.DataFrame",
+        resolver: "Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]",
     ) -> "Written":
         """Writes what changes do to the rows of their keys as a file; see ``resolve_changes``."""
         from .bigtable_table import resolve_changes

@@ -8,7 +8,7 @@ ROOMS := io pipelines policy transforms web
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-bigtable test-long
+.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-bigtable test-long bench
 .PHONY: lint types wheel docs pins docs-site clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-bigtable"
 	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
 	@echo "make test-long  run all of them, the long ones too (an hour)"
+	@echo "make bench      measure, and put the figures into docs/performance.md"
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
 	@echo "make wheel      build wheel and source distribution into dist/"
@@ -69,6 +70,16 @@ test-dataflow: $(VENV)/gcp
 test-long: $(VENV)/gcp
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
 	$(call on_runners)
+
+# Half an hour of figures for docs/performance.md, each beside its baseline; ARGS='update' chooses.
+bench: build/bench/ready
+	@build/bench/bin/python benchmarks/record.py $(ARGS)
+
+# Without what the tests need: an import that a user does not have would be in the figures.
+build/bench/ready: pyproject.toml
+	@"$(PYTHON)" -m venv build/bench
+	@build/bench/bin/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
 
 # What Dataflow needs: Google's client libraries.
 $(VENV)/gcp: $(READY)

@@ -6,12 +6,13 @@ are due, on 200,000 hosts; the best 100,000 by score, with at most 100 a host an
 Budget: at most twice DuckDB's time, measured alike: both as whole processes, and both as the work
 alone, once each has run on a tiny table in its process. Peak memory under 1.5 GB.
 
-``--memory`` instead compares the peak memory of generate and of updatedb on a table of one tablet
-and on one of ten: within 20 %.
+``--memory`` instead compares the peak memory of generate, updatedb and compact on a table of 2 million
+rows and on one of 20 million: within 20 %.
 """
 
 import functools
 import pathlib
+import shutil
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ import measure
 import tables
 
 THREADS = 2
+LINKS = 60
 MAX_FETCH_INTERVAL_MS = 7_776_000_000
 QUERY = """
 COPY (
@@ -61,11 +63,21 @@ def update(table: str) -> None:
     measure.nutbeam("updatedb", table, "--progress=false")
 
 
+def add_runs(table: str) -> None:
+    """Puts three runs on each tablet, of 5 % of its rows each."""
+    tables.add_runs(pathlib.Path(table), 0.05, 3)
+
+
+def compact(table: str) -> None:
+    """Writes all tablets anew."""
+    measure.nutbeam("compact", table, "--full", "--progress=false")
+
+
 def make(table: str, rows: int, hosts: int, tablet_rows: int | None, batch: int) -> None:
     """Writes a table, in a process of its own as all else here; ``batch`` is its pages, or 0."""
     tables.make_table(pathlib.Path(table), rows, hosts, tablet_rows)
     if batch:
-        tables.add_batch(pathlib.Path(table), rows, hosts, batch, 20)
+        tables.add_batch(pathlib.Path(table), rows, hosts, batch, LINKS)
 
 
 def _query(table: str, top_n: int, max_count: int, output: str) -> str:
@@ -149,33 +161,36 @@ def _times(
 
 
 def _remove(folder: pathlib.Path) -> None:
-    import shutil
-
     for kind in ("warm", "cold", "tiny"):
         for path in folder.glob(f"{kind}-*"):
             shutil.rmtree(path)
 
 
-def memory(folder: pathlib.Path, tablet_rows: int, top_n: int, pages: int) -> None:
-    """Compares peaks on one tablet and on ten."""
+def memory(folder: pathlib.Path, rows: int, top_n: int, pages: int) -> None:
+    """Compares peaks on a table and on one ten times as large."""
     peaks: dict[str, list[float]] = {}
-    for number in (1, 10):
-        table, rows = folder / f"tablets-{number}", number * tablet_rows
-        hosts = rows // 25
-        measure.fresh("generate", "make", str(table), rows, hosts, tablet_rows, pages)
+    for number in (rows, 10 * rows):
+        table = folder / f"rows-{number}"
+        measure.fresh("generate", "make", str(table), number, number // 25, None, pages)
+
+        def own(kind: str, of: pathlib.Path = table) -> str:
+            return str(tables.clone(of, folder / f"{of.name}-{kind}"))
+
         runs = {
-            "generate": ("ours", "", str(tables.clone(table, folder / f"g{number}")), top_n, -1),
-            "generate, 100 a host": (
-                "ours", "", str(tables.clone(table, folder / f"h{number}")), top_n, 100
-            ),
-            "updatedb": ("update", str(tables.clone(table, folder / f"u{number}"))),
-        }  # fmt: skip
+            "generate": ("ours", "", own("best"), top_n, -1),
+            "generate, 100 a host": ("ours", "", own("hosts"), top_n, 100),
+            "updatedb": ("update", own("update")),
+            "compact": ("compact", own("compact")),
+        }
         for name, (function, *args) in runs.items():
+            if name == "compact":
+                measure.fresh("generate", "add_runs", *args)
             peak = measure.fresh("generate", function, *args).peak / 2**20
             peaks.setdefault(name, []).append(peak)
+            shutil.rmtree(args[-1] if function in ("update", "compact") else args[1])
     rows_shown = [(name, *each, each[1] / each[0]) for name, each in peaks.items()]
-    heads = ("peak memory, MB", f"{tablet_rows:,} rows", f"{10 * tablet_rows:,} rows", "ratio")
-    title = f"one tablet and ten; top_n {top_n:,}, a batch of {pages:,} pages with 20 links each"
+    heads = ("peak memory, MB", f"{rows:,} rows", f"{10 * rows:,} rows", "ratio")
+    title = f"top_n {top_n:,}, a batch of {pages:,} pages with {LINKS} links each, compact --full"
     measure.table(title, heads, rows_shown)
 
 
@@ -184,7 +199,7 @@ def main() -> None:
     small = "--small" in sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="generate-") as name:
         if "--memory" in sys.argv[1:]:
-            sizes = (100_000, 10_000, 5_000) if small else (1_000_000, 100_000, 50_000)
+            sizes = (100_000, 10_000, 500) if small else (2_000_000, 100_000, 10_000)
             memory(pathlib.Path(name), *sizes)
             return
         measure.need("duckdb")

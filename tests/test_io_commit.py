@@ -1,7 +1,7 @@
+"""What cannot be written in a folder; which name is won by whom: tests/test_io_stores.py."""
+
 import errno
-import itertools
 import os
-import threading
 
 import pytest
 from dropping import as_nobody
@@ -12,37 +12,6 @@ from nutbeam.web.errors import UserError
 
 def names(folder):
     return [path.name for path in folder.iterdir()]
-
-
-def test_creates_a_file_once(tmp_path):
-    path = tmp_path / "deep" / "er" / "name"
-    assert create_exclusive(path, b"one") is True
-    assert create_exclusive(path, b"two") is False
-    assert path.read_bytes() == b"one"
-    assert names(path.parent) == ["name"]  # nothing temporary is left
-
-
-@pytest.mark.parametrize("threads", [2, 8])
-def test_each_name_is_won_once(tmp_path, threads):
-    won = [[] for _ in range(threads)]
-    gate = threading.Barrier(threads)
-
-    def race(me):
-        for round_ in range(20):
-            gate.wait()
-            if create_exclusive(tmp_path / f"{round_:03d}", f"{me}".encode()):
-                won[me].append(round_)
-
-    racers = [threading.Thread(target=race, args=(me,)) for me in range(threads)]
-    for racer in racers:
-        racer.start()
-    for racer in racers:
-        racer.join()
-    assert sorted(itertools.chain(*won)) == list(range(20))
-    for me, rounds in enumerate(won):
-        for round_ in rounds:
-            assert (tmp_path / f"{round_:03d}").read_bytes() == f"{me}".encode()
-    assert len(names(tmp_path)) == 20
 
 
 def test_a_folder_that_may_not_be_written(locked):

@@ -136,8 +136,11 @@ def _run(command: str, words: list[str]) -> int:
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
     quiet(getattr(logging, common.log_level.upper()))
-    if common.format not in getattr(module, "FORMATS", ("text", "json")):
-        raise UsageError(f"--format {common.format} is for sql, not for {command}")
+    formats = getattr(module, "FORMATS", ("text", "json"))
+    if common.format not in formats:
+        raise UsageError(
+            f"--format must be {' or '.join(formats)} for {command}, got {common.format!r}"
+        )
     if invocation.table is not None:
         from ..io.address import check_address
 

@@ -49,8 +49,8 @@ class CommonOptions:
     )
     format: str = option(
         "text",
-        "Result for people or for scripts; csv for sql alone.",
-        choices=("text", "json", "csv"),
+        "Result for people or for scripts; csv for sql and export, jsonl and parquet for export.",
+        choices=("text", "json", "csv", "jsonl", "parquet"),
     )
     log_level: str = option(
         "warning",

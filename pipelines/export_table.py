@@ -26,6 +26,7 @@ from ..io.parquet_files import row_groups
 from ..io.tablets import TABLETS, Tablet, tablets
 from ..io.views import KINDS, batches_frame, files_of
 from ..policy.schema import COMPONENTS, TEXT, conform, to_frame
+from ..web.errors import UsageError
 from ..web.options import option
 from ..web.urls import from_host_key, from_key
 from .command import TABLE, Invocation
@@ -44,7 +45,8 @@ ARGUMENTS = (TABLE,)
 HELP = "Write a component of the table to a file, as it is stored"
 WHAT = ("state", "hosts", "links", "batches", *KINDS)
 COUNT = ".rows"
-SUFFIXES = (".parquet", ".csv", ".jsonl")
+KINDS_OF_FILES = ("parquet", "csv", "jsonl")
+FORMATS = ("text", "json", *KINDS_OF_FILES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +61,11 @@ class Options(LaunchOptions):
     )
     output: str = option(
         "-",
-        "Where to write; the ending says how: .parquet, .csv or .jsonl. - is standard output, "
-        "as JSON lines.",
+        "Where to write; - is standard output. Without --format the ending says how: .parquet, "
+        ".csv or .jsonl; standard output is JSON lines.",
         short="o",
         group="export",
     )
-
-    def __post_init__(self) -> None:
-        if self.output != "-" and Path(self.output).suffix not in SUFFIXES:
-            raise ValueError(f"--output must end in {', '.join(SUFFIXES)}, got {self.output!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,9 +81,9 @@ class Part:
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
-    output = Path(options.output)
-    suffix = output.suffix or ".jsonl"
-    if output.suffix:
+    output = None if options.output == "-" else Path(options.output)
+    suffix = f".{kind_of_file(invocation.format, output)}"
+    if output is not None:
         check_output(output, "--output")
 
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
@@ -101,19 +99,47 @@ def run(invocation: Invocation) -> int:
     with exported(table, build, invocation.beam_args, options) as found:
         number = sum(int(read_bytes(part)) for part in found if part.suffix == COUNT)
         parts = [part for part in found if part.suffix == suffix]
-        if not output.suffix:
-            join_bytes(parts, sys.stdout.buffer)
+        head = csv_line(schema.names).encode() if suffix == ".csv" else b""
+        if output is None:
+            join_bytes(parts, sys.stdout.buffer, head)
             return 0
         if suffix == ".parquet":
             join_parquet(parts, output, schema)
         else:
-            head = csv_line(schema.names).encode() if suffix == ".csv" else b""
             with output.open("wb") as file:
                 join_bytes(parts, file, head)
     record = {"what": options.what, "rows": number, "output": str(output)}
     text = f"{number:,} rows of {options.what} in {output}"
     print(json.dumps(record) if invocation.format == "json" else text)
     return 0
+
+
+def kind_of_file(format: str, output: Path | None) -> str:
+    """Returns how rows are to be written, of ``KINDS_OF_FILES``.
+
+    Args:
+        format: As it was given; ``text`` and ``json`` say nothing of the rows.
+        output: Where to; None is standard output.
+
+    Raises:
+        UsageError: Nothing says how, or Parquet is to go to standard output.
+
+    >>> kind_of_file("text", Path("rows.csv")), kind_of_file("jsonl", Path("rows")), kind_of_file(
+    ...     "text", None
+    ... )
+    ('csv', 'jsonl', 'jsonl')
+    """
+    if format in KINDS_OF_FILES:
+        if format == "parquet" and output is None:
+            raise UsageError("--format parquet needs a file: give --output")
+        return format
+    kind = "jsonl" if output is None else output.suffix[1:]
+    if kind not in KINDS_OF_FILES:
+        endings = ", ".join(f".{kind}" for kind in KINDS_OF_FILES)
+        raise UsageError(
+            f"--output must end in {endings}, or --format say how, got {str(output)!r}"
+        )
+    return kind
 
 
 def schema_of(what: str) -> pa.Schema:

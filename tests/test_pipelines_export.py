@@ -87,10 +87,26 @@ def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert record == {"what": "state", "rows": stored(table, "state"), "output": str(path)}
 
 
+def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbinary):
+    for kind in ("parquet", "csv", "jsonl"):
+        named, plain = tmp_path / f"named.{kind}", tmp_path / f"plain-{kind}.txt"
+        assert nutbeam("export", table, "-o", named) == 0
+        assert nutbeam("export", table, "-o", plain, "--format", kind) == 0
+        assert plain.read_bytes() == named.read_bytes()
+        capfdbinary.readouterr()
+        if kind != "parquet":
+            assert nutbeam("export", table, "--format", kind) == 0
+            assert capfdbinary.readouterr().out == named.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "x.xlsx"], "--output must end in .parquet, .csv, .jsonl, got 'x.xlsx'"),
+        (
+            ["-o", "x.xlsx"],
+            "--output must end in .parquet, .csv, .jsonl, or --format say how, got 'x.xlsx'",
+        ),
+        (["--format", "parquet"], "--format parquet needs a file: give --output"),
         (["-o", "none/x.csv"], "no folder"),
         (["--what", "bars"], "--what"),
     ],

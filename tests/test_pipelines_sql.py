@@ -200,4 +200,4 @@ def test_without_duckdb(table, monkeypatch, capsys):
 
 def test_csv_is_for_sql_alone(table, capsys):
     assert nutbeam("readdb", table, "--format", "csv") == 2
-    assert "--format csv is for sql, not for readdb" in capsys.readouterr().err
+    assert "--format must be text or json for readdb, got 'csv'" in capsys.readouterr().err

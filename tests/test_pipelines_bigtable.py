@@ -1,4 +1,4 @@
-"""Whole crawls into Bigtable's emulator: the table that comes on disk, by the requests it takes there."""
+"""Jobs on tables in Bigtable's emulator: the table that comes on disk, and which rows it takes."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from crawling import (
     assert_whole,
     contents,
     crawl,
+    done_in,
     files_of,
     json_lines,
     manifest_of,
@@ -121,12 +122,7 @@ def test_a_crawl_makes_the_table_that_it_makes_on_disk(table, web, here, rows, m
     assert_whole(table, web.site)
     assert sorted(asked(web)[before:]) == here[1]
     assert_same(contents(table), contents(here[0]))  # state, hosts, and all files of batches
-    # By the same operations, which counted the same. Zone maps may let one begin that finds nothing.
-    made, right = (
-        [(m.job, m.counts) for m in manifests_of(t) if m.job != "generate" or m.counts]
-        for t in (table, here[0])
-    )
-    assert made == right
+    assert done_in(table) == done_in(here[0])
     for name in ("state", "hosts"):
         found, wanted = (manifest_of(t).components[name] for t in (table, here[0]))
         assert found.rows == wanted.rows == len(rows_of(table, name))
@@ -226,6 +222,28 @@ def test_a_table_that_does_not_exist_is_one_line(bigtable, said, command):
     line = said(command, address, *words, *agent, code=3)
     assert "nutbeam table create" in line
     assert address in line
+
+
+@pytest.mark.parametrize("command", ["generate", "readdb"])
+def test_an_emulator_that_does_not_answer_is_one_line(said, monkeypatch, command):
+    monkeypatch.setattr("nutbeam.io.bigtable_channel.back_off", lambda failed: None)
+    address = "bigtable://my-project/my-instance/t?emulator=127.0.0.1:1"
+    line = said(command, address, code=3)
+    assert f"the emulator at 127.0.0.1:1 failed 5 times in a row for {address}" in line
+
+
+def test_no_credentials_are_one_line(said, monkeypatch, tmp_path):
+    monkeypatch.delenv("BIGTABLE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    line = said("generate", "bigtable://my-project/my-instance/t", code=3)
+    assert line.startswith("no credentials for bigtable://my-project/my-instance/t: ")
+    assert line.endswith("log in with gcloud auth application-default login")
+
+
+def test_files_that_workers_elsewhere_do_not_see_are_refused(table, said):
+    line = said("generate", table, "--runner=FlinkRunner", "--flink_master=localhost:1")
+    assert line.startswith(f"the files of {table!r} are in a folder of this machine, which workers")
+    assert "--shared_path" in line
 
 
 @pytest.mark.parametrize("command", [c for c in JOBS if c not in ("crawl", "inject")])
@@ -351,8 +369,7 @@ def test_a_folder_is_crawled_without_googles_libraries(tmp_path):
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
-def test_workers_in_other_processes_find_the_table(table, web, here, monkeypatch):
-    words = ["--rounds", "-1", *reach(web), "--direct_running_mode=multi_processing",
-             "--direct_num_workers=2"]  # fmt: skip
-    assert nutbeam("crawl", table, *web.seeds, *words) == 0
-    assert_same(contents(table), contents(here[0]))
+def test_workers_in_other_processes_find_the_table(table):
+    workers = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    assert nutbeam("inject", table, "http://www.example.com/", *workers) == 0
+    assert list(statuses_of(table)) == ["http://www.example.com/"]

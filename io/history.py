@@ -19,7 +19,7 @@ from .manifest import (
     snapshots,
     store_manifest,
 )
-from .operations import ConflictError, begin, committed
+from .operations import ConflictError, begin, committed, note_loss
 from .places import Root
 from .tablets import TABLETS
 
@@ -170,6 +170,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         raise UsageError(f"no snapshot {to} in this table, it has {_spans(numbers)}")
     latest = load_manifest(root, latest_snapshot(root))
     if latest.snapshot != pinned.snapshot:
+        note_loss(pinned)
         raise ConflictError(f"the table was changed by {latest.job} meanwhile: run it again")
     if not past_purge:
         _check_purges(root, to)
@@ -188,6 +189,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         lost=latest.lost,
     )
     if not store_manifest(root, made):
+        note_loss(pinned)
         raise ConflictError("the table was changed meanwhile: run it again")
     return made
 

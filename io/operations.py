@@ -36,6 +36,9 @@ from .manifest import (
 from .places import Place, Root, root_of
 from .tablets import TABLETS
 
+# Ending of what says that a pinned operation has lost to a commit, beside its file.
+LOST = ".lost"
+
 
 class ConflictError(UserError):
     """Somebody else changed what the operation had read; nothing was written."""
@@ -142,16 +145,40 @@ def _pin(root: Root, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
 
     What was pinned in a past that the table has gone back behind is not
-    deleted, but it does not count: the operation is pinned anew.
+    deleted, but it does not count: the operation is pinned anew. So is one that
+    has lost to another one's commit: what it has read will never be true again.
     """
+    *_, (path, data) = _pins(root, operation)
+    return path, data
+
+
+def _pins(root: Root, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+    """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
     path = root / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
+        yield path, data
         pinned = dataclasses.replace(_from_json(path, data), table=str(root))
-        behind = undone_by(root, pinned.snapshot)
-        if behind is None or committed(pinned) is not None:
-            break
+        behind = undone_by(root, pinned.snapshot) or _lost_to(path)
+        # Numbers grow, so this comes to an end.
+        if behind is None or behind <= pinned.snapshot or committed(pinned) is not None:
+            return
         path = root / "operations" / f"{operation}@{behind}.json"
-    return path, data
+    yield path, None
+
+
+def _lost_to(path: Place) -> int | None:
+    """Returns the number of the snapshot because of which a pinned operation failed, or None."""
+    data = read_if_there(path.with_suffix(LOST))
+    return int(data) if data and data.isdigit() else None
+
+
+def note_loss(operation: Operation) -> None:
+    """Notes that what an operation has pinned is of no use: the same id will be pinned anew."""
+    newest = str(settled_snapshot(operation.root)).encode()
+    for path, data in _pins(operation.root, operation.id):
+        if data is not None and _from_json(path, data).snapshot == operation.snapshot:
+            create_exclusive(path.with_suffix(LOST), newest)
+            return
 
 
 def committed(operation: Operation) -> Manifest | None:
@@ -228,7 +255,21 @@ def commit(
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing is changed.
     """
-    written = list(written)
+    try:
+        return _commit(operation, list(written), reads, batch, others or {}, forgets)
+    except ConflictError:
+        note_loss(operation)
+        raise
+
+
+def _commit(
+    operation: Operation,
+    written: list[Written],
+    reads: frozenset[str],
+    batch: Batch | None,
+    others: Mapping[str, Batch],
+    forgets: frozenset[str],
+) -> Manifest:
     before = operation.manifest()
     _check_there(operation, written)
     lists: dict[tuple[str, Component | None], Component] = {}
@@ -241,7 +282,7 @@ def commit(
         _check_unchanged(operation, before, latest, reads)
         if batch is not None:
             check_batch(operation, latest)
-        known = dict(others or {})
+        known = dict(others)
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)

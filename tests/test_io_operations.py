@@ -181,6 +181,27 @@ def test_what_was_read_must_not_have_changed(table, reads, theirs):
     assert "x" not in live(mine)
 
 
+def test_who_has_lost_begins_anew_under_the_same_id(table):
+    """As a scheduler does that tries again: what was read before would never be true again."""
+    for number in range(1, 4):
+        mine = begin(table, "inject", "mine", now=number)
+        assert (mine.snapshot, mine.now) == (number, number)
+        assert begin(table, "inject", "mine") == mine
+        commit(begin(table, "inject", f"theirs{number}"), [written("state", f"t{number}")])
+        for _ in range(3):  # a runner tries a step that has failed again
+            with pytest.raises(ConflictError):
+                commit(mine, [written("state", "x")], reads=frozenset({"state"}))
+        assert find(table, "mine") is None
+    again = begin(table, "inject", "mine")
+    assert begin(table, "inject", "mine") == again
+    made = commit(again, [written("state", "m", added=1)], reads=frozenset({"state"}))
+    assert made.operation == "mine"
+    assert begin(table, "inject", "mine").idle == "done"
+    # Those who do not know that they have lost change nothing.
+    assert commit(mine, [written("state", "x")], reads=frozenset({"state"})) == made
+    assert live(again) == ["a", "b", "m", "t1", "t2", "t3"]
+
+
 @pytest.mark.parametrize(
     ("batch", "record", "conflict"),
     [

@@ -36,6 +36,7 @@ from .manifest import (
     load_manifest,
     snapshots,
 )
+from .operations import LOST
 from .places import Place, Root, below
 
 # What holds data files, and what is in use only as long as its job runs.
@@ -44,6 +45,8 @@ FOLDERS = (
     "seeds",
 )  # fmt: skip
 SCRATCH = ("exports", "seeds")
+# What a fetch that goes on takes up of an earlier one, though it is in no manifest.
+ADOPTED = ("pages", "learnt", "leases")
 # What changes tablets, by the end of its operation's id.
 CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
@@ -126,10 +129,14 @@ def changes_under_way(root: Root) -> list[str]:
     files = {
         file.path: file.changed
         for file in list_files(root / "operations")
-        if _name(file.path).endswith(CHANGING)
-        if file.path.suffix == ".json" and file.changed > now - UNDER_WAY
+        if _name(file.path).endswith(CHANGING) and file.changed > now - UNDER_WAY
     }
-    pins = {path: _pinned(path) for path in files}
+    # Who has lost to another one's commit will not commit.
+    pins = {
+        path: _pinned(path)
+        for path in files
+        if path.suffix == ".json" and path.with_suffix(LOST) not in files
+    }
     return sorted(_name(path) for path in _under_way(root, now, files, pins))
 
 
@@ -257,9 +264,11 @@ def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) ->
         if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
-            if place.parts[1] in open_batches:
+            whole = not path.name.startswith(".")
+            if place.parts[1] in open_batches and place.parts[2] in ADOPTED and whole:
                 continue
             touched.add(place.parts[1])
         yield path
-    for batch in touched - batches.keys():
-        remove_empty_folders(root / "batches" / batch)
+    for batch in touched:
+        folder = root / "batches" / batch
+        remove_empty_folders(folder / "aside" if batch in batches else folder)

@@ -151,6 +151,18 @@ def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
     assert len(files_of(table, "state")) == 4
 
 
+def test_an_update_that_has_lost_is_in_nobodys_way(table, capsys):
+    lost, run = add_run(table, range(2), 9.0, "slow.update")
+    other, its_run = add_run(table, range(2), 8.0, "fast.update")
+    commit(other, [its_run], reads=frozenset({"state"}))
+    with pytest.raises(ConflictError):
+        commit(lost, [run], reads=frozenset({"state"}))
+    before = state_of(table)
+    compact(table, "--format", "json")
+    assert json_lines(capsys.readouterr().out)[0]["counts"]["tablets/folded"] == 1
+    assert state_of(table).equals(before)
+
+
 def test_an_update_that_began_too_late_to_be_seen_fails_clearly(table):
     folding, written = compacting(table)
     operation, run = add_run(table, range(2), 9.0, "slow.update")

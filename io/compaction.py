@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from . import tablet_writer
 from .batches import batch_files, place
+from .checksums import check_tablets
 from .fold import folded
 from .manifest import Manifest
 from .operations import Operation, Written
@@ -43,6 +44,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
     """Writes neighbouring tablets anew: their rows as they are, without runs."""
+    check_tablets(operation.root, *group)
     frames = (folded(operation.root, component, tablet) for tablet in group)
     files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
     replaced = tuple(path for tablet in group for path in tablet.paths)

@@ -8,6 +8,7 @@ a file, and no name is ever written twice.
 import contextlib
 import dataclasses
 import errno
+import io
 import os
 import secrets
 import shutil
@@ -161,13 +162,44 @@ def crc32_of(path: Place) -> int:
         UserError: The file is missing, or may not be read.
     """
     total = 0
+    for block in _blocks(path):
+        total = zlib.crc32(block, total)
+    return total
+
+
+def copy_bytes(source: Place, target: Place) -> int:
+    """Copies a file piece by piece; it appears under its name when it is on disk.
+
+    Returns:
+        The checksum of the whole file.
+
+    Raises:
+        UserError: It cannot be read, or not be written there.
+    """
+    total = 0
+    with contextlib.ExitStack() as stack:
+        file: IO[bytes]
+        if isinstance(target, Remote):
+            file = stack.enter_context(creating(target))
+        else:
+            temporary = stack.enter_context(_appearing(target))
+            file = stack.enter_context(temporary.open("wb"))
+        for block in _blocks(source):
+            file.write(block)
+            total = zlib.crc32(block, total)
+        if isinstance(file, io.BufferedWriter):
+            file.flush()
+            os.fsync(file.fileno())
+    return total
+
+
+def _blocks(path: Place) -> Iterator[bytes]:
     try:
         with opened(path) as file:
             while block := file.read(1 << 20):
-                total = zlib.crc32(block, total)
+                yield block
     except OSError as error:
         raise unreadable(path, error) from error
-    return total
 
 
 def write_bytes(path: Place, data: bytes) -> None:

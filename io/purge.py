@@ -16,6 +16,7 @@ from ..web.errors import UserError
 from ..web.urls import host_key
 from .bars import COMPONENT
 from .batches import key_range
+from .checksums import check_file, check_tablets
 from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
 from .manifest import DataFile, load_manifest, manifest_path, snapshots
@@ -92,6 +93,7 @@ def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> 
     # Each file by itself: what a run supersedes is still in the file below.
     if not any(touched(root / path, component, purge) for path in tablet.paths):
         return
+    check_tablets(root, tablet)
     counted = _Counts(component)
 
     def left() -> Iterator[pl.DataFrame]:
@@ -107,6 +109,7 @@ def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> 
 def _purge_file(root: Place, component: str, file: DataFile, purge: Purge) -> Iterator[Written]:
     if not touched(root / file.path, component, purge):
         return
+    check_file(root, file)
     new = root / component / new_name()
     counted, facts = _rewrite(root / file.path, new, component, purge)
     kept = dataclasses.replace(

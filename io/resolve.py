@@ -183,6 +183,8 @@ def _rewrite(
     extras: _Extras,
 ) -> Part:
     """Writes bases for a range: its rows, row group by row group, with its changes."""
+    if part.base is not None:
+        check_tablets(root, part.base)
     rewritten = (
         extras.take(resolver(rows, some)) if len(some) else rows
         for rows, some in _pairs(root, component, part, changes)
@@ -222,6 +224,7 @@ def _add_run(
     if not (part.fold and past_limits(tablet, len(rows))):
         fresh = int((rows.get_column(NUMBER) >= tablet.rows).sum())
         return Part(component, (write_run(root, component, tablet.base, rows, fresh, order),))
+    check_tablets(root, tablet)
     if merges(tablet, len(rows)):
         rows = newest_rows(root, component, tablet, rows)
         fresh = int((rows.get_column(NUMBER) >= tablet.base.rows).sum())

@@ -50,6 +50,7 @@ COMMANDS = {
     "readdb": Command("readdb", "Show the table: statistics, one URL, the best, or all of it."),
     "pages": Command("pages", "Write the pages found, as JSON lines or Parquet."),
     "export": Command("export_table", "Write a component of the table to a file, as it is stored."),
+    "copy": Command("copy_table", "Copy the table as it is now to another place."),
     "sql": Command("sql", "Ask the table in SQL, by DuckDB.", False),
     "history": Command("history", "Show the snapshots of the table, and its sizes.", False),
     "rollback": Command("rollback", "Go back to an older snapshot, by a new one.", False),

@@ -137,7 +137,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     batch = batch or getattr(options, "batch", "") or None
     check(options)
     preflight(str(invocation.table), options, invocation.beam_args)
-    if job != "inject":
+    if job not in ("inject", "copy"):  # which begin a table
         open_table(str(invocation.table))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:

@@ -365,6 +365,41 @@ def test_a_bit_that_flips_anywhere_is_found_or_harmless(table, fsck, seed, capsy
     assert nutbeam("readdb", table) == 0
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_a_bit_that_flips_stops_a_job_with_one_line_or_not_at_all(table, web, seed, capsys):
+    """What a job reads may be damaged in a way that only checksums tell: fsck is for that."""
+    dice = random.Random(seed)
+    kind = COMPONENTS[seed % len(COMPONENTS)]
+    path = file_of(table, kind)
+    flip(path, dice.randrange(path.stat().st_size))
+    files = tree(table)
+    for words in (
+        ["readdb", table],
+        ["pages", table, "-o", table.parent / "pages.jsonl"],
+        ["generate", table, "--top_n", 2],
+        ["fetch", table, *reach(web)],
+        ["parse", table],
+        ["updatedb", table],
+        ["dedup", table],
+        ["compact", table, "--full", "true"],
+    ):
+        snapshot = latest_snapshot(table)
+        capsys.readouterr()
+        code = nutbeam(*words)
+        error = capsys.readouterr().err
+        if code == 3:
+            assert error.count("\n") == 1, error
+            assert "internal error" not in error, (path, error)
+            assert path.name in error, (path, error)
+            assert error.endswith(f": run nutbeam fsck {table}\n"), error
+            assert latest_snapshot(table) == snapshot
+        else:
+            assert (code in (0, 1), error) == (True, "")
+        after = tree(table)
+        assert {name: after.get(name) for name in files} == files
+    assert nutbeam("fsck", table) == 3  # nobody has passed the damage on under a new checksum
+
+
 def test_errors_of_commands_name_the_cure(table, capsys):
     path = files_of(table, "state")[0]
     cut(path)

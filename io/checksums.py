@@ -1,0 +1,49 @@
+"""What is damaged is not passed on: whoever writes rows or files anew compares checksums first."""
+
+from ..web.errors import UserError
+from .files import copy_bytes, crc32_of, cure, size_of
+from .manifest import DataFile
+from .places import Place, Root
+from .tablets import Tablet
+
+
+def check_tablets(root: Root, *some: Tablet) -> None:
+    """Sees whether the files of tablets are what was written.
+
+    Where a bit has flipped, a reader may not see it; under a new checksum nobody would.
+
+    Raises:
+        UserError: One is missing, cannot be read, or is something else.
+    """
+    for file in (file for tablet in some for file in tablet.files):
+        check_file(root, file)
+
+
+def check_file(root: Root, file: DataFile) -> None:
+    """Sees whether a file is what was written; see ``check_tablets``."""
+    path = root / file.path
+    if file.crc32 is not None and crc32_of(path) != file.crc32:
+        raise _damaged(path)
+
+
+def copy_file(source: Root, target: Root, file: DataFile) -> None:
+    """Copies a file under the same name, unless an earlier attempt has done so.
+
+    Args:
+        source: The folder of the table that has it.
+        target: That of the other.
+        file: Its description, which holds for both.
+
+    Raises:
+        UserError: It is missing, cannot be read, or is not what was written.
+    """
+    path, copy = source / file.path, target / file.path
+    if size_of(copy) == file.bytes and crc32_of(copy) == (file.crc32 or crc32_of(path)):
+        return
+    found = copy_bytes(path, copy)
+    if file.crc32 not in (None, found):
+        raise _damaged(path)
+
+
+def _damaged(path: Place) -> UserError:
+    return UserError(f"data file is damaged: {path}: its checksum is another{cure(path)}")

@@ -1,0 +1,152 @@
+"""copy: makes another table of the current snapshot of this one.
+
+::
+
+    tablets ─ rows, folded ─▶ bases of the copy
+    files of batches ─ bytes, under the same names ─▶ the copy
+    then: its first snapshot
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+
+from ..io.address import check_address, open_table
+from ..io.checksums import check_tablets, copy_file
+from ..io.fold import folded
+from ..io.manifest import DataFile, latest_snapshot
+from ..io.operations import ConflictError, Operation, Written, check_whole, commit, find
+from ..io.places import place_of
+from ..io.resolve import write_bases
+from ..io.tablets import TABLETS, Tablet, tablets
+from ..transforms.metrics import count
+from ..transforms.operations import Begin, ForEach, Ticket, Together
+from ..web.errors import UsageError
+from ..web.progress import PROGRESS
+from .command import TABLE, Argument, Invocation
+from .export import Reading
+from .job import JobOptions, run_job
+from .launch import preflight, worker_address
+
+ARGUMENTS = (TABLE, Argument("to", "Where to: a folder or an address at which no table is."))
+HELP = "Copy the table as it is now to another place"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(JobOptions):
+    """Options of copy."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What is copied at a time.
+
+    Attributes:
+        operation: The operation, in the copy.
+        reading: The snapshot that is read.
+        component: Where it belongs.
+        tablet: A tablet, or None.
+        file: A file of a batch, or of another list, or None.
+    """
+
+    operation: Operation
+    reading: Reading
+    component: str
+    tablet: Tablet | None = None
+    file: DataFile | None = None
+
+
+def run(invocation: Invocation) -> int:
+    table, to = str(invocation.table), str(invocation.arguments["to"])
+    source, target = place_of(table), place_of(to)
+    if source == target or source in target.parents or target in source.parents:  # type: ignore[operator]
+        raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
+    manifest = open_table(table)
+    check_address(to)
+    _check_free(to, invocation.options.operation)
+    preflight(table, invocation.options, invocation.beam_args)
+    # Pinned at launch, as what only reads a table does: nothing in it is changed.
+    reading = Reading(worker_address(table), "", manifest.snapshot)
+    return run_job(
+        dataclasses.replace(invocation, table=to),
+        lambda tickets, options: build(tickets, options, reading),
+        "copy",
+    )
+
+
+def _check_free(to: str, operation: str) -> None:
+    """Refuses a place where a table is, unless this operation has made it."""
+    snapshots = latest_snapshot(place_of(to))
+    if snapshots and not (operation and find(to, f"{operation}.copy")):
+        raise UsageError(
+            f"there is a table at {to!r} already, with {snapshots:,} snapshots: "
+            "copy to a place where none is"
+        )
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: JobOptions, reading: Reading
+) -> beam.PCollection[Ticket]:
+    """Copies a table; the ticket that comes out is for a job on the copy.
+
+    Args:
+        tickets: One ticket, of the copy.
+        options: How to launch.
+        reading: The snapshot that is copied.
+    """
+    operations = tickets | "Begin" >> Begin("copy")
+    written = operations | "Pieces" >> ForEach(_Pieces(reading), _copy, step="Pieces")
+    finish = beam.Map(_finish, reading).with_output_types(Ticket)
+    # One small group: descriptors.
+    return (operations, written) | Together() | "Commit" >> finish
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pieces:
+    reading: Reading
+
+    def __call__(self, operation: Operation) -> Iterator[Piece]:
+        found = []
+        reading = self.reading
+        with reading.reading():
+            for name in reading.manifest().components:
+                files = reading.files(name)
+                if name in TABLETS:
+                    found += [Piece(operation, reading, name, t) for t in tablets(files)]
+                else:
+                    found += [Piece(operation, reading, name, file=file) for file in files]
+        PROGRESS.start("copy", total=len(found), unit="files")
+        yield from found
+
+
+def _copy(piece: Piece) -> Iterator[Written]:
+    source, target, name = piece.reading.root, piece.operation.root, piece.component
+    kind = f"rows/{name.rpartition('/')[2]}"
+    with piece.reading.reading():
+        if piece.tablet is not None:
+            check_tablets(source, piece.tablet)
+            files = write_bases(target, name, folded(source, name, piece.tablet))
+            yield Written(name, files, (), {kind: sum(file.rows for file in files)})
+        elif piece.file is not None:
+            copy_file(source, target, piece.file)
+            yield Written(name, (piece.file,), (), {kind: piece.file.rows})
+    PROGRESS.add()
+
+
+def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
+    items = list(grouped[1])
+    (operation,) = [item for item in items if isinstance(item, Operation)]
+    ticket = Ticket(operation.table, operation.id.removesuffix(".copy"))
+    if operation.idle:
+        return dataclasses.replace(ticket, idle=operation.idle == "nothing")
+    written = [item for item in items if isinstance(item, Written)]
+    check_whole("copy", written, ["Pieces"])
+    if operation.snapshot:
+        raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
+    # Whatever has come there meanwhile is another table, too: nothing is mixed.
+    made = commit(operation, written, reads=frozenset({"*"}), others=reading.manifest().batches)
+    count(operation.job, made.counts)
+    PROGRESS.finish()
+    return ticket

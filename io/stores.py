@@ -81,11 +81,11 @@ def create(place: Remote, data: bytes) -> bool:
                 except FileNotFoundError:
                     # S3 answers 409 while somebody else is creating it, who may yet fail.
                     if not left or code_of(error) not in (409, 412):
-                        raise error from None
+                        raise error from error.__cause__  # which has the status
                     time.sleep(random.random() / (left + 1))
                     continue
                 except Exception:  # noqa: BLE001 - what matters is why it could not be created
-                    raise error from None
+                    raise error from error.__cause__
                 return found == mark
     raise AssertionError
 

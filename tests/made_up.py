@@ -1,0 +1,90 @@
+"""A made-up web: pages, links and copies follow from the URL, and nobody has to be asked.
+
+What a fetch and a parse would have found is written as they write it, and
+committed as they commit it.
+"""
+
+import dataclasses
+import zlib
+
+from frames import table_of
+
+from nutbeam.io.batches import batch_files, page_order, write_file
+from nutbeam.io.operations import Written
+from nutbeam.io.parquet_files import collect, scan
+from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
+from nutbeam.transforms.operations import Ticket, commit_job, pin
+from nutbeam.web.protocol import FETCH_SUCCESS
+from nutbeam.web.protocol import SUCCESS as ANSWERED
+from nutbeam.web.urls import from_key, to_key
+
+
+@dataclasses.dataclass(frozen=True)
+class MadeUpWeb:
+    """A web.
+
+    Attributes:
+        hosts: How many there are.
+        pages: How many each has.
+        links: How many a page has.
+        contents: How many different contents there are: other pages are copies.
+    """
+
+    hosts: int = 4
+    pages: int = 12
+    links: int = 3
+    contents: int = 30
+
+    def key(self, number):
+        """Returns the row key of a page by its number; numbers begin anew behind the last."""
+        number %= self.hosts * self.pages
+        return to_key(f"http://h{number % self.hosts}.example.com/{number // self.hosts}")
+
+    def keys(self, numbers):
+        return [self.key(number) for number in numbers]
+
+    def urls(self, numbers):
+        return [from_key(key) for key in self.keys(numbers)]
+
+    def links_of(self, key):
+        """Returns the keys of what a page links to."""
+        return [self.key(zlib.crc32(f"{key} {at}".encode())) for at in range(self.links)]
+
+    def signature_of(self, key):
+        return str(zlib.crc32(key.encode()) % self.contents).encode()
+
+    def fetch(self, table, batch, operation):
+        """Brings a batch from generated to parsed, in one commit as a crawl does."""
+        pinned = pin(Ticket(str(table), operation, batch), "fetch", "generated")
+        if pinned.idle:
+            return
+        root, manifest = pinned.root, pinned.manifest()
+        paths = [root / file.path for file in batch_files(root, manifest, batch, "fetchlist")]
+        rows = collect(scan(paths, FETCHLIST).sort("key")).to_dicts() if paths else []
+        common = [
+            {name: row[name] for name in ("key", "score", "distance")} | {"fetch_time": pinned.now}
+            for row in rows
+        ]
+        pages = table_of(PAGES, *(
+            {**row, "fetch_status": FETCH_SUCCESS, "protocol_status": ANSWERED, "http_code": 200,
+             "content_type": "text/html", "body": row["key"].encode()}
+            for row in common
+        ))  # fmt: skip
+        documents = table_of(DOCUMENTS, *(
+            {**row, "parse_status": ParseStatus.SUCCESS, "signature": self.signature_of(row["key"]),
+             "title": row["key"], "text": row["key"],
+             "outlinks": [{"key": key, "anchor": "", "rel": ""}
+                          for key in self.links_of(row["key"])]}
+            for row in common
+        ))  # fmt: skip
+        order = page_order(pinned.now, 0)
+        written = [
+            Written(
+                f"batches/{batch}/{kind}",
+                (write_file(root, batch, kind, [found], partition=0, order=order),),
+                counts={kind: len(found)},
+            )
+            for kind, found in (("pages", pages), ("documents", documents))
+        ]
+        reads = (f"batches/{batch}/fetchlist",)
+        commit_job(pinned, written, reads, "parsed", False, None, operation)

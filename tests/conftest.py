@@ -11,6 +11,7 @@ import pytest
 from flink.cluster import Cluster, started
 from running import NO_PRISM, PRISM, RUNNER
 from stores_here import STORES, Stores, why_not
+from web_tables import BACK_ENDS, InFolder
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
@@ -164,3 +165,9 @@ def bigtable() -> "Iterator[Emulator]":
     from bigtable_emulator import started  # late: Google's libraries take a second
 
     yield from started()
+
+
+@pytest.fixture(scope="module", params=BACK_ENDS)
+def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> InFolder:
+    """A back end of the web table: what asks for it runs on each."""
+    return BACK_ENDS[request.param](tmp_path_factory)

@@ -1,0 +1,120 @@
+"""Jobs whose steps are interleaved: each runs in a thread of its own, one at a time.
+
+A job stops at each gate, before a step that reads the table, writes a file,
+pins or commits, until it is let on. So what runs is the jobs as they are, and
+who comes first is not left to chance.
+"""
+
+import contextlib
+import threading
+
+import pytest
+
+from nutbeam.io import history, operations
+from nutbeam.pipelines import compact, dedup, generate, inject, purge, update
+from nutbeam.pipelines.cli import load
+from nutbeam.pipelines.command import Invocation
+from nutbeam.transforms import apply_changes
+from nutbeam.transforms import operations as steps
+
+# What functions of ours are called by, each at a step of some job.
+GATES = [
+    *((steps, name) for name in ("begin", "commit", "next_batch")),
+    *((operations, name) for name in ("create_exclusive", "store_files", "store_manifest")),
+    *((apply_changes, name) for name in ("plan_ranges", "resolve_range")),
+    (inject, "read_bars"),
+    *((generate, name) for name in ("read_tablets", "put_aside", "take_up", "write_file")),
+    *((update, name) for name in ("batch_files", "changes_of")),
+    *((dedup, name) for name in ("batch_files", "read_tablets")),
+    *((compact, name) for name in ("plan_folds", "fold", "sweep", "commit")),
+    *((purge, name) for name in ("pieces", "purge_piece")),
+    *((history, name) for name in ("begin", "store_manifest")),
+]
+
+
+class Running:
+    """A job that is under way, until it is ``done``.
+
+    Args:
+        name: What it is called, in messages.
+        work: Does it.
+
+    Attributes:
+        at: The gate at which it waits.
+        done: Whether it has come to its end.
+        error: What it has raised.
+        result: What it has returned.
+    """
+
+    _now = None  # who runs, of all
+
+    def __init__(self, name, work):
+        self.name, self.at = name, "start"
+        self.done, self.error, self.result = False, None, None
+        self._on, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._free = False
+        threading.Thread(target=self._run, args=(work,), daemon=True).start()
+
+    def advance(self, gates=1):
+        """Lets it on, up to the so-many-th next gate."""
+        for _ in range(gates):
+            if not self.done:
+                Running._now = self
+                self._on.release()
+                self._stopped.acquire()
+                Running._now = None
+
+    def finish(self):
+        """Lets it on to its end."""
+        self._free = True
+        self.advance()
+        assert self.done
+
+    @staticmethod
+    def gate(name):
+        """Stops whoever runs until it is let on."""
+        me = Running._now
+        if me is not None and not me._free:
+            me.at = name
+            me._stopped.release()
+            me._on.acquire()
+
+    def _run(self, work):
+        self._on.acquire()
+        try:
+            self.result = work()
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+        self.done = True
+        self._stopped.release()
+
+    def __repr__(self):
+        return f"{self.name} at {self.at}"
+
+
+@contextlib.contextmanager
+def gates():
+    """Puts the gates in their places."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in GATES:
+            real = getattr(owner, name)
+
+            def gated(*args, _real=real, _name=f"{owner.__name__}.{name}", **kwargs):
+                Running.gate(_name)
+                return _real(*args, **kwargs)
+
+            patch.setattr(owner, name, gated)
+        yield
+
+
+def launch(job, table, arguments=None, **options):
+    """Runs a command as the command line does, in this thread; returns its exit code.
+
+    Raises:
+        UserError: As the command raises it.
+    """
+    module = load(job)
+    known = {"table": str(table), **(arguments or {})}
+    return module.run(
+        Invocation(job, known, module.Options(**options), [], "json", str(table), False)
+    )

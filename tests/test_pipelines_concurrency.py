@@ -1,0 +1,433 @@
+"""Jobs at once, in any order of their steps: the table is as if they had come one after the other.
+
+Hypothesis starts jobs and readers, lets each on for a few steps, and compares
+every snapshot with a table in memory, to which the jobs that were committed
+are applied in the order of their commits.
+"""
+
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from interleaving import Running, gates, launch
+from made_up import MadeUpWeb
+from web_tables import Snapshot, newest
+
+from nutbeam.io import tablet_writer
+from nutbeam.io.manifest import SnapshotTooOld, load_manifest, snapshots
+from nutbeam.io.operations import ConflictError
+from nutbeam.io.places import place_of
+from nutbeam.policy.schema import Status
+from nutbeam.transforms.operations import NothingInLine
+from nutbeam.web.errors import UserError
+
+WEB = MadeUpWeb()
+UNFETCHED, FETCHED, DUPLICATE = Status.DB_UNFETCHED, Status.DB_FETCHED, Status.DB_DUPLICATE
+# How many jobs are under way at once, at most, and how many readers.
+JOBS, READERS = 4, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """What a table says.
+
+    Attributes:
+        urls: Status by row key.
+        batches: Of the batches that are not updated yet, (phase, keys).
+        waiting: Of those that are but wait for a dedup, their keys.
+        barred: Hosts that may not come back.
+    """
+
+    urls: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    batches: Mapping[str, tuple[str, frozenset[str]]] = dataclasses.field(default_factory=dict)
+    waiting: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
+    barred: frozenset[str] = frozenset()
+
+    def may_enter(self, keys):
+        return [key for key in keys if host(key) not in self.barred]
+
+    def may_be_chosen(self):
+        taken = {key for _, keys in self.batches.values() for key in keys}
+        due = {key for key, status in self.urls.items() if status == UNFETCHED}
+        return set(self.may_enter(due - taken))
+
+
+def host(key):
+    return key.partition(":")[0]
+
+
+def read(snapshot):
+    """Returns what a snapshot says, by its readers."""
+    manifest, rows = snapshot.manifest(), snapshot.rows()
+    urls = dict(rows.select("key", "status").rows()) if rows is not None else {}
+    batches, waiting = {}, {}
+    for name, batch in manifest.batches.items():
+        if batch.phase != "updated":
+            chosen = snapshot.of_batch(name, "fetchlist")
+            batches[name] = (batch.phase, keys_of(chosen))
+        elif not batch.deduped:
+            waiting[name] = keys_of(snapshot.of_batch(name, "outcome"))
+    bars = manifest.components.get("bars")
+    return Said(urls, batches, waiting, bars.rows if bars else 0)
+
+
+def keys_of(rows):
+    return frozenset() if rows is None else frozenset(rows["key"])
+
+
+class Tables:
+    """What jobs do to a table in memory."""
+
+    def inject(self, said, job, found, _):
+        new = said.may_enter(WEB.keys(job.numbers))
+        return dataclasses.replace(said, urls=dict.fromkeys(new, UNFETCHED) | dict(said.urls))
+
+    def generate(self, said, job, found, manifest):
+        due = said.may_be_chosen()
+        chosen = found.batches.get(manifest.batch, ("", frozenset()))[1]
+        assert chosen <= due  # none of them in another open batch
+        assert len(chosen) == min(job.top_n, len(due))
+        opened = {manifest.batch: ("generated", chosen)} if chosen else {}
+        return dataclasses.replace(said, batches={**said.batches, **opened})
+
+    def fetch(self, said, job, found, _):
+        phase, keys = said.batches[job.batch]
+        assert phase == "generated"
+        return dataclasses.replace(said, batches={**said.batches, job.batch: ("parsed", keys)})
+
+    def updatedb(self, said, job, found, _):
+        phase, keys = said.batches[job.batch]
+        assert phase == "parsed"
+        # A row that a rollback has taken out comes back, one of a host that is barred does not.
+        keys = frozenset(said.may_enter(keys))
+        links = said.may_enter(link for key in sorted(keys) for link in WEB.links_of(key))
+        urls = dict.fromkeys(links, UNFETCHED) | dict(said.urls) | dict.fromkeys(keys, FETCHED)
+        batches = {name: known for name, known in said.batches.items() if name != job.batch}
+        waiting = {**said.waiting, job.batch: keys}
+        return dataclasses.replace(said, urls=urls, batches=batches, waiting=waiting)
+
+    def dedup(self, said, job, found, _):
+        contents = {WEB.signature_of(key) for keys in said.waiting.values() for key in keys}
+        pages = {}
+        for key, status in said.urls.items():
+            if status == FETCHED and WEB.signature_of(key) in contents:
+                pages.setdefault(WEB.signature_of(key), set()).add(key)
+        urls = dict(said.urls)
+        for copies in pages.values():
+            kept = {key for key in copies if found.urls[key] == FETCHED}
+            assert len(kept) == 1, copies
+            urls.update(dict.fromkeys(copies - kept, DUPLICATE))
+        # One that was updated meanwhile and changed nothing in the state waits on.
+        left = {name: keys for name, keys in said.waiting.items() if name in found.waiting}
+        assert job.batch not in left
+        assert not any(left.values())
+        return dataclasses.replace(said, urls=urls, waiting=left)
+
+    def compact(self, said, job, found, _):
+        return said
+
+    def purge(self, said, job, found, _):
+        gone = host(WEB.key(job.numbers[0]))
+
+        def left(keys):
+            return frozenset(key for key in keys if host(key) != gone)
+
+        return Said(
+            {key: status for key, status in said.urls.items() if host(key) != gone},
+            {name: (phase, left(keys)) for name, (phase, keys) in said.batches.items()},
+            {name: left(keys) for name, keys in said.waiting.items()},
+            said.barred | {gone},
+        )
+
+
+@dataclasses.dataclass
+class Job:
+    """A job that was started.
+
+    Attributes:
+        kind: Which command.
+        operation: Its id.
+        numbers: Of pages: what it is about.
+        top_n: How many URLs, for generate.
+        batch: The batch, for those that need one.
+        to: The snapshot to go back to, for rollback.
+        began: The newest snapshot when it was started.
+        retention: For compact, s.
+    """
+
+    kind: str
+    operation: str
+    numbers: tuple[int, ...]
+    top_n: int
+    batch: str | None
+    to: int
+    began: int
+    retention: int
+    running: Running | None = None
+
+    def run(self, table):
+        if self.kind == "fetch":
+            return WEB.fetch(table, self.batch, self.operation)
+        more = {
+            "inject": {"arguments": {"seeds": WEB.urls(self.numbers)}},
+            "generate": {"top_n": self.top_n},
+            "updatedb": {"batch": self.batch},
+            "dedup": {"batch": self.batch},
+            "compact": {"snapshot_retention": self.retention},
+            "purge": {"host": (WEB.urls(self.numbers[:1])[0].split("/")[2],)},
+            "rollback": {"to": self.to},
+        }[self.kind]
+        return launch(self.kind, table, operation=self.operation, **more)
+
+    def name(self):
+        """Returns what a manifest calls its operation."""
+        return f"{self.operation}.{'update' if self.kind == 'updatedb' else self.kind}"
+
+
+class Interleavings(RuleBasedStateMachine):
+    """One table, jobs and readers on it."""
+
+    backend = counts = None  # of the test
+
+    @initialize(numbers=st.lists(st.integers(0, 47), min_size=4, max_size=12))
+    def make_table(self, numbers):
+        self.counts["interleavings"] += 1
+        self.table = self.backend.fresh()
+        self.root = place_of(self.table)
+        self.jobs, self.under_way, self.readers, self.failed = {}, [], [], []
+        self.said = {0: Said()}
+        self.swept = False
+        self.begin("inject", tuple(numbers), 5, 0).running.finish()
+        self.begin("generate", (0,), 4, 0).running.finish()
+        self.look()
+
+    # Jobs.
+
+    def begin(self, kind, numbers, top_n, pick):
+        latest = load_manifest(self.root, newest(self.table))
+        phase = {"fetch": "generated", "updatedb": "parsed", "dedup": "updated"}.get(kind)
+        batches = sorted(
+            name for name, batch in latest.batches.items()
+            if batch.phase == phase and not (kind == "dedup" and batch.deduped)
+        )  # fmt: skip
+        if phase and not batches:
+            return None
+        job = Job(
+            kind, f"o{len(self.jobs)}", numbers, top_n,
+            batches[pick % len(batches)] if batches else None,
+            max(1, latest.snapshot - 1 - pick % 4), latest.snapshot, pick % 2 * 604_800,
+        )  # fmt: skip
+        self.jobs[job.name()] = job
+        self.counts["jobs"] += 1
+        self.let_run(job)
+        return job
+
+    def let_run(self, job):
+        self.swept |= job.kind == "compact" and job.retention == 0
+        self.under_way.append(job)
+        job.running = Running(job.name(), lambda: job.run(self.table))
+
+    @precondition(lambda self: len(self.under_way) < JOBS)
+    @rule(
+        kind=st.sampled_from(["inject", "generate", "fetch", "updatedb", "generate", "updatedb",
+                              "dedup", "compact", "fetch"]),
+        numbers=st.lists(st.integers(0, 47), min_size=1, max_size=6),
+        top_n=st.integers(1, 8), pick=st.integers(0, 7),
+    )  # fmt: skip
+    def start(self, kind, numbers, top_n, pick):
+        self.begin(kind, tuple(numbers), top_n, pick)
+
+    @precondition(lambda self: len(self.under_way) < JOBS)
+    @rule(kind=st.sampled_from(["purge", "rollback"]), number=st.integers(0, 3),
+          pick=st.integers(0, 7))  # fmt: skip
+    def start_what_is_rare(self, kind, number, pick):
+        if pick < 3:
+            self.begin(kind, (number,), 1, pick)
+
+    @precondition(lambda self: self.under_way)
+    @rule(pick=st.integers(0, JOBS - 1), gates=st.integers(1, 6))
+    def advance(self, pick, gates):
+        self.under_way[pick % len(self.under_way)].running.advance(gates)
+        self.look()
+
+    @precondition(lambda self: self.under_way)
+    @rule(pick=st.integers(0, JOBS - 1), gates=st.integers(3, 12))
+    def advance_far(self, pick, gates):
+        self.under_way[pick % len(self.under_way)].running.advance(gates)
+        self.look()
+
+    @precondition(lambda self: len(self.under_way) > 1)
+    @rule(gates=st.integers(1, 4))
+    def advance_all(self, gates):
+        for job in list(self.under_way):
+            job.running.advance(gates)
+            self.look()
+
+    @precondition(lambda self: len(self.under_way) == JOBS)
+    @rule(pick=st.integers(0, JOBS - 1))
+    def finish(self, pick):
+        self.under_way[pick % len(self.under_way)].running.finish()
+        self.look()
+
+    # Readers: each reads a snapshot, a part at a time.
+
+    @precondition(lambda self: len(self.readers) < READERS)
+    @rule()
+    def open(self):
+        snapshot = Snapshot(self.table)
+        self.readers.append((snapshot, list(snapshot.parts()), {}))
+        self.counts["readers"] += 1
+
+    @precondition(lambda self: self.readers)
+    @rule(pick=st.integers(0, READERS - 1))
+    def read_on(self, pick):
+        reader = self.readers[pick % len(self.readers)]
+        snapshot, parts, rows = reader
+        try:
+            if parts:
+                rows.update(snapshot.read(parts.pop(0)).select("key", "status").rows())
+                return
+        except SnapshotTooOld:
+            # It may be deleted, or overwritten: no file is ever missing without a word.
+            assert self.may_be_too_old(snapshot.snapshot)
+            self.counts["readers too old"] += 1
+        else:
+            assert rows == self.said[snapshot.snapshot].urls
+        self.readers.remove(reader)
+
+    def may_be_too_old(self, snapshot):
+        most = self.backend.versions
+        return self.swept or (most is not None and newest(self.table) >= snapshot + most)
+
+    # What must hold after each step.
+
+    def look(self):
+        """Compares all snapshots that are new; sees what has become of jobs that have ended."""
+        for number in range(max(self.said) + 1, newest(self.table) + 1):
+            self.compare(number)
+        for job in [job for job in self.under_way if job.running.done]:
+            self.under_way.remove(job)
+            self.ended(job)
+
+    def compare(self, number):
+        snapshot = Snapshot(self.table, number)
+        manifest = snapshot.manifest()
+        job = self.jobs[manifest.operation]
+        before, found = self.said[number - 1], read(snapshot)
+        assert job.name() not in self.committed(number - 1), "committed twice"
+        if job.kind == "rollback":
+            said = dataclasses.replace(self.said[job.to], barred=before.barred)
+        else:
+            said = getattr(Tables(), job.kind)(before, job, found, manifest)
+        assert found == dataclasses.replace(said, barred=len(said.barred)), job
+        open_keys = [key for _, keys in found.batches.values() for key in keys]
+        assert len(open_keys) == len(set(open_keys)), "a URL in two open batches"
+        self.said[number] = said
+
+    def committed(self, until):
+        return {
+            load_manifest(self.root, number).operation
+            for number in snapshots(self.root)
+            if number <= until
+        }
+
+    def ended(self, job):
+        error = job.running.error
+        if error is None:
+            self.counts["done"] += 1
+            return
+        if not isinstance(error, UserError):
+            raise error
+        number = newest(self.table)
+        assert job.name() not in self.committed(number), "failed, and yet committed"
+        if isinstance(error, ConflictError):
+            assert number > job.began, "nobody was in its way"
+            self.counts["conflicts"] += 1
+            self.failed.append(job)
+        else:
+            assert may_be_refused(job, error), error
+            self.counts["refused"] += 1
+            print(job.kind, error)
+
+    def teardown(self):
+        if not hasattr(self, "under_way"):
+            return
+        for job in list(self.under_way):
+            job.running.finish()
+            with contextlib.suppress(IndexError):
+                self.look()
+        # Who has failed succeeds when it is run again, in peace: under the same id, or a new one.
+        for number, job in enumerate(self.failed):
+            if number % 2:
+                job = self.begin(job.kind, job.numbers, job.top_n, 0)
+            else:
+                job.began = newest(self.table)
+                self.let_run(job)
+            if job is not None:
+                job.running.finish()
+                assert not isinstance(job.running.error, ConflictError), job.running.error
+                self.look()
+                self.counts["retried"] += 1
+        for reader in list(self.readers):
+            while reader in self.readers:
+                self.read_on(self.readers.index(reader))
+        self.backend.remove(self.table)
+
+
+def may_be_refused(job, error):
+    """Returns whether a job may say no though nobody was in its way: what it needs is gone."""
+    words = str(error)
+    if job.kind == "rollback":
+        return any(
+            w in words for w in ("is a purge", "was deleted", "nothing to go back", "are gone")
+        )
+    if isinstance(error, SnapshotTooOld | NothingInLine):
+        return True
+    return "no batch" in words or " needs one that is " in words
+
+
+def interleave(backend, examples, steps):
+    """Runs so many interleavings; returns what came of them."""
+    machine = type("Machine", (Interleavings,), {"backend": backend, "counts": Counter()})
+    with gates(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=steps,
+                deadline=None,
+                database=None,
+                phases=[Phase.generate],  # to shrink takes longer than to read
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    return machine.counts
+
+
+def test_interleavings(backend, capsys):
+    counts = interleave(backend, 10, 40)
+    with capsys.disabled():
+        print("\n", dict(counts))
+    assert counts["interleavings"] >= 20
+    assert counts["done"] > 50
+
+
+@pytest.mark.long
+def test_200_interleavings(backend, capsys):
+    counts = interleave(backend, 200, 50)
+    with capsys.disabled():
+        print(f"\n{counts['interleavings']} interleavings:", dict(counts))
+    assert counts["interleavings"] >= 200
+    assert counts["conflicts"] > 100

@@ -219,11 +219,13 @@ class Replies:
     Attributes:
         host: Its address, HOST:PORT.
         answers: The replies to each call, by method.
+        refusals: Codes with which the next calls are refused, each once.
         requests: What was asked, in order.
     """
 
     def __init__(self) -> None:
         self.answers: dict[str, list] = {}
+        self.refusals: list[grpc.StatusCode] = []
         self.requests: list = []
 
     def __enter__(self):
@@ -245,6 +247,8 @@ class Replies:
     def __exit__(self, *_):
         self._server.stop(None).wait()
 
-    def _answer(self, name, request, _):
+    def _answer(self, name, request, call):
         self.requests.append(request)
+        if self.refusals:
+            call.abort(self.refusals.pop(0), "Quota exceeded for quota metric 'requests'")
         yield from self.answers.get(name, ())

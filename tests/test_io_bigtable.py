@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import threading
 
+import grpc
 import pyarrow as pa
 import pytest
 from bigtable_emulator import Proxy, Replies
@@ -301,6 +302,37 @@ def test_the_status_of_each_row_counts(told, monkeypatch):
     server.answers["MutateRows"] = [statuses((0, ""), (3, "cell too big"))]
     with pytest.raises(UserError, match=r"Bigtable refuses row b'b' of bigtable:.*cell too big"):
         table.write(STATE_CELL, rows, 1)
+
+
+BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
+
+
+@pytest.mark.parametrize("code", BUSY)
+def test_a_quota_is_waited_for_and_in_the_end_said(told, monkeypatch, code):
+    waits = []
+    monkeypatch.setattr(module, "back_off", waits.append)
+    table, server = told
+    rows = pa.table({"key": [b"a"], "cell": [b"1"]})
+    server.answers["MutateRows"] = [statuses((0, ""))]
+    server.refusals = [code] * 4
+    table.write(STATE_CELL, rows, 1)
+    assert waits == [1, 2, 3, 4]
+    server.refusals = [code] * 4
+    assert scanned(table).num_rows == 0
+    for attempt in (lambda: table.write(STATE_CELL, rows, 1), lambda: scanned(table)):
+        server.refusals = [code] * 5
+        with pytest.raises(
+            UserError, match=r"^[^\n]* failed 5 times in a row for bigtable:.*Quota exceeded[^\n]*$"
+        ):
+            attempt()
+        assert server.refusals == []
+
+
+def test_who_may_not_is_told_at_once(told):
+    table, server = told
+    server.refusals = [grpc.StatusCode.PERMISSION_DENIED]
+    with pytest.raises(UserError, match=r"^no permission for bigtable:.*roles/bigtable.user"):
+        scanned(table)
 
 
 def test_an_answer_that_lacks_a_row_says_nothing_of_it(told, monkeypatch):

@@ -13,6 +13,8 @@ from nutbeam.io.manifest import latest_snapshot
 from nutbeam.pipelines import crawl as crawling
 from nutbeam.web.simweb.server import SimWeb
 
+JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact")
+
 
 @pytest.fixture(scope="module")
 def web():
@@ -47,12 +49,14 @@ def make_room(folder):
 
 
 @pytest.mark.parametrize("left", [0, 4096, 12_288, 24_576])
-@pytest.mark.parametrize("job", ["inject", "generate", "fetch", "parse", "updatedb", "dedup"])
+@pytest.mark.parametrize("job", JOBS)
 def test_a_full_disk(web, full, tmp_path, capsys, job, left):
     table = full / "table"
     assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
-    jobs = ["inject", "generate", "fetch", "parse", "updatedb", "dedup"]
-    words = {"inject": ["http://h0.example.com/new"], "fetch": reach(web)}
+    jobs = list(JOBS)
+    words = {
+        "inject": ["http://h0.example.com/new"], "fetch": reach(web), "compact": ["--full", "true"],
+    }  # fmt: skip
     for before in jobs[: jobs.index(job)]:
         assert nutbeam(before, table, *words.get(before, [])) == 0
     fill(full, left)
@@ -138,6 +142,24 @@ def test_a_clock_that_jumps_back(web, tmp_path, monkeypatch, capsys):
     assert nutbeam("fsck", table) == 0
     assert nutbeam("rollback", table, "--to", newest.snapshot) == 0
     assert state_of(table).equals(known)
+
+
+def test_a_stores_clock_that_jumps_back(web, tmp_path):
+    """Files are younger than now, by years: none of them is too old to stay, until it is."""
+    table = tmp_path / "table"
+    assert crawl(table, web, *web.seeds) == 0
+    known, snapshots = state_of(table), latest_snapshot(table)
+    later = time.time() + 2 * 365 * 86_400
+    for path in table.rglob("*"):
+        os.utime(path, (later, later))
+    assert nutbeam("compact", table, "--full", "true") == 0
+    assert nutbeam("compact", table, "--full", "true", "--snapshot_retention", 0) == 0
+    assert state_of(table).equals(known)
+    assert nutbeam("fsck", table) == 0
+    assert nutbeam("rollback", table, "--to", snapshots) == 0  # nothing of it was deleted
+    assert state_of(table).equals(known)
+    assert nutbeam("generate", table, "--add_days", 40, "--top_n", 3) == 0
+    assert nutbeam("fetch", table, *reach(web)) == 0
 
 
 def assert_whole_but(table, web, url):

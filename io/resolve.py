@@ -14,6 +14,7 @@ import polars as pl
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from .bigtable_root import BigtableRoot
+from .checksums import check_tablets
 from .fold import find_rows, folded, group_bounds, newest_rows
 from .hosts import SEED_HOSTS
 from .manifest import DataFile

@@ -13,7 +13,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.address import check_address, open_table
+from ..io.address import check_address, check_folder, open_table
 from ..io.checksums import check_tablets, copy_file
 from ..io.fold import folded
 from ..io.manifest import DataFile, latest_snapshot
@@ -60,8 +60,10 @@ class Piece:
 
 def run(invocation: Invocation) -> int:
     table, to = str(invocation.table), str(invocation.arguments["to"])
+    for address in (table, to):
+        check_folder(address, "copy")
     source, target = place_of(table), place_of(to)
-    if source == target or source in target.parents or target in source.parents:  # type: ignore[operator]
+    if source == target or source in target.parents or target in source.parents:
         raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
     manifest = open_table(table)
     check_address(to)

@@ -170,4 +170,4 @@ def bigtable() -> "Iterator[Emulator]":
 @pytest.fixture(scope="module", params=BACK_ENDS)
 def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> InFolder:
     """A back end of the web table: what asks for it runs on each."""
-    return BACK_ENDS[request.param](tmp_path_factory)
+    return BACK_ENDS[request.param](request, tmp_path_factory)

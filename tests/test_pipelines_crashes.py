@@ -1,5 +1,6 @@
 """``kill -9`` of a job at random moments: the table is as before or as after, and it goes on from there."""
 
+import os
 import random
 from collections import Counter
 
@@ -149,7 +150,7 @@ def kill_and_look(backend, nursery, stages, job, after):
         assert nursery.run(*stages.words(job, table))[0] == 0
         assert newest(table) == snapshot + 1
         assert same(contents(table), right)
-    assert nursery.run("fsck", table)[0] == 0
+    assert all(nursery.run(command, table)[0] == 0 for command in backend.commands)
     backend.age(table, 9)
     assert nursery.run("compact", table)[0] == 0
     assert backend.left(table) == []
@@ -179,10 +180,11 @@ def test_kills(backend, nursery, stages):
 
 @pytest.mark.long
 def test_100_kills(backend, nursery, stages, capsys):
-    moments = kills(backend, nursery, stages, 100, seed=2)
+    number = int(os.environ.get("NUTBEAM_TEST_KILLS") or 100)
+    moments = kills(backend, nursery, stages, number, seed=2)
     took = {job: round(seconds, 2) for job, seconds in stages.took.items()}
     with capsys.disabled():
         print(f"\n{moments['killed']} kills, all survived:", dict(sorted(moments.items())))
         print(f"seconds from begin to end: {took}")
-    assert moments["as before"] > 20
-    assert moments["as after"] > 5
+    assert moments["as before"] > number / 5
+    assert moments["as after"] > number / 20

@@ -5,22 +5,26 @@ A further back end joins by one line in ``BACK_ENDS``.
 
 import os
 import shutil
+from pathlib import Path
 
 import polars as pl
 
 from nutbeam.io.batches import batch_files
+from nutbeam.io.files import list_files
 from nutbeam.io.fold import read_tablets
 from nutbeam.io.fsck import left_over
 from nutbeam.io.manifest import Pinned, latest_snapshot
 from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.places import place_of
+from nutbeam.io.places import files_of, root_of
 from nutbeam.io.tablets import TABLETS, tablets
 from nutbeam.policy.schema import COMPONENTS
+
+SETTINGS = b"settings"
 
 
 def newest(table):
     """Returns the number of the newest snapshot of a table."""
-    return latest_snapshot(place_of(table))
+    return latest_snapshot(root_of(table))
 
 
 class InFolder:
@@ -28,9 +32,13 @@ class InFolder:
 
     Attributes:
         versions: For how many commits a reader is safe; None is as long as the retention.
+        rare: Jobs that change all of the table, where there are such.
+        commands: That look whether it is whole.
     """
 
     versions = None
+    rare = ("purge", "rollback")
+    commands = ("fsck",)
 
     def __init__(self, tmp_path_factory):
         self._base = tmp_path_factory.mktemp("tables")
@@ -50,15 +58,15 @@ class InFolder:
 
     def age(self, table, days):
         """Makes all that there is so many days older, by the store's clock."""
-        for path in place_of(table).rglob("*"):
+        for path in files_of(root_of(table)).rglob("*"):
             if path.is_file():
                 then = path.stat().st_mtime - days * 86_400
                 os.utime(path, (then, then))
 
     def left(self, table):
         """Returns the names of what lies about: files in no snapshot, half files, locks."""
-        root = place_of(table)
-        found = left_over(root)
+        root = files_of(root_of(table))
+        found = left_over(root_of(table))
         named = [str(path.relative_to(root)) for path in root.rglob("*")]
         strange = [n for n in named if n.endswith((".writing", ".claim", "/aside")) or "lock" in n]
         lost = [f"{found.orphans} orphans"] * bool(found.orphans)
@@ -66,7 +74,75 @@ class InFolder:
         return lost + half + strange
 
 
-BACK_ENDS = {"folder": InFolder}
+def copy_rows(source, target):
+    """Copies all cells of a table in Bigtable but its settings: other files are its own."""
+    from google.cloud.bigtable_v2 import types  # late: Google's libraries take a second
+
+    mutation = types.Mutation.SetCell
+    entries, place, value = {}, None, b""
+    request = types.ReadRowsRequest(table_name=source.address.name)
+    key = family = column = b""
+    cells = {}
+    for reply in source.client.read_rows(request=request):
+        for chunk in types.ReadRowsResponse.pb(reply).chunks:
+            key = chunk.row_key or key
+            family = chunk.family_name.value if chunk.HasField("family_name") else family
+            column = chunk.qualifier.value if chunk.HasField("qualifier") else column
+            at = (key, family, column, chunk.timestamp_micros)
+            cells[at] = cells.get(at, b"") + chunk.value
+    for (key, family, column, time), value in cells.items():
+        if column == SETTINGS:
+            continue
+        entry = entries.setdefault(key, types.MutateRowsRequest.Entry(row_key=key))
+        place = mutation(
+            family_name=family, column_qualifier=column, timestamp_micros=time, value=value
+        )
+        entry.mutations.append(types.Mutation(set_cell=place))
+    for reply in target.client.mutate_rows(
+        request=types.MutateRowsRequest(
+            table_name=target.address.name, entries=list(entries.values())
+        )
+    ):
+        assert all(entry.status.code == 0 for entry in reply.entries)
+
+
+class InBigtable(InFolder):
+    """Tables in Bigtable's emulator; their files are in folders."""
+
+    versions = 4
+    rare = commands = ()
+
+    def __init__(self, tmp_path_factory, bigtable):
+        super().__init__(tmp_path_factory)
+        self._bigtable = bigtable
+
+    def fresh(self):
+        return self._bigtable.make(Path(super().fresh()))
+
+    def copy(self, table):
+        """Copies rows, cell by cell with their versions, and files."""
+        other = self.fresh()
+        source, target = root_of(table), root_of(other)
+        shutil.copytree(source.files, target.files, dirs_exist_ok=True)
+        copy_rows(source.log.table, target.log.table)
+        return other
+
+    def left(self, table):
+        changes = list_files(root_of(table) / "changes")
+        return super().left(table) + [str(found.path) for found in changes]
+
+    def remove(self, table):
+        root = root_of(table)
+        super().remove(root.files)
+        from nutbeam.io.bigtable_admin import drop_table
+
+        drop_table(root.address)
+
+
+BACK_ENDS = {
+    "folder": lambda request, paths: InFolder(paths),
+    "bigtable": lambda request, paths: InBigtable(paths, request.getfixturevalue("bigtable")),
+}
 
 
 class Snapshot(Pinned):
@@ -74,7 +150,7 @@ class Snapshot(Pinned):
 
     def __init__(self, table, snapshot=None):
         self.table = table
-        self.snapshot = latest_snapshot(self.root) if snapshot is None else snapshot
+        self.snapshot = newest(table) if snapshot is None else snapshot
 
     def parts(self, component="state"):
         """Returns what is read at a time."""

@@ -2,7 +2,7 @@
 
 from ..web.errors import UserError
 from .files import copy_bytes, crc32_of, cure, size_of
-from .manifest import DataFile
+from .manifest import Component, DataFile
 from .places import Place, Root
 from .tablets import Tablet
 
@@ -26,6 +26,13 @@ def check_file(root: Root, file: DataFile) -> None:
         raise _damaged(path)
 
 
+def check_list(root: Root, component: Component) -> None:
+    """Sees whether a list of files is what was written; see ``check_tablets``."""
+    path = root / component.list
+    if component.crc32 is not None and crc32_of(path) != component.crc32:
+        raise _damaged(path, "file list")
+
+
 def copy_file(source: Root, target: Root, file: DataFile) -> None:
     """Copies a file under the same name, unless an earlier attempt has done so.
 
@@ -45,5 +52,5 @@ def copy_file(source: Root, target: Root, file: DataFile) -> None:
         raise _damaged(path)
 
 
-def _damaged(path: Place) -> UserError:
-    return UserError(f"data file is damaged: {path}: its checksum is another{cure(path)}")
+def _damaged(path: Place, kind: str = "data file") -> UserError:
+    return UserError(f"{kind} is damaged: {path}: its checksum is another{cure(path)}")

@@ -14,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.address import check_address, check_folder, open_table
-from ..io.checksums import check_tablets, copy_file
+from ..io.checksums import check_list, check_tablets, copy_file
 from ..io.fold import folded
 from ..io.manifest import DataFile, latest_snapshot
 from ..io.operations import ConflictError, Operation, Written, check_whole, commit, find
@@ -113,7 +113,8 @@ class _Pieces:
         found = []
         reading = self.reading
         with reading.reading():
-            for name in reading.manifest().components:
+            for name, component in reading.manifest().components.items():
+                check_list(reading.root, component)
                 files = reading.files(name)
                 if name in TABLETS:
                     found += [Piece(operation, reading, name, t) for t in tablets(files)]

@@ -58,7 +58,7 @@ build/airflow/ready: templates/airflow/constraints.txt
 
 # The emulator comes with the Google Cloud SDK; without it the tests are skipped, and say so.
 test-bigtable: $(READY)
-	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m bigtable $(ARGS)
+	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not flink" $(ARGS)
 
 test-prism: $(READY)
 	$(call with_tools,prism beam-boot,-m "prism and not long")

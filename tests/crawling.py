@@ -143,6 +143,15 @@ def contents(table):
     return found
 
 
+def done_in(table):
+    """Returns job and counts of each operation but those that generated nothing.
+
+    Whether a last one is begun depends on what zone maps know.
+    """
+    made = [(manifest.job, manifest.counts) for manifest in manifests_of(table)]
+    return [(job, counts) for job, counts in made if job != "generate" or counts]
+
+
 def assert_same(found, right):
     """Asserts that two tables have the same contents."""
     assert not found.keys() ^ right.keys(), found.keys() ^ right.keys()

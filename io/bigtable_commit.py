@@ -47,10 +47,6 @@ _ATTEMPTS = 20
 RowsOf = Callable[["Change"], Iterable[pa.Table]]
 
 
-class SnapshotTooOldError(SnapshotTooOld):
-    """The snapshot that was read may have lost rows to newer versions."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Change:
     """An immutable file of changes.
@@ -157,7 +153,7 @@ class SnapshotLog:
         """Sees whether what was read of a snapshot is whole; to be called after reading.
 
         Raises:
-            SnapshotTooOldError: So many commits have changed rows since that
+            SnapshotTooOld: So many commits have changed rows since that
                 Bigtable may have removed versions of it.
         """
         newest = self.head()
@@ -165,7 +161,7 @@ class SnapshotLog:
             return
         then = self._commit_of(snapshot)
         if newest.writes - (then.writes if then is not None else 0) >= VERSIONS:
-            raise SnapshotTooOldError(
+            raise SnapshotTooOld(
                 f"snapshot {snapshot} of {self.table.address} is too old: the table is at "
                 f"{newest.snapshot}, and keeps {VERSIONS} versions of a row: run it again"
             )

@@ -71,7 +71,7 @@ def read_range(
         due: Only rows of the state that may be due; the caller filters exactly.
 
     Raises:
-        SnapshotTooOldError: Behind the last rows, if the snapshot was too old by
+        SnapshotTooOld: Behind the last rows, if the snapshot was too old by
             then: what was yielded does not count.
     """
     kind = CELLS[component]
@@ -84,7 +84,7 @@ def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
     """Returns whether a range has a row of the state that may be due; receives one at most.
 
     Raises:
-        SnapshotTooOldError: The snapshot is too old.
+        SnapshotTooOld: The snapshot is too old.
     """
     found = any(len(some) for some in log.table.scan(CELLS["state"], part, snapshot, due, limit=1))
     log.check_fresh(snapshot)
@@ -95,7 +95,7 @@ def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) 
     """Returns the rows of the given keys, in key order; only those are read.
 
     Raises:
-        SnapshotTooOldError: The snapshot is too old.
+        SnapshotTooOld: The snapshot is too old.
     """
     kind = CELLS[component]
     parts = [

@@ -109,7 +109,7 @@ class Component:
 
 
 class SnapshotTooOld(UserError):
-    """Files of the snapshot were deleted: its retention is over."""
+    """What the snapshot says was deleted: its retention is over, or newer rows took the place."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from frames import frame_of
 from nutbeam.io import bigtable_cells
 from nutbeam.io.bigtable import BigtableTable, Due
 from nutbeam.io.bigtable_admin import create_table
-from nutbeam.io.bigtable_commit import SnapshotLog, SnapshotTooOldError, rows_in
+from nutbeam.io.bigtable_commit import SnapshotLog, rows_in
 from nutbeam.io.bigtable_ranges import KeyRange
 from nutbeam.io.bigtable_table import (
     changed_rows,
@@ -18,6 +18,7 @@ from nutbeam.io.bigtable_table import (
     resolve_changes,
     write_changes,
 )
+from nutbeam.io.manifest import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
 
 pytestmark = pytest.mark.bigtable
@@ -134,9 +135,9 @@ def test_a_snapshot_that_is_too_old_is_said_so_behind_the_last_row(log, tmp_path
     assert len(next(reading)) == 5
     for _ in range(4):
         load(log, tmp_path, rows(5))
-    with pytest.raises(SnapshotTooOldError):
+    with pytest.raises(SnapshotTooOld):
         next(reading)
-    with pytest.raises(SnapshotTooOldError):
+    with pytest.raises(SnapshotTooOld):
         find_rows(log, "state", pl.Series("key", ["a"]), snapshot)
 
 

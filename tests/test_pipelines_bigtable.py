@@ -1,4 +1,4 @@
-"""Whole crawls into Bigtable's emulator: the table that comes on disk, by the requests it takes there."""
+"""Jobs on tables in Bigtable's emulator: the table that comes on disk, and which rows it takes."""
 
 import json
 import os
@@ -222,6 +222,28 @@ def test_a_table_that_does_not_exist_is_one_line(bigtable, said, command):
     line = said(command, address, *words, *agent, code=3)
     assert "nutbeam table create" in line
     assert address in line
+
+
+@pytest.mark.parametrize("command", ["generate", "readdb"])
+def test_an_emulator_that_does_not_answer_is_one_line(said, monkeypatch, command):
+    monkeypatch.setattr("nutbeam.io.bigtable_channel.back_off", lambda failed: None)
+    address = "bigtable://my-project/my-instance/t?emulator=127.0.0.1:1"
+    line = said(command, address, code=3)
+    assert f"the emulator at 127.0.0.1:1 failed 5 times in a row for {address}" in line
+
+
+def test_no_credentials_are_one_line(said, monkeypatch, tmp_path):
+    monkeypatch.delenv("BIGTABLE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    line = said("generate", "bigtable://my-project/my-instance/t", code=3)
+    assert line.startswith("no credentials for bigtable://my-project/my-instance/t: ")
+    assert line.endswith("log in with gcloud auth application-default login")
+
+
+def test_files_that_workers_elsewhere_do_not_see_are_refused(table, said):
+    line = said("generate", table, "--runner=FlinkRunner", "--flink_master=localhost:1")
+    assert line.startswith(f"the files of {table!r} are in a folder of this machine, which workers")
+    assert "--shared_path" in line
 
 
 @pytest.mark.parametrize("command", [c for c in JOBS if c not in ("crawl", "inject")])

@@ -67,7 +67,7 @@ test-prism: $(READY)
 test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,-m "dataflow and not long")
 
-test-long: $(VENV)/gcp
+test-long: $(VENV)/gcp test-airflow
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
 	$(call on_runners)
 

@@ -1,11 +1,14 @@
 """The ``nutbeam`` command: ``nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]``.
 
 Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
-failed, the table is as it was; 130 interrupted.
+failed, the table is as it was, or something does not answer that may do so
+later; 130 interrupted. A job that was submitted to a cluster goes on there,
+whatever becomes of the command.
 """
 
 import atexit
 import contextlib
+import dataclasses
 import gc
 import importlib
 import logging
@@ -17,6 +20,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
+from ..web import json_logs
 from ..web.errors import UsageError, UserError
 from .arguments import command_options, read, split
 from .command import CommandModule
@@ -84,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(command, words)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return _say(command, "interrupted", 130)
+    except KeyboardInterrupt as error:
+        return _say(command, "; ".join(["interrupted", *map(str, error.args)]), 130)
     except UserError as error:
         _traceback()
         return _say(command, str(error), error.exit_code)
@@ -137,6 +141,10 @@ def _run(command: str, words: list[str]) -> int:
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
     quiet(getattr(logging, common.log_level.upper()))
+    if getattr(invocation.options, "log_format", "text") == "json":
+        json_logs.install()
+        if invocation.progress is None:  # its lines are no objects
+            invocation = dataclasses.replace(invocation, progress=False)
     formats = getattr(module, "FORMATS", ("text", "json"))
     if common.format not in formats:
         raise UsageError(
@@ -212,7 +220,10 @@ def _say(command: str, message: str, code: int) -> int:
     # What a damaged file or a page put into a message is not for the terminal to obey.
     line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(message.split()))
     with contextlib.suppress(OSError):
-        print(f"{name}: {line}", file=sys.stderr)
+        if json_logs.installed():
+            logging.getLogger("nutbeam").error("%s: %s", name, line)
+        else:
+            print(f"{name}: {line}", file=sys.stderr)
     return code
 
 

@@ -42,7 +42,9 @@ _MEANINGS = {
         "the workers are to run in Docker, which is not there: install it, "
         "or give another --environment_type"
     ),
-    r"Cannot run program": "the workers do not start: their process_command cannot be run",
+    r"Cannot run program|IOException: error=\d+,": (
+        "the workers do not start: the process_command of --environment_options cannot be run"
+    ),
     r"DefaultCredentialsError": (
         "no Google Cloud credentials: run gcloud auth application-default login, "
         "or let GOOGLE_APPLICATION_CREDENTIALS name a key file"
@@ -61,7 +63,8 @@ def user_error(error: BaseException) -> UserError:
             return type(cause)(_without_steps(str(cause)))
     details = getattr(error, "details", None)
     if callable(details) and callable(getattr(error, "code", None)):  # of gRPC
-        return JobFailed(_line("the job server failed", str(details() or error)))
+        said = _line("the job server failed", str(details() or error))
+        return JobFailed(f"{said}; a job that it had begun may go on where it runs")
     message = str(error)
     if isinstance(error, RuntimeError) or "Traceback (most recent call last)" in message:
         return from_text(message)

@@ -16,7 +16,6 @@ from ..io.bigtable_address import is_bigtable, parse_address
 from ..io.places import Remote, files_of, root_of
 from ..io.plugins import PARSE_FILTERS, check_filters, installed_filters, load_filters
 from ..policy.documents import DocumentOptions
-from ..web import json_logs
 from ..web.errors import UsageError
 from ..web.options import option
 from .delivery import delivered, installed, is_file, package_file
@@ -47,7 +46,8 @@ class LaunchOptions:
     )
     log_format: str = option(
         "text",
-        "How logs are written, here and on workers; json is an object a line.",
+        "How logs are written, here and on workers; json is an object a line, "
+        "and shows no progress unless --progress asks for it.",
         choices=("text", "json"),
         group="launch",
     )
@@ -89,14 +89,13 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
 
 
 def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    """Refuses what cannot work, before anything is written, and sets up the log.
+    """Refuses what cannot work, before anything is written.
 
     Raises:
         UsageError: Workers cannot reach the table; a package, a plug-in, or
             what the runner needs is missing.
+        Unavailable: The runner does not answer, or has no room.
     """
-    if options.log_format == "json":
-        json_logs.install()
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
         _check_reach(table, options, beam_args)

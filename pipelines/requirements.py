@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 
-from ..web.errors import UsageError
+from ..web.errors import Unavailable, UsageError
 
 PATIENCE_S = 5.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
@@ -35,6 +35,7 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
 
     Raises:
         UsageError: In one line, what is missing.
+        Unavailable: What does not answer, or has no room.
     """
     if runner == "portablerunner":
         _check_job_server(options.view_as(PortableOptions).job_endpoint)
@@ -52,12 +53,12 @@ def _check_job_server(endpoint: str | None) -> None:
     if endpoint == "embed":
         return
     host, _, port = endpoint.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdigit() or int(port) > 65_535:
         raise UsageError(f"--job_endpoint must be HOST:PORT, got {endpoint!r}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
-    except (OSError, OverflowError) as error:
-        raise UsageError(
+    except OSError as error:
+        raise Unavailable(
             f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
         ) from error
     # Something else may be there, such as a forwarded port: Beam would wait for it for minutes.
@@ -65,7 +66,7 @@ def _check_job_server(endpoint: str | None) -> None:
         try:
             grpc.channel_ready_future(channel).result(timeout=2 * PATIENCE_S)
         except grpc.FutureTimeoutError as error:
-            raise UsageError(
+            raise Unavailable(
                 f"what answers at --job_endpoint {endpoint!r} is no job server"
             ) from error
 
@@ -91,14 +92,14 @@ def _check_flink(options: PipelineOptions) -> None:
         found = _ask(f"{address}/overview")
         total, free = int(found["slots-total"]), int(found["slots-available"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
+        raise Unavailable(
             f"no Flink cluster answers at --flink_master {master!r}: {_reason(error)}"
         ) from error
     if free or _makes_slots(address):
         return
     if not total:
-        raise UsageError(f"the Flink cluster at {master!r} has no slots: start TaskManagers")
-    raise UsageError(
+        raise Unavailable(f"the Flink cluster at {master!r} has no slots: start TaskManagers")
+    raise Unavailable(
         f"the Flink cluster at {master!r} has no free slot, all {total} are taken: "
         "wait for a job to end, or add TaskManagers"
     )

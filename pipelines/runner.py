@@ -18,6 +18,8 @@ from .in_process import InProcessRunner
 from .silence import silence
 
 View = TypeVar("View", bound=PipelineOptions)
+# Where a job goes on without the command that has submitted it.
+_CLUSTERS = ("portable", "flink", "spark", "dataflow")
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 
 
@@ -78,13 +80,21 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
         result = pipeline.run(test_runner_api=False)
         if waits(pipeline):
             result.wait_until_finish()
+    except KeyboardInterrupt as error:
+        raise _interrupted(pipeline) from error
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
-            raise KeyboardInterrupt from error  # Beam makes an error of it
+            raise _interrupted(pipeline) from error  # Beam makes an error of it
         raise user_error(error) from error
     if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
         raise JobFailed(f"the job ended as {result.state.lower()}")
     return result
+
+
+def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
+    runner = str(pipeline._options.view_as(StandardOptions).runner or "").lower()
+    words = ["a job that was submitted goes on: cancel it where it runs"]
+    return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))
 
 
 def waits(pipeline: beam.Pipeline) -> bool:

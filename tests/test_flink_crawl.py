@@ -1,21 +1,26 @@
 """The jobs on a real Flink cluster make the table that they make in this process."""
 
+import itertools
+
 import polars as pl
 import pytest
 from crawling import (
+    asked,
     assert_same,
     assert_whole,
     contents,
     crawl,
     done_in,
+    files_of,
     manifest_of,
     manifests_of,
     nutbeam,
     reach,
 )
-from flink.jobs import attempts, bring_in, choose, flushed_by_partition, launched, whole
+from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
 
 from nutbeam.web.simweb.server import SimWeb
+from nutbeam.web.urls import from_key
 
 pytestmark = pytest.mark.flink
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")
@@ -75,3 +80,37 @@ def test_each_of_two_workers_fetches_a_third_at_the_same_time(flink, tmp_path):
     }
     assert max(times[0].min(), times[1].min()) < min(times[0].max(), times[1].max())
     bring_in(table, web, "parse", "updatedb")
+
+
+@pytest.mark.long
+def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink, tmp_path):
+    table, delay = tmp_path / "table", 2.0
+    alone = [*flink.options, "--parallelism=1", "--progress", "false"]  # the last one counts
+    with SimWeb(hosts=2, pages=30, seed=3, crawl_delay=0) as web:  # a minute
+        urls = choose(table, web, "--num_fetchers", 1)
+        batch = str(manifest_of(table).batch)
+        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        words = [
+            *("fetch", str(table), "--batch", batch),
+            *doors,
+            "--server_delay",
+            str(delay),
+            "--flush_seconds",
+            "0.5",
+        ]
+        with launched(flink, *words, "--parallelism=1", "--operation", "first") as first:
+            first.wait_for(lambda: flushed_by_partition(table), "a page was flushed")
+            second = Launched(flink, [*words, "--operation", "second", *alone])
+            codes = [first.ended(), second.ended()]
+        requests = web.requests()
+    # The second adopts what the first has left, or finds that all is done.
+    assert codes in ([0, 0], [0, 3])
+    (pids,) = attempts(table).values()
+    assert len(set(pids)) == len(pids) > 1
+    fetched = pl.concat(pl.read_parquet(path, columns=["key"]) for path in files_of(
+        table, f"batches/{manifest_of(table).batch}/pages"))  # fmt: skip
+    assert sorted(from_key(key) for key in fetched["key"]) == urls
+    assert sorted(asked(web)) == urls
+    for host in {request.host for request in requests}:
+        times = sorted(request.time for request in requests if request.host == host)
+        assert min(after - before for before, after in itertools.pairwise(times)) >= delay - 0.01

@@ -169,7 +169,10 @@ def test_a_boolean_flag_does_not_take_a_seed_for_its_value(fake):
         ),
         (["T", "--server_delay=13"], "--server_delay must not be 13, got 13.0"),
         ([], "missing argument TABLE: address of the table"),
-        (["T", "--format=xml"], "--format must be one of text, json, csv, got 'xml'"),
+        (
+            ["T", "--format=xml"],
+            "--format must be one of text, json, csv, jsonl, parquet, got 'xml'",
+        ),
         (
             ["T", "--config", "none.toml"],
             "--config must be a readable file, got 'none.toml': no such file or directory",

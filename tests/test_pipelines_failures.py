@@ -110,6 +110,10 @@ KNOWN = {
             "Beam, and nutbeam's dependencies or a package index to install them from"
         ),
     ),
+    "Flink, worker's program": (
+        FLINK + "java.io.IOException: error=2, No such file or directory",
+        ("the workers do not start: the process_command of --environment_options cannot be run"),
+    ),
     "Flink, options": (
         FLINK + "java.lang.IllegalArgumentException: Parallelism must be at least one",
         "IllegalArgumentException: Parallelism must be at least one",

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 import threading
 
@@ -15,7 +16,7 @@ from plugins import install_example
 from nutbeam.pipelines.delivery import wheel_of
 from nutbeam.pipelines.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from nutbeam.pipelines.runner import make_pipeline
-from nutbeam.web.errors import UsageError
+from nutbeam.web.errors import Unavailable, UsageError
 from nutbeam.web.simweb.server import SimWeb
 
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=flink:8099")
@@ -90,7 +91,8 @@ def test_a_folder_of_this_machine_is_refused_for_workers_elsewhere(words, tmp_pa
 def test_a_job_server_that_is_not_there(free_port, tmp_path, capsys):
     endpoint = f"localhost:{free_port}"
     words = ("--runner=PortableRunner", f"--job_endpoint={endpoint}", "--shared_path")
-    assert nutbeam("inject", tmp_path / "table", "http://a.com/", *words) == 2
+    # Not 2: whoever schedules it may try again.
+    assert nutbeam("inject", tmp_path / "table", "http://a.com/", *words) == 3
     assert capsys.readouterr().err == (
         f"nutbeam inject: no job server answers at --job_endpoint {endpoint!r}: "
         "connection refused\n"
@@ -104,8 +106,7 @@ def test_a_job_server_that_is_not_there(free_port, tmp_path, capsys):
         (None, "--runner=PortableRunner needs --job_endpoint=HOST:PORT of a job server"),
         ("flink", "--job_endpoint must be HOST:PORT, got 'flink'"),
         ("http://flink", "--job_endpoint must be HOST:PORT, got 'http://flink'"),
-        ("localhost:99999", "no job server answers at --job_endpoint 'localhost:99999': "),
-        ("no.such.host.invalid:1", "no job server answers at --job_endpoint 'no.such.host.inval"),
+        ("localhost:99999", "--job_endpoint must be HOST:PORT, got 'localhost:99999'"),
     ],
 )
 def test_endpoints_that_are_none(endpoint, message):
@@ -114,10 +115,16 @@ def test_endpoints_that_are_none(endpoint, message):
         preflight("table", SHARED, beam_args)
 
 
+def test_a_job_server_whose_host_is_not_there():
+    message = "no job server answers at --job_endpoint 'no.such.host.invalid:1': "
+    with pytest.raises(Unavailable, match=re.escape(message)):
+        preflight("t", SHARED, ["--runner=PortableRunner", "--job_endpoint=no.such.host.invalid:1"])
+
+
 def test_a_port_where_something_else_listens():
     with (
         rest({}) as address,
-        pytest.raises(UsageError, match=f"^what answers at --job_endpoint '{address}' is no job"),
+        pytest.raises(Unavailable, match=f"^what answers at --job_endpoint '{address}' is no job"),
     ):
         preflight("table", SHARED, ["--runner=PortableRunner", f"--job_endpoint={address}"])
 
@@ -163,7 +170,7 @@ def test_a_flink_cluster_is_asked_for_a_free_slot(answers, message):
         if message is None:
             preflight("table", SHARED, args)
             return
-        with pytest.raises(UsageError, match=re.escape(message)) as caught:
+        with pytest.raises(Unavailable, match=re.escape(message)) as caught:
             preflight("table", SHARED, args)
     assert repr(address) in str(caught.value)
 
@@ -171,7 +178,7 @@ def test_a_flink_cluster_is_asked_for_a_free_slot(answers, message):
 def test_a_flink_cluster_that_is_not_there(free_port):
     args = ["--runner=FlinkRunner", f"--flink_master=localhost:{free_port}",
             "--flink_submit_uber_jar"]  # fmt: skip
-    with pytest.raises(UsageError, match=r"no Flink cluster answers at .*: connection refused$"):
+    with pytest.raises(Unavailable, match=r"no Flink cluster answers at .*: connection refused$"):
         preflight("table", SHARED, args)
 
 
@@ -250,6 +257,21 @@ def test_logs_here_are_json(tmp_path):
     assert code == 0
     assert lines
     assert {json.loads(line)["severity"] for line in lines} == {"INFO"}
+
+
+def test_what_a_user_sees_with_json_logs_is_json_too(tmp_path):
+    (tmp_path / "seeds.txt").write_text("http://a.com/\n")
+    words = ("-m", "nutbeam.pipelines")
+    for command, code in ((("inject", "t", "seeds.txt"), 0), (("next", "none"), 2)):
+        done = subprocess.run(
+            [sys.executable, *words, *command, "--log_format", "json"], cwd=tmp_path, check=False,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == code
+        said = [json.loads(line) for line in done.stderr.splitlines()]
+        assert [(one["severity"], one["message"]) for one in said] == (
+            [("ERROR", "nutbeam next: no web table at 'none': it does not exist")] if code else []
+        )
 
 
 def test_a_filter_that_is_nowhere_is_refused_for_workers_elsewhere(tmp_path, monkeypatch):

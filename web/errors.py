@@ -17,5 +17,9 @@ class UsageError(UserError):
     exit_code = 2
 
 
+class Unavailable(UserError):
+    """What a job needs does not answer, or has no room: later the same may work; nothing was started."""
+
+
 class JobFailed(UserError):
     """A pipeline failed; the table is as it was."""

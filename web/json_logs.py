@@ -82,3 +82,9 @@ def install() -> None:
         logging.basicConfig()
     for handler in logging.getLogger().handlers:
         handler.setFormatter(JsonFormatter())
+
+
+def installed() -> bool:
+    """Returns whether this process' logs are JSON."""
+    handlers = logging.getLogger().handlers
+    return bool(handlers) and all(isinstance(h.formatter, JsonFormatter) for h in handlers)

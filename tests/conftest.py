@@ -47,11 +47,13 @@ SHORT = (
 
 # Tests that say something of this process alone, and why they are left out elsewhere.
 CONSTANT = "it changes a constant of this process, which workers do not see"
+LOGS = "it looks at logs of this process, and workers have their own"
 ALONE = {
     "processes": {
         "test_a_host_of_any_size_is_in_files_of_bounded_size": CONSTANT,
         "test_all_rows_of_a_host_come_to_one_partition": CONSTANT,
         "test_output_is_cut_to_chunks_of_bounded_size": CONSTANT,
+        "test_bad_lines_are_counted_shown_with_their_numbers_and_not_fatal": LOGS,
     }
 }
 

@@ -90,15 +90,9 @@ def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink
         urls = choose(table, web, "--num_fetchers", 1)
         batch = str(manifest_of(table).batch)
         doors = [word for door in web.connect_to for word in ("--connect_to", door)]
-        words = [
-            *("fetch", str(table), "--batch", batch),
-            *doors,
-            "--server_delay",
-            str(delay),
-            "--flush_seconds",
-            "0.5",
-        ]
-        with launched(flink, *words, "--parallelism=1", "--operation", "first") as first:
+        pace = ("--server_delay", str(delay), "--flush_seconds", "0.5")
+        words = ["fetch", str(table), "--batch", batch, *doors, *pace]
+        with launched(flink, *words, "--operation", "first") as first:
             first.wait_for(lambda: flushed_by_partition(table), "a page was flushed")
             second = Launched(flink, [*words, "--operation", "second", *alone])
             codes = [first.ended(), second.ended()]

@@ -3,9 +3,9 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from flink.cluster import Cluster, started
@@ -16,12 +16,8 @@ from web_tables import BACK_ENDS, InFolder
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
 
-# Where tables may be; tests that take theirs from the fixture ``tables`` run on the folder, and a
-# few of them (SHORT) on the others. NUTBEAM_TEST_BACKEND names one that all of them run on.
-BACKENDS = {
-    "folder": lambda request: lambda folder: folder,
-    "bigtable": lambda request: request.getfixturevalue("bigtable").make,
-}
+# Tests that take their tables from the fixture ``tables`` run on folders, and a few of them (SHORT)
+# on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.
 BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
 
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
@@ -76,13 +72,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen = [BACKEND]
     else:
         short = not RUNNER and metafunc.function.__name__ in SHORT
-        chosen = list(BACKENDS) if short else ["folder"]
+        chosen = list(BACK_ENDS) if short else ["folder"]
     if chosen != ["folder"]:
-        params = [
-            pytest.param(name, marks=[] if name == "folder" else getattr(pytest.mark, name))
-            for name in chosen
-        ]
-        metafunc.parametrize("tables", params, indirect=True, scope="session")
+        metafunc.parametrize("tables", _marked(chosen), indirect=True, scope="session")
+
+
+def _marked(names: Iterable[str]) -> list[Any]:
+    """Returns back ends as parameters, with the mark of what they need."""
+    return [
+        pytest.param(name, marks=[] if name == "folder" else getattr(pytest.mark, name))
+        for name in names
+    ]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -153,7 +153,8 @@ def address(request: pytest.FixtureRequest, stores: Stores, tmp_path: Path,
 @pytest.fixture(scope="session")
 def tables(request: pytest.FixtureRequest) -> Callable[[Path], Path | str]:
     """Makes a table on the back end under test: of a new folder's name its address."""
-    return BACKENDS[getattr(request, "param", "folder")](request)
+    name = getattr(request, "param", "folder")
+    return BACK_ENDS[name](request, request.getfixturevalue("tmp_path_factory")).at
 
 
 @pytest.fixture(scope="session")
@@ -170,7 +171,7 @@ def bigtable() -> "Iterator[Emulator]":
     yield from started()
 
 
-@pytest.fixture(scope="module", params=BACK_ENDS)
+@pytest.fixture(scope="module", params=_marked(BACK_ENDS))
 def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> InFolder:
     """A back end of the web table: what asks for it runs on each."""
     return BACK_ENDS[request.param](request, tmp_path_factory)

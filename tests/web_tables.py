@@ -5,7 +5,6 @@ A further back end joins by one line in ``BACK_ENDS``.
 
 import os
 import shutil
-from pathlib import Path
 
 import polars as pl
 
@@ -44,10 +43,14 @@ class InFolder:
         self._base = tmp_path_factory.mktemp("tables")
         self._made = 0
 
+    def at(self, folder):
+        """Returns the address of a table whose files are, or will be, in a folder."""
+        return folder
+
     def fresh(self):
-        """Returns the address of a table that does not exist."""
+        """Returns the address of a table that has nothing in it."""
         self._made += 1
-        return str(self._base / f"{self._made}" / "table")
+        return str(self.at(self._base / f"{self._made}" / "table"))
 
     def copy(self, table):
         """Returns the address of a copy of a table, operations and left-over files included."""
@@ -116,8 +119,8 @@ class InBigtable(InFolder):
         super().__init__(tmp_path_factory)
         self._bigtable = bigtable
 
-    def fresh(self):
-        return self._bigtable.make(Path(super().fresh()))
+    def at(self, folder):
+        return self._bigtable.make(folder)
 
     def copy(self, table):
         """Copies rows, cell by cell with their versions, and files."""

@@ -2,7 +2,7 @@
 
 ::
 
-    tablets ─ rows, folded ─▶ bases of the copy
+    tablets ─ rows, folded ─▶ bases of the copy, or changes to its rows in Bigtable
     files of batches ─ bytes, under the same names ─▶ the copy
     then: its first snapshot
 """
@@ -12,14 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
+import polars as pl
 
-from ..io.address import check_address, check_folder, open_table
+from ..io.address import check_address, open_table
+from ..io.bigtable_root import BigtableRoot
 from ..io.checksums import check_list, check_tablets, copy_file
 from ..io.fold import folded
+from ..io.hosts import SEED_HOSTS
 from ..io.manifest import DataFile, latest_snapshot
 from ..io.operations import ConflictError, Operation, Written, check_whole, commit, find
-from ..io.places import place_of
-from ..io.resolve import write_bases
+from ..io.places import Root, root_of
+from ..io.ranges import Range
+from ..io.resolve import Part, Resolved, resolve_range, write_bases
 from ..io.tablets import TABLETS, Tablet, tablets
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together
@@ -30,7 +34,12 @@ from .export import Reading
 from .job import JobOptions, run_job
 from .launch import preflight, worker_address
 
-ARGUMENTS = (TABLE, Argument("to", "Where to: a folder or an address at which no table is."))
+ARGUMENTS = (
+    TABLE,
+    Argument(
+        "to", "Where to: a folder or an address at which no table is; in Bigtable an empty one."
+    ),
+)
 HELP = "Copy the table as it is now to another place"
 
 
@@ -60,11 +69,7 @@ class Piece:
 
 def run(invocation: Invocation) -> int:
     table, to = str(invocation.table), str(invocation.arguments["to"])
-    for address in (table, to):
-        check_folder(address, "copy")
-    source, target = place_of(table), place_of(to)
-    if source == target or source in target.parents or target in source.parents:
-        raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
+    _check_apart(table, to)
     manifest = open_table(table)
     check_address(to)
     _check_free(to, invocation.options.operation)
@@ -78,9 +83,18 @@ def run(invocation: Invocation) -> int:
     )
 
 
+def _check_apart(table: str, to: str) -> None:
+    source, target = root_of(table), root_of(to)
+    within = source == target
+    if not isinstance(source, BigtableRoot) and not isinstance(target, BigtableRoot):
+        within = within or source in target.parents or target in source.parents
+    if within:
+        raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
+
+
 def _check_free(to: str, operation: str) -> None:
     """Refuses a place where a table is, unless this operation has made it."""
-    snapshots = latest_snapshot(place_of(to))
+    snapshots = latest_snapshot(root_of(to))
     if snapshots and not (operation and find(to, f"{operation}.copy")):
         raise UsageError(
             f"there is a table at {to!r} already, with {snapshots:,} snapshots: "
@@ -114,6 +128,8 @@ class _Pieces:
         reading = self.reading
         with reading.reading():
             for name, component in reading.manifest().components.items():
+                if name == SEED_HOSTS:
+                    continue  # it follows from the hosts, where rows are in Bigtable
                 check_list(reading.root, component)
                 files = reading.files(name)
                 if name in TABLETS:
@@ -130,12 +146,24 @@ def _copy(piece: Piece) -> Iterator[Written]:
     with piece.reading.reading():
         if piece.tablet is not None:
             check_tablets(source, piece.tablet)
-            files = write_bases(target, name, folded(source, name, piece.tablet))
-            yield Written(name, files, (), {kind: sum(file.rows for file in files)})
+            for part in _write(target, name, folded(source, name, piece.tablet)):
+                copied = {kind: sum(f.rows for f in part.files)} if part.component == name else {}
+                yield Written(part.component, part.files, (), {**part.counts, **copied})
         elif piece.file is not None:
             copy_file(source, target, piece.file)
             yield Written(name, (piece.file,), (), {kind: piece.file.rows})
     PROGRESS.add()
+
+
+def _write(target: Root, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+    """Writes rows, which are in key order, into a table that has none of them."""
+    if not isinstance(target, BigtableRoot):
+        yield Part(component, write_bases(target, component, frames))
+        return
+    for rows in frames:
+        yield from resolve_range(
+            target, component, Range(None, None, None), rows, lambda _, new: Resolved(new), {}
+        )
 
 
 def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:

@@ -185,3 +185,23 @@ def test_a_snapshot_that_is_replaced_meanwhile_is_copied_as_it_was(original, tmp
     assert nutbeam("copy", table, tmp_path / "copy") == 0
     assert latest_snapshot(place_of(str(table))) == latest_snapshot(original) + 2
     same(tmp_path / "copy", original)
+
+
+@pytest.mark.bigtable
+def test_into_bigtable_and_back_is_the_same_table(web, original, bigtable, tmp_path, capsys):
+    there, back = bigtable.make(tmp_path / "there"), tmp_path / "back"
+    assert nutbeam("copy", original, there) == 0
+    assert nutbeam("copy", there, back) == 0
+    same(there, original)
+    same(back, original)
+    assert "seed_hosts" not in manifest_of(back).components
+    # Another one of its kind, and each goes on.
+    other = bigtable.make(tmp_path / "other")
+    assert nutbeam("copy", there, other) == 0
+    same(other, original)
+    capsys.readouterr()
+    assert nutbeam("copy", original, there) == 2
+    assert "there is a table at" in capsys.readouterr().err
+    for table in (back, other):
+        assert crawl(table, web) == 0
+        assert_whole(table, web.site)

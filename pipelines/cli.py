@@ -104,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _traceback():
             print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
         return 3
+    finally:
+        json_logs.uninstall()  # another command of this process may want another form
 
 
 def load(command: str) -> CommandModule:

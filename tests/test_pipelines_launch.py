@@ -274,6 +274,14 @@ def test_what_a_user_sees_with_json_logs_is_json_too(tmp_path):
         )
 
 
+def test_json_logs_are_those_of_one_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert nutbeam("next", "none", "--log_format", "json") == 2
+    capsys.readouterr()
+    assert nutbeam("next", "none") == 2
+    assert capsys.readouterr().err == "nutbeam next: no web table at 'none': it does not exist\n"
+
+
 def test_a_filter_that_is_nowhere_is_refused_for_workers_elsewhere(tmp_path, monkeypatch):
     from nutbeam.pipelines.parse import Options
 

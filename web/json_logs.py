@@ -17,6 +17,7 @@ from collections.abc import Iterator
 # What Beam's boot program tells a worker about itself.
 _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
+_replaced: dict[logging.Handler, logging.Formatter | None] = {}
 _active: list[tuple[int, dict[str, str]]] = []  # (thread, fields)
 
 
@@ -77,14 +78,21 @@ def _working_on() -> dict[str, str]:
 
 
 def install() -> None:
-    """Makes all of this process' logs JSON."""
+    """Makes all of this process' logs JSON, until ``uninstall``."""
     if not logging.getLogger().handlers:
         logging.basicConfig()
     for handler in logging.getLogger().handlers:
+        _replaced.setdefault(handler, handler.formatter)
         handler.setFormatter(JsonFormatter())
+
+
+def uninstall() -> None:
+    """Gives logs the form back that they had before ``install``."""
+    while _replaced:
+        handler, formatter = _replaced.popitem()
+        handler.setFormatter(formatter)
 
 
 def installed() -> bool:
     """Returns whether this process' logs are JSON."""
-    handlers = logging.getLogger().handlers
-    return bool(handlers) and all(isinstance(h.formatter, JsonFormatter) for h in handlers)
+    return bool(_replaced)

@@ -21,7 +21,7 @@ from .usage import COMMON_GROUP, grouped
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.
 TEMPLATES = (
-    "inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "purge", "copy", "round",
+    "inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "purge", "round",
 )  # fmt: skip
 # Options that no template has, and why. Beam's own are the launcher's to set.
 NOT_IN_TEMPLATES = {

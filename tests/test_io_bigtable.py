@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import threading
+import time
 
 import grpc
 import pyarrow as pa
@@ -227,7 +228,8 @@ def cut(bigtable, tmp_path):
 
 @pytest.mark.parametrize("cuts", [1, 3])
 def test_a_scan_that_is_cut_off_goes_on_where_it_was(cut, cuts, monkeypatch):
-    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    # A channel whose connection broke needs a moment, or a cut is several failures.
+    monkeypatch.setattr(module, "back_off", lambda failed: time.sleep(0.1))
     table, proxy = cut
     rows = state(3_000)
     table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
@@ -242,7 +244,7 @@ def test_a_scan_that_is_cut_off_goes_on_where_it_was(cut, cuts, monkeypatch):
 
 
 def test_a_write_that_is_cut_off_is_repeated(cut, monkeypatch):
-    monkeypatch.setattr(module, "back_off", lambda failed: None)
+    monkeypatch.setattr(module, "back_off", lambda failed: time.sleep(0.1))
     monkeypatch.setattr(module, "REQUEST_ROWS", 100)
     table, proxy = cut
     rows = state(3_000)

@@ -175,7 +175,7 @@ def kills(backend, nursery, stages, number, seed):
 
 
 def test_kills(backend, nursery, stages):
-    moments = kills(backend, nursery, stages, 6, seed=1)
+    moments = kills(backend, nursery, stages, 4, seed=1)
     assert moments["as before"] > 0
 
 

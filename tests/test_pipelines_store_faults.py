@@ -11,6 +11,7 @@ from nutbeam.io.manifest import latest_snapshot
 from nutbeam.io.places import place_of
 
 WEB = MadeUpWeb()
+LONG = pytest.mark.long
 BUSY, DENIED = (429, 503), (403,)
 
 
@@ -65,7 +66,7 @@ def test_who_only_reads_says_so(proxied, code, capsys):
 
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("after", [0, *(pytest.param(n, marks=LONG) for n in (1, 2, 3)), 5])
 @pytest.mark.parametrize("job", ["inject", "generate", "updatedb", "compact"])
 def test_writes_that_are_refused(proxied, job, after, capsys):
     proxy, table = proxied

@@ -1,5 +1,6 @@
 """Fixtures that several test files use, and which tests run on another runner than this process."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -137,6 +138,13 @@ def all_stores(stores: Stores) -> Iterator[None]:
         shared_pool.cache_clear()
         yield
     shared_pool.cache_clear()
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients of stores wait before they ask again, up to a minute in all: not in this process."""
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda s, *result: sleep(min(s, 0.001), *result))
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Stores that refuse in the middle of a job: one line, nothing changes, the same again ends right."""
 
-import asyncio
-
 import pytest
 from crawling import manifest_of, nutbeam, state_of
 from flaky_proxy import Proxy
@@ -13,13 +11,6 @@ from nutbeam.io.places import place_of
 WEB = MadeUpWeb()
 LONG = pytest.mark.long
 BUSY, DENIED = (429, 503), (403,)
-
-
-@pytest.fixture
-def hurried(monkeypatch):
-    """Clients wait before they ask again: up to a minute in all."""
-    sleep = asyncio.sleep
-    monkeypatch.setattr(asyncio, "sleep", lambda s, *result: sleep(min(s, 0.001), *result))
 
 
 @pytest.fixture

@@ -154,7 +154,9 @@ def test_a_crawl_with_worker_processes(address, web, here):
 
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
-def test_a_store_that_answers_503_now_and_then(kind, stores, web, here, monkeypatch, capsys):
+def test_a_store_that_answers_503_now_and_then(
+    kind, stores, web, here, hurried, monkeypatch, capsys
+):
     with through_proxy(stores, kind, monkeypatch) as proxy:
         proxy.every = 25
         table, before = stores.address(kind), len(asked(web))
@@ -165,7 +167,7 @@ def test_a_store_that_answers_503_now_and_then(kind, stores, web, here, monkeypa
 
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
-def test_answers_that_are_lost(kind, stores, web, here, monkeypatch, capsys):
+def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, capsys):
     """Uploads, commits among them, that the store has taken and whose answer never came."""
     with through_proxy(stores, kind, monkeypatch) as proxy:
         lost = Counter()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from flink.cluster import Cluster, started
+from hypothesis import HealthCheck, settings
 from running import NO_PRISM, PRISM, RUNNER
 from stores_here import STORES, Stores, why_not
 from web_tables import BACK_ENDS, InFolder
@@ -57,6 +58,11 @@ ALONE = {
 
 
 def pytest_configure() -> None:
+    # How long an example takes says more about the machine.
+    settings.register_profile(
+        "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("untimed")
     # Worker processes import what tests define by its name, as this one does.
     here = str(Path(__file__).parent)
     if RUNNER == "processes" and here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):

@@ -48,7 +48,7 @@ def test_workers_without_nutbeam_are_one_line(bare, tmp_path):
             "or install it in their image\n"
         ),
     )
-    assert list(table.iterdir()) == []
+    assert not table.exists()
 
 
 def test_a_cluster_without_a_free_slot_is_one_line(bare, tmp_path):
@@ -65,7 +65,7 @@ def test_a_cluster_without_a_free_slot_is_one_line(bare, tmp_path):
             code, _, said = run("inject", other, "http://a.com/", *words)
             bare.cancel()
     assert (code, said) == (
-        2,
+        3,  # whoever schedules it may try again
         (
             f"nutbeam inject: the Flink cluster at {address!r} has no free slot, all 1 are taken: "
             "wait for a job to end, or add TaskManagers\n"

@@ -183,7 +183,7 @@ def right_statuses(site):
 def assert_whole(table, site):
     """Asserts that a table holds just what there is on a site, each copy but once."""
     found, right = statuses_of(table), right_statuses(site)
-    assert not found.keys() ^ right.keys(), found.keys() ^ right.keys()
+    assert found.keys() == right.keys()
     assert {u: s for u, s in found.items() if s not in right[u]} == {}
     for urls in site.duplicates():
         assert sum(found[url] == "db_fetched" for url in urls) == 1, urls
@@ -243,18 +243,22 @@ def tree(folder, *, ignore=("operations",)):
     """Returns a digest of each file below a folder, by relative path; of a table all its rows, too."""
     root = root_of(str(folder))
     if isinstance(root, BigtableRoot):
-        rows = {f"row {key!r}": cell for key, cell in cells_of(root).items()}
+        rows = {f"row {name!r}": _digest(cell) for name, cell in cells_of(root).items()}
         return tree(root.files, ignore=ignore) | rows
     root = Path(folder)
     return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path.relative_to(root)): _digest(path.read_bytes())
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.relative_to(root).parts[0] not in ignore
     }
 
 
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
 def cells_of(root):
-    """Returns all cells of a table in Bigtable, versions too, as text by row and column."""
+    """Returns all cells of a table in Bigtable by row, family, column and time, versions too."""
     from google.cloud.bigtable_v2 import types
 
     table = root.log.table
@@ -267,7 +271,7 @@ def cells_of(root):
             family = chunk.family_name.value if chunk.HasField("family_name") else family
             column = chunk.qualifier.value if chunk.HasField("qualifier") else column
             name = (key, family, column, chunk.timestamp_micros)
-            found[name] = found.get(name, "") + hashlib.sha256(chunk.value).hexdigest()
+            found[name] = found.get(name, b"") + chunk.value  # a large one comes in parts
     return found
 
 

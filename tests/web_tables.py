@@ -7,6 +7,7 @@ import os
 import shutil
 
 import polars as pl
+from crawling import cells_of
 
 from nutbeam.io.batches import batch_files
 from nutbeam.io.files import list_files
@@ -81,31 +82,18 @@ def copy_rows(source, target):
     """Copies all cells of a table in Bigtable but its settings: other files are its own."""
     from google.cloud.bigtable_v2 import types  # late: Google's libraries take a second
 
-    mutation = types.Mutation.SetCell
-    entries, place, value = {}, None, b""
-    request = types.ReadRowsRequest(table_name=source.address.name)
-    key = family = column = b""
-    cells = {}
-    for reply in source.client.read_rows(request=request):
-        for chunk in types.ReadRowsResponse.pb(reply).chunks:
-            key = chunk.row_key or key
-            family = chunk.family_name.value if chunk.HasField("family_name") else family
-            column = chunk.qualifier.value if chunk.HasField("qualifier") else column
-            at = (key, family, column, chunk.timestamp_micros)
-            cells[at] = cells.get(at, b"") + chunk.value
-    for (key, family, column, time), value in cells.items():
+    entries = {}
+    for (key, family, column, time), value in cells_of(source).items():
         if column == SETTINGS:
             continue
         entry = entries.setdefault(key, types.MutateRowsRequest.Entry(row_key=key))
-        place = mutation(
+        cell = types.Mutation.SetCell(
             family_name=family, column_qualifier=column, timestamp_micros=time, value=value
         )
-        entry.mutations.append(types.Mutation(set_cell=place))
-    for reply in target.client.mutate_rows(
-        request=types.MutateRowsRequest(
-            table_name=target.address.name, entries=list(entries.values())
-        )
-    ):
+        entry.mutations.append(types.Mutation(set_cell=cell))
+    table = target.log.table
+    request = types.MutateRowsRequest(table_name=table.address.name, entries=list(entries.values()))
+    for reply in table.client.mutate_rows(request=request):
         assert all(entry.status.code == 0 for entry in reply.entries)
 
 
@@ -127,7 +115,7 @@ class InBigtable(InFolder):
         other = self.fresh()
         source, target = root_of(table), root_of(other)
         shutil.copytree(source.files, target.files, dirs_exist_ok=True)
-        copy_rows(source.log.table, target.log.table)
+        copy_rows(source, target)
         return other
 
     def left(self, table):

@@ -67,6 +67,10 @@ class InFolder:
                 then = path.stat().st_mtime - days * 86_400
                 os.utime(path, (then, then))
 
+    def promised(self, table):
+        """Returns the newest snapshot that is committed, even if nobody can read it yet."""
+        return newest(table)
+
     def left(self, table):
         """Returns the names of what lies about: files in no snapshot, half files, locks."""
         root = files_of(root_of(table))
@@ -117,6 +121,9 @@ class InBigtable(InFolder):
         shutil.copytree(source.files, target.files, dirs_exist_ok=True)
         copy_rows(source, target)
         return other
+
+    def promised(self, table):
+        return root_of(table).log.head().snapshot
 
     def left(self, table):
         changes = list_files(root_of(table) / "changes")

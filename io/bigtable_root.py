@@ -13,8 +13,8 @@ from .bigtable_address import BigtableAddress
 if TYPE_CHECKING:
     import polars as pl
 
+    from .bigtable_changes import Written
     from .bigtable_commit import SnapshotLog
-    from .bigtable_table import Written
     from .places import Place
     from .tablets import Due, Tablet
 
@@ -108,9 +108,9 @@ class BigtableRoot:
         Returns:
             False if somebody else has made a snapshot of that number.
         """
-        from .bigtable_commit import Change
+        from .bigtable_changes import change_of
 
-        files = [Change(name, path) for name, paths in changes.items() for path in paths]
+        files = [change_of(name, path) for name, paths in changes.items() for path in paths]
         return self.log.store(snapshot, record, files)
 
     @property

@@ -155,11 +155,7 @@ def _note_changes(
     if done.change is None:
         return Part(component)
     base = part.base.base.path if part.base is not None else None
-    file = DataFile(
-        done.change.path, done.rows, done.bytes, done.first, done.last, base,
-        order=order, fresh=done.fresh, crc32=done.crc32,
-    )  # fmt: skip
-    return Part(component, (file,))
+    return Part(component, (done.data_file(base, order),))
 
 
 def _telling_seeds(resolver: Resolver) -> Resolver:

@@ -9,15 +9,10 @@ from frames import frame_of
 from nutbeam.io import bigtable_cells
 from nutbeam.io.bigtable import BigtableTable, Due
 from nutbeam.io.bigtable_admin import create_table
+from nutbeam.io.bigtable_changes import changed_rows, write_changes
 from nutbeam.io.bigtable_commit import SnapshotLog, rows_in
 from nutbeam.io.bigtable_ranges import KeyRange
-from nutbeam.io.bigtable_table import (
-    changed_rows,
-    find_rows,
-    read_range,
-    resolve_changes,
-    write_changes,
-)
+from nutbeam.io.bigtable_table import find_rows, read_range, resolve_changes
 from nutbeam.io.manifest import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
 

@@ -29,9 +29,9 @@ from crawling import (
 )
 
 from nutbeam.io import tablet_writer
+from nutbeam.io.bigtable_changes import write_changes
 from nutbeam.io.bigtable_commit import Change, open_log
 from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.bigtable_table import write_changes
 from nutbeam.io.files import list_files
 from nutbeam.io.operations import Written, begin, commit
 from nutbeam.io.places import files_of as files_place

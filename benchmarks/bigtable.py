@@ -194,8 +194,9 @@ def _cells(rows: int) -> list[tuple[bytes, bytes]]:
 def _bare(address: str, due: bool) -> Any:
     from google.cloud.bigtable_v2 import types
 
-    from nutbeam.io.bigtable import Due, connect, snapshot_filter
+    from nutbeam.io.bigtable import Due, connect
     from nutbeam.io.bigtable_cells import STATE_CELL
+    from nutbeam.io.bigtable_filters import snapshot_filter
 
     table = connect(address)
     _warm(table)

@@ -8,19 +8,19 @@ same timestamps, which changes nothing.
 
 import base64
 import functools
+import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 from google.api_core import exceptions as errors
 from google.cloud.bigtable_v2 import BigtableClient, types
 from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
 
 from .bigtable_address import BigtableAddress, parse_address
-from .bigtable_cells import CellKind, due_bytes
+from .bigtable_cells import CellKind
 from .bigtable_channel import (
     ATTEMPTS,
     RETRYABLE,
@@ -31,19 +31,16 @@ from .bigtable_channel import (
     refused,
     said,
 )
-from .bigtable_limits import MUTATIONS_PER_REQUEST, check_limits
+from .bigtable_filters import change_filter, snapshot_filter, version_filter
+from .bigtable_limits import check_limits
 from .bigtable_pace import Pace, back_off
+from .bigtable_packets import REQUEST_ROWS, key_bytes, packets, requests, table_of
 from .bigtable_ranges import KeyRange, plan_key_ranges
 from .tablets import Due
 
 CHUNK_ROWS = 65_536
 CHUNK_BYTES = 16 << 20
-# Of one request. Bigtable takes 256 MB, and is happier with less.
-REQUEST_ROWS = 5_000
-REQUEST_BYTES = 8 << 20
-SOUGHT_BYTES = 256 << 10
 TIMEOUT_S = 600.0
-assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
 
 
 class BigtableTable:
@@ -86,13 +83,32 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        request = self._request(kind, snapshot, due)
+        request = self._request(snapshot_filter(kind, snapshot, due))
         request.rows_limit = limit
+        yield from self._read_range(request, part)
+
+    def changed(self, kind: CellKind, part: KeyRange, snapshot: int) -> Iterator[pa.Table]:
+        """Yields the rows of a key range that were changed after a snapshot, in key order.
+
+        Args:
+            kind: Which cells.
+            part: Which rows.
+            snapshot: Number of the snapshot.
+
+        Yields:
+            As ``scan``; cells are empty.
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+        """
+        yield from self._read_range(self._request(change_filter(kind, snapshot)), part)
+
+    def _read_range(self, request: Any, part: KeyRange) -> Iterator[pa.Table]:
         span = request.rows.row_ranges.add()
         if part.low is not None:
-            span.start_key_closed = _bytes(part.low)
+            span.start_key_closed = key_bytes(part.low)
         if part.high is not None:
-            span.end_key_open = _bytes(part.high)
+            span.end_key_open = key_bytes(part.high)
 
         def go_on(last: bytes) -> bool:
             span.start_key_open = last
@@ -114,8 +130,8 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        for some in _packets(sorted({_bytes(key) for key in keys})):
-            request = self._request(kind, snapshot, None)
+        for some in packets(sorted({key_bytes(key) for key in keys})):
+            request = self._request(snapshot_filter(kind, snapshot))
             request.rows.row_keys.extend(some)
 
             def go_on(last: bytes, request: Any = request, some: list[bytes] = some) -> bool:
@@ -141,19 +157,85 @@ class BigtableTable:
                 fails ``ATTEMPTS`` times in a row.
         """
         check_limits(cells)
-        for rows in _requests(cells):
-            failed = 0
-            while rows:
-                self.pace.wait()
-                left, error = self._mutate(kind, rows, snapshot * 1000)
-                # What goes forward is no failure, as long as it does.
-                failed = 0 if len(left) < len(rows) else failed + 1
-                if left and failed == ATTEMPTS:
-                    raise gave_up(self.address, error)
-                if left:
-                    self.pace.failed()
-                    back_off(failed)
-                rows = left
+        family, qualifier = kind.family, kind.qualifier
+
+        def fill(entry: Any, value: Any) -> None:
+            cell = entry.mutations.add().set_cell
+            cell.family_name, cell.column_qualifier = family, qualifier
+            cell.timestamp_micros, cell.value = snapshot * 1000, value
+
+        for rows in requests(cells):
+            self._send(rows, fill)
+
+    def newest(
+        self, kind: CellKind, keys: Iterable[str], snapshot: int
+    ) -> Iterator[tuple[bytes, int, bool]]:
+        """Yields of rows with the given keys what a snapshot shows, in key order.
+
+        Args:
+            kind: Which cells.
+            keys: Row keys, in any order.
+            snapshot: Number of the snapshot.
+
+        Yields:
+            (key, number of the snapshot that has made the cell, whether it is a
+            tombstone), of rows that had a cell by then.
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+        """
+        for some in packets(sorted({key_bytes(key) for key in keys}), REQUEST_ROWS):
+            request = self._request(version_filter(kind, snapshot))
+            request.rows.row_keys.extend(some)
+            wrapped = types.ReadRowsRequest.wrap(request)
+            yield from persistent(self.address, functools.partial(self._heads, wrapped))
+
+    def _heads(self, request: Any) -> list[tuple[bytes, int, bool]]:
+        found: list[tuple[bytes, int, bool]] = []
+        for reply in self.client.read_rows(request=request, retry=None, timeout=TIMEOUT_S):
+            for chunk in types.ReadRowsResponse.pb(reply).chunks:
+                if chunk.row_key:  # the first part of a row; one that is reset comes again
+                    empty = not chunk.value and not chunk.value_size
+                    found.append((chunk.row_key, chunk.timestamp_micros // 1000, empty))
+                elif chunk.reset_row:
+                    found.pop()
+        return found
+
+    def erase(self, kind: CellKind, rows: Iterable[tuple[bytes, int]]) -> None:
+        """Removes the older versions of cells. Again, it changes nothing.
+
+        Args:
+            kind: Which cells.
+            rows: (key, number of the first snapshot whose version stays).
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+        """
+        family, qualifier = kind.family, kind.qualifier
+
+        def fill(entry: Any, first: Any) -> None:
+            deletion = entry.mutations.add().delete_from_column
+            deletion.family_name, deletion.column_qualifier = family, qualifier
+            deletion.time_range.end_timestamp_micros = first * 1000
+
+        waiting = iter(rows)
+        while some := list(itertools.islice(waiting, REQUEST_ROWS)):
+            self._send(some, fill)
+
+    def _send(self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]) -> None:
+        """Changes rows, until all are; ``fill`` says how, for (entry of the request, value)."""
+        failed = 0
+        while rows:
+            self.pace.wait()
+            left, error = self._mutate(rows, fill)
+            # What goes forward is no failure, as long as it does.
+            failed = 0 if len(left) < len(rows) else failed + 1
+            if left and failed == ATTEMPTS:
+                raise gave_up(self.address, error)
+            if left:
+                self.pace.failed()
+                back_off(failed)
+            rows = left
 
     def ranges(self, number: int) -> list[KeyRange]:
         """Cuts the table into about so many ranges; others at each call."""
@@ -172,11 +254,11 @@ class BigtableTable:
 
         return persistent(address, ask)
 
-    def _request(self, kind: CellKind, snapshot: int, due: Due | None) -> Any:
+    def _request(self, row_filter: Any) -> Any:
         request = types.ReadRowsRequest.pb()(
             table_name=self.address.name, app_profile_id=self.address.app_profile
         )
-        request.filter.CopyFrom(snapshot_filter(kind, snapshot, due))
+        request.filter.CopyFrom(row_filter)
         return request
 
     def _read(self, request: Any, go_on: Callable[[bytes], bool]) -> Iterator[pa.Table]:
@@ -197,7 +279,7 @@ class BigtableTable:
                             values.append(value)
                             size += len(value)
                             if len(keys) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-                                yield _table(keys, values)
+                                yield table_of(keys, values)
                                 keys, values, size = [], [], 0
                 done = True
             except RETRYABLE as error:
@@ -208,7 +290,7 @@ class BigtableTable:
                 if not done:
                     back_off(failed)
         if keys:
-            yield _table(keys, values)
+            yield table_of(keys, values)
 
     def _stream(self, request: Any) -> Iterator[tuple[bytes, bytes, bytes]]:
         """Yields (last key seen, key, cell) of rows; key is empty where rows were only passed."""
@@ -234,17 +316,15 @@ class BigtableTable:
                 yield message.last_scanned_row_key, b"", b""
 
     def _mutate(
-        self, kind: CellKind, rows: list[tuple[bytes, bytes]], timestamp_micros: int
-    ) -> tuple[list[tuple[bytes, bytes]], Exception | None]:
+        self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]
+    ) -> tuple[list[tuple[bytes, Any]], Exception | None]:
         """Returns the rows that may be tried again, and what was wrong with the first one."""
         request = types.MutateRowsRequest.pb()(
             table_name=self.address.name, app_profile_id=self.address.app_profile
         )
-        add, family, qualifier = request.entries.add, kind.family, kind.qualifier
+        add = request.entries.add
         for key, value in rows:
-            cell = add(row_key=key).mutations.add().set_cell
-            cell.family_name, cell.column_qualifier = family, qualifier
-            cell.timestamp_micros, cell.value = timestamp_micros, value
+            fill(add(row_key=key), value)
         waiting = set(range(len(rows)))
         problem: Exception | None = None
         try:
@@ -270,31 +350,6 @@ class BigtableTable:
         return [rows[at] for at in sorted(waiting)], problem
 
 
-def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:
-    """Returns the filter that leaves each row's one cell as of a snapshot, and no tombstone."""
-    chain = types.RowFilter.pb()()
-    add = chain.chain.filters.add
-    column = {"family_name": kind.family, "start_qualifier_closed": kind.qualifier,
-              "end_qualifier_closed": kind.qualifier}  # fmt: skip
-    add(column_range_filter=column)
-    add(timestamp_range_filter={"end_timestamp_micros": (snapshot + 1) * 1000})
-    # Before the values are looked at, or old versions would rise again.
-    add(cells_per_column_limit_filter=1)
-    value = add().value_range_filter if due is None or due.far is None else None
-    if value is not None:
-        value.start_value_open = b""  # the tombstone
-        if due is not None:
-            value.end_value_open = due_bytes(due.until + 1)
-    else:
-        assert due is not None
-        assert due.far is not None
-        either = add().interleave.filters.add
-        either(value_range_filter={"start_value_open": b"",
-                                   "end_value_open": due_bytes(due.until + 1)})  # fmt: skip
-        either(value_range_filter={"start_value_closed": due_bytes(due.far + 1)})
-    return chain
-
-
 _LOCK = threading.Lock()
 
 
@@ -312,43 +367,3 @@ def connect(address: BigtableAddress | str) -> BigtableTable:
 @functools.lru_cache(maxsize=16)
 def _connect(address: BigtableAddress, process: int) -> BigtableTable:
     return BigtableTable(address)
-
-
-def _table(keys: list[bytes], values: list[bytes]) -> pa.Table:
-    # By polars: pa.array imports pandas, where there is one, at its first call.
-    columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, values)]
-    return pa.Table.from_arrays(columns, ["key", "cell"])
-
-
-def _bytes(key: str) -> bytes:
-    return key.encode("utf-8", "surrogateescape")
-
-
-def _packets(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
-    packet: list[bytes] = []
-    size = 0
-    for key in keys:
-        packet.append(key)
-        size += len(key)
-        if size >= SOUGHT_BYTES or len(packet) == CHUNK_ROWS:
-            yield packet
-            packet, size = [], 0
-    if packet:
-        yield packet
-
-
-def _requests(cells: pa.Table) -> Iterator[list[tuple[bytes, bytes]]]:
-    for batch in cells.select(["key", "cell"]).to_batches(max_chunksize=REQUEST_ROWS):
-        keys, values = (batch.column(at).to_pylist() for at in (0, 1))
-        if batch.nbytes <= REQUEST_BYTES:
-            yield list(zip(keys, values, strict=True))
-            continue
-        rows: list[tuple[bytes, bytes]] = []
-        size = 0
-        for row in zip(keys, values, strict=True):
-            if rows and size + len(row[1]) > REQUEST_BYTES:
-                yield rows
-                rows, size = [], 0
-            rows.append(row)
-            size += len(row[1])
-        yield rows

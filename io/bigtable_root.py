@@ -113,6 +113,34 @@ class BigtableRoot:
         files = [change_of(name, path) for name, paths in changes.items() for path in paths]
         return self.log.store(snapshot, record, files)
 
+    def way_back(self, component: str, tablet: "Tablet", to: int) -> Iterator[str]:
+        """Writes what makes rows what they were in an older snapshot; yields paths of files of changes.
+
+        Raises:
+            SnapshotTooOld: Bigtable may have removed versions that it shows.
+        """
+        from .bigtable_ranges import KeyRange
+        from .bigtable_table import way_back
+
+        part = KeyRange(tablet.first, tablet.last)
+        for done in way_back(self.log, self.files, component, part, to):
+            if done.change is not None:
+                yield done.change.path
+
+    def erase(self, path: str, oldest: int) -> None:
+        """Removes what snapshots before the oldest kept one show of rows that a purge has changed.
+
+        Args:
+            path: Of a file below the table; without such rows, nothing is done.
+            oldest: Number of that snapshot.
+        """
+        from .bigtable_changes import purged_component
+        from .bigtable_table import erase_below
+
+        component = purged_component(path)
+        if component:
+            erase_below(self.log, component, self.files / path, oldest)
+
     @property
     def _pinned(self) -> int:
         assert self.snapshot is not None

@@ -8,15 +8,18 @@ applied when the operation commits.
 from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
+import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from .bigtable_cells import CELLS, decode
-from .bigtable_changes import Written, changed_rows, write_changes
+from .bigtable_changes import Written, changed_rows, write_changes, write_deletions
 from .bigtable_commit import SnapshotLog
 from .bigtable_ranges import KeyRange
+from .parquet_files import row_groups
 from .places import Place
 from .tablets import Due
 
+_KEYS = pa.schema([pa.field("key", pa.large_string())])
 # Decides what changes do to the rows of their keys: (rows, changes) -> rows.
 Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
 
@@ -97,3 +100,47 @@ def resolve_changes(
     old = find_rows(log, component, changes.get_column("key"), snapshot)
     new = to_frame(conform(resolver(old, changes), COMPONENTS[component]))
     return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
+
+
+def way_back(
+    log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
+) -> Iterator[Written]:
+    """Writes files of changes that make the rows of a range what they were in an older snapshot.
+
+    Only rows that were changed since are received.
+
+    Args:
+        log: The table.
+        root: The place of its files.
+        component: ``state`` or ``hosts``.
+        part: Which rows.
+        snapshot: Which snapshot they are to be as of.
+
+    Raises:
+        SnapshotTooOld: The snapshot is too old.
+    """
+    for changed in log.table.changed(CELLS[component], part, snapshot):
+        keys = to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
+        rows = find_rows(log, component, keys, snapshot)
+        known = rows.get_column("key")
+        yield write_changes(root, component, rows, known)
+        yield write_deletions(root, component, keys.filter(~keys.is_in(known.implode())))
+    log.check_fresh(snapshot)
+
+
+def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:
+    """Removes older versions of the rows that are named in a file: those that no kept snapshot shows.
+
+    What was deleted is not there at all then. Again, it changes nothing.
+
+    Args:
+        log: The table.
+        component: ``state`` or ``hosts``.
+        path: A file with a column ``key``.
+        oldest: Number of the oldest snapshot that can be read.
+    """
+    kind = CELLS[component]
+    for rows in row_groups(path, COMPONENTS[component], ("key",)):
+        keys = to_frame(rows).get_column("key").to_list()
+        shown = log.table.newest(kind, keys, oldest)
+        log.table.erase(kind, ((key, made + 1 if gone else made) for key, made, gone in shown))

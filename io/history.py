@@ -12,6 +12,7 @@ from .manifest import (
     Component,
     DataFile,
     Manifest,
+    SnapshotTooOld,
     latest_snapshot,
     lineage,
     load_files,
@@ -21,7 +22,7 @@ from .manifest import (
 )
 from .operations import ConflictError, begin, committed, note_loss
 from .places import Root
-from .tablets import TABLETS
+from .tablets import TABLETS, tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
 
@@ -188,10 +189,28 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         restores=to,
         lost=latest.lost,
     )
-    if not store_manifest(root, made):
+    changes = _way_back(root, latest, to)
+    if not store_manifest(root, made, changes):
         note_loss(pinned)
         raise ConflictError("the table was changed meanwhile: run it again")
     return made
+
+
+def _way_back(root: Root, latest: Manifest, to: int) -> dict[str, list[str]]:
+    """Returns the files of changes, by component, that make rows in Bigtable what they were."""
+    if not isinstance(root, BigtableRoot):
+        return {}
+    try:
+        return {
+            name: [path for tablet in tablets(load_files(root, latest.components.get(name)))
+                   for path in root.way_back(name, tablet, to)]
+            for name in TABLETS
+        }  # fmt: skip
+    except SnapshotTooOld as error:
+        raise UsageError(
+            f"cannot go back to snapshot {to}: Bigtable may have removed versions of rows that it "
+            "shows; nutbeam copy keeps a table for longer"
+        ) from error
 
 
 def _check_purges(root: Root, to: int) -> None:
@@ -214,10 +233,12 @@ def _check_files(root: Root, manifest: Manifest) -> None:
 
 def missing(root: Root, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
     """Yields the files of a snapshot that are not there in their full size: (path, size or None)."""
-    for component in manifest.components.values():
+    for name, component in manifest.components.items():
         if size_of(root / component.list) is None:
             yield component.list, None
             continue
+        if isinstance(root, BigtableRoot) and name in TABLETS:
+            continue  # ranges of rows, no files
         for file in load_files(root, component):
             size = size_of(root / file.path)
             if size != file.bytes:

@@ -16,20 +16,22 @@ from ..web.errors import UserError
 from ..web.urls import host_key
 from .bars import COMPONENT
 from .batches import key_range
+from .bigtable_root import BigtableRoot
 from .checksums import check_file, check_tablets
 from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
-from .manifest import DataFile, load_manifest, manifest_path, snapshots
+from .hosts import SEED_HOSTS
+from .manifest import DataFile, load_manifest, manifest_path, settled_snapshot, snapshots
 from .operations import Operation, Written
 from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
-from .places import Place, Remote, below, files_of
+from .places import Place, Remote, Root, below, files_of
 from .resolve import write_bases
-from .retention import named_files
+from .retention import erase_versions, named_files
 from .tablet_writer import TabletWriter
 from .tablets import TABLETS, Tablet, tablets
 
 # Folders that hold rows; what lies there and is named by no snapshot is left over.
-DATA = ("bars", "batches", "exports", "hosts", "links", "state")
+DATA = ("bars", "batches", "changes", "exports", "hosts", "links", "seed_hosts", "state")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +64,12 @@ def pieces(operation: Operation) -> Iterator[Piece]:
 
 def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
     """Writes a piece anew without what is purged, if there is something."""
-    root, component = files_of(piece.operation.root), piece.component
+    table, component = piece.operation.root, piece.component
+    root = files_of(table)
     purge = Purge(names)
-    if piece.tablet is not None:
+    if piece.tablet is not None and isinstance(table, BigtableRoot):
+        yield from _purge_range(table, component, piece.tablet, purge)
+    elif piece.tablet is not None:
         yield from _purge_tablet(root, component, piece.tablet, purge)
     elif piece.file is not None:
         yield from _purge_file(root, component, piece.file, purge)
@@ -85,7 +90,7 @@ class Purge:
         self.pattern = pattern_of(names)
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        of_hosts = component.rpartition("/")[2] in ("hosts", "learnt")
+        of_hosts = component.rpartition("/")[2] in ("hosts", "learnt", SEED_HOSTS)
         return purge_rows(table, self.bars, self.pattern, of_hosts)
 
 
@@ -104,6 +109,32 @@ def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> 
 
     files = write_bases(root, component, left())
     yield Written(component, files, tablet.paths, counted.named())
+
+
+def _purge_range(
+    root: BigtableRoot, component: str, tablet: Tablet, purge: Purge
+) -> Iterator[Written]:
+    """Writes what is to become of the rows of a range in Bigtable as files of changes."""
+    from .bigtable_changes import changed_rows, write_changes, write_deletions
+
+    counted = _Counts(component)
+    gone, changed = [], []
+    for frame in root.scan(component, tablet):
+        rows, *numbers = purge(frame.to_arrow(), component)
+        counted.add(*numbers)
+        left = to_frame(rows)
+        if len(left) < len(frame):
+            keys = frame.get_column("key")
+            gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
+        if numbers[1]:
+            changed.append(changed_rows(frame, left))
+    done = [write_deletions(root.files, component, pl.concat(gone))] if gone else []
+    if changed:
+        rows = pl.concat(changed)
+        done.append(write_changes(root.files, component, rows, rows.get_column("key"), purges=True))
+    files = tuple(one.data_file(tablet.base.path) for one in done if one.change is not None)
+    if files:
+        yield Written(component, files, (), counted.named())
 
 
 def _purge_file(root: Place, component: str, file: DataFile, purge: Purge) -> Iterator[Written]:
@@ -217,33 +248,35 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
                 yield found
 
 
-def sweep(root: Place, since: int, names: Names) -> dict[str, int]:
+def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
     """Deletes all that snapshots before one need alone, and what may name what is purged.
 
     Manifests stay: they hold numbers and names of files, no URLs. Flushed pages
     of a batch that is still open stay as well, less what is purged.
 
     Args:
-        root: The table's folder.
+        table: The table.
         since: Number of the snapshot that the purge has made.
         names: What is purged.
 
     Returns:
         ``files`` and ``bytes``: what was deleted.
     """
-    # The store's clock tells what was there when the purge was committed.
-    before = _written_at(manifest_path(root, since))
+    root = files_of(table)
+    settled_snapshot(table)  # files of changes are needed until they are applied
+    before = _written_at(table, since)
     if isinstance(root, Remote):
         # S3 tells whole seconds: what is as old as the purge goes, too, rather than stays unseen.
         before = math.nextafter(before, math.inf)
-    kept = [load_manifest(root, number) for number in snapshots(root) if number >= since]
-    named = named_files(root, kept)
+    kept = [load_manifest(table, number) for number in snapshots(table) if number >= since]
+    named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
     purge = Purge(names)
     counts = {"files": 0, "bytes": 0}
     for found in unnamed_files(root, named, before):
         if _spared(root, found.path, waiting, purge):
             continue
+        erase_versions(table, found.path, since)
         counts["bytes"] += remove_file(found.path)
         counts["files"] += 1
     for found in list_files(root / "seeds"):
@@ -254,7 +287,13 @@ def sweep(root: Place, since: int, names: Names) -> dict[str, int]:
     return counts
 
 
-def _written_at(path: Place) -> float:
+def _written_at(table: Root, snapshot: int) -> float:
+    """Returns when a snapshot was committed, by the store's clock: what was there by then is older."""
+    if isinstance(table, BigtableRoot):  # just behind its lists
+        lists = {component.list for component in load_manifest(table, snapshot).components.values()}
+        found = list_files(table.files / "manifest")
+        return max((f.changed for f in found if below(table, f.path) in lists), default=0.0)
+    path = manifest_path(table, snapshot)
     return max((f.changed for f in list_files(path.parent) if f.path == path), default=0.0)
 
 

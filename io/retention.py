@@ -46,7 +46,8 @@ FOLDERS = (
 )  # fmt: skip
 SCRATCH = ("exports", "seeds")
 # What a fetch that goes on takes up of an earlier one, though it is in no manifest.
-ADOPTED = ("pages", "learnt", "leases")
+LEASES = "leases"
+ADOPTED = ("pages", "learnt", LEASES)
 # What changes tablets, by the end of its operation's id.
 CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
@@ -76,6 +77,7 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
             counts["deleted/bytes"] += remove_file(path)
             counts["deleted/snapshots"] += 1
     for path in _unnamed(root, until, operations.since, now, oldest):
+        erase_versions(root, path, oldest)
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     # At last: until then the same operation again would say that its snapshot is gone.
@@ -83,6 +85,18 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     return {name: number for name, number in counts.items() if number}
+
+
+def erase_versions(root: Root, path: Place, oldest: int) -> None:
+    """Erases, in Bigtable, what no snapshot shows any more of the rows that a purge has changed.
+
+    Args:
+        root: The table.
+        path: A file that is about to be deleted; most have no such rows.
+        oldest: Number of the oldest snapshot that can be read.
+    """
+    if isinstance(root, BigtableRoot):
+        root.erase(below(root, path), oldest)
 
 
 def _manifests(root: Root) -> list[tuple[int, Place, float]]:
@@ -251,7 +265,7 @@ def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) ->
     # A purge deletes what older snapshots need alone.
     named = named_files(root, kept, whole_from=newest)
     batches = load_manifest(root, newest).batches
-    open_batches = {name for name, batch in batches.items() if batch.phase != "updated"}
+    open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
     touched = set()
     for path, written in files:
         place = PurePosixPath(below(root, path))
@@ -264,8 +278,11 @@ def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) ->
         if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
-            whole = not path.name.startswith(".")
-            if place.parts[1] in open_batches and place.parts[2] in ADOPTED and whole:
+            phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
+            if phase == "generated" and place.parts[2] in ADOPTED:
+                continue
+            # Who fetches from the same hosts asks when others did so last.
+            if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:
                 continue
             touched.add(place.parts[1])
         yield path

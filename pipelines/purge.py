@@ -12,10 +12,9 @@ from collections.abc import Iterator
 import apache_beam as beam
 import polars as pl
 
-from ..io.address import check_folder
 from ..io.manifest import latest_snapshot
 from ..io.operations import Operation, Written, committed, find
-from ..io.places import place_of
+from ..io.places import root_of
 from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
 from ..policy.bars import Names
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -63,7 +62,6 @@ class Options(PurgeOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
-    check_folder(str(invocation.table), "purge")
     names = names_of(invocation.options)
     return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
 
@@ -140,6 +138,6 @@ def _purge(piece: Piece, names: Names, lift: bool) -> Iterator[Written]:
 def _sweep(ticket: Ticket, names: Names) -> Ticket:
     operation = find(ticket.table, f"{ticket.operation}.purge")
     made = committed(operation) if operation is not None else None
-    root = place_of(ticket.table)
+    root = root_of(ticket.table)
     sweep(root, made.snapshot if made else latest_snapshot(root), names)
     return ticket

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..io.address import check_folder, open_table
+from ..io.address import open_table
 from ..io.history import roll_back
 from ..io.operations import new_id
 from ..web.errors import UsageError
@@ -38,7 +38,6 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
-    check_folder(table, "rollback")
     manifest = open_table(table)
     if options.to == 0:
         raise UsageError("--to must say to which snapshot; nutbeam history lists them")

@@ -14,6 +14,7 @@ from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
 from google.cloud.bigtable_v2 import types
 
 from nutbeam.io import bigtable as module
+from nutbeam.io import bigtable_packets
 from nutbeam.io.bigtable import BigtableTable, Due, connect
 from nutbeam.io.bigtable_address import EMULATOR
 from nutbeam.io.bigtable_admin import create_table, open_admin
@@ -160,7 +161,7 @@ def test_the_server_sends_due_rows_only(bigtable, tmp_path):
 
 
 def test_given_rows_are_read_in_key_order(table, monkeypatch):
-    monkeypatch.setattr(module, "SOUGHT_BYTES", 200)
+    monkeypatch.setattr(bigtable_packets, "SOUGHT_BYTES", 200)
     rows = state(300)
     table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
     sought = [*keys_of(rows)[::-3], "com.nobody:http/", "zzz", keys_of(rows)[-1]]
@@ -245,7 +246,7 @@ def test_a_scan_that_is_cut_off_goes_on_where_it_was(cut, cuts, monkeypatch):
 
 def test_a_write_that_is_cut_off_is_repeated(cut, monkeypatch):
     monkeypatch.setattr(module, "back_off", lambda failed: time.sleep(0.1))
-    monkeypatch.setattr(module, "REQUEST_ROWS", 100)
+    monkeypatch.setattr(bigtable_packets, "REQUEST_ROWS", 100)
     table, proxy = cut
     rows = state(3_000)
     proxy.cut_after, proxy.cuts = 2_000, 3

@@ -174,8 +174,10 @@ def test_a_crawl_goes_on_for_as_long_as_its_phases_do(table):
     assert paths(table, "operations") == []
 
 
-@pytest.mark.parametrize(("phase", "kept"), [("fetched", True), ("updated", False)])
-def test_what_an_open_batch_has_flushed_is_kept(table, phase, kept):
+@pytest.mark.parametrize(
+    ("phase", "kept"), [("generated", True), ("fetched", False), ("updated", False)]
+)
+def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
     put(table, "batches/b1/pages/p00000-1-a-00001.parquet")
     known = {"phase": phase, "created": 1, "partitions": 1, "urls": 1, "blocks_until": 1}
     operation = begin(str(table), "fetch", "four.fetch", batch="b1")

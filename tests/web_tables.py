@@ -32,12 +32,10 @@ class InFolder:
 
     Attributes:
         versions: For how many commits a reader is safe; None is as long as the retention.
-        rare: Jobs that change all of the table, where there are such.
         commands: That look whether it is whole.
     """
 
     versions = None
-    rare = ("purge", "rollback")
     commands = ("fsck",)
 
     def __init__(self, tmp_path_factory):
@@ -105,7 +103,7 @@ class InBigtable(InFolder):
     """Tables in Bigtable's emulator; their files are in folders."""
 
     versions = 4
-    rare = commands = ()
+    commands = ()
 
     def __init__(self, tmp_path_factory, bigtable):
         super().__init__(tmp_path_factory)

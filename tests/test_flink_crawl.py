@@ -85,16 +85,15 @@ def test_each_of_two_workers_fetches_a_third_at_the_same_time(flink, tmp_path):
 @pytest.mark.long
 def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink, tmp_path):
     table, delay = tmp_path / "table", 2.0
-    alone = [*flink.options, "--parallelism=1", "--progress", "false"]  # the last one counts
     with SimWeb(hosts=2, pages=30, seed=3, crawl_delay=0) as web:  # a minute
         urls = choose(table, web, "--num_fetchers", 1)
         batch = str(manifest_of(table).batch)
         doors = [word for door in web.connect_to for word in ("--connect_to", door)]
         pace = ("--server_delay", str(delay), "--flush_seconds", "0.5")
         words = ["fetch", str(table), "--batch", batch, *doors, *pace]
-        with launched(flink, *words, "--operation", "first") as first:
+        with launched(flink, *words, "--operation", "first", slots=1) as first:
             first.wait_for(lambda: flushed_by_partition(table), "a page was flushed")
-            second = Launched(flink, [*words, "--operation", "second", *alone])
+            second = Launched(flink, [*words, "--operation", "second"], slots=1)
             codes = [first.ended(), second.ended()]
         requests = web.requests()
     # The second adopts what the first has left, or finds that all is done.

@@ -266,6 +266,17 @@ def test_what_has_nothing_for_rows_says_so(table, said, words):
     assert tree(table) == before
 
 
+@pytest.mark.parametrize("what", ["state", "hosts", "pages", "documents"])
+def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
+    assert nutbeam("copy", here[0], table) == 0
+    paths = [tmp_path / "folder.parquet", tmp_path / "bigtable.parquet"]
+    for path, source in zip(paths, (here[0], table), strict=True):
+        assert nutbeam("export", source, "-o", path, "--what", what) == 0
+    right, found = (pl.read_parquet(path).sort("key") for path in paths)
+    assert found.equals(right)
+    assert len(found)
+
+
 def test_a_rollback_makes_rows_what_they_were(table, here, said):
     """Back over new rows, changed ones and deleted ones, and forth again."""
     assert nutbeam("copy", here[0], table) == 0

@@ -35,9 +35,16 @@ def bring_in(table: Path, web: Any, *jobs: str) -> None:
 class Launched:
     """A command that runs on a cluster, in a process of its own. Made by ``launched``."""
 
-    def __init__(self, cluster: Cluster, words: Sequence[str]) -> None:
+    def __init__(self, cluster: Cluster, words: Sequence[object], slots: int | None = None) -> None:
         self._cluster = cluster
         self._earlier = set(cluster.jobs())
+        words = [
+            *map(str, words),
+            *cluster.options,
+            f"--parallelism={slots}",
+            "--progress",
+            "false",
+        ]
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "nutbeam.pipelines", *words], env=cluster.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -74,13 +81,13 @@ class Launched:
 
 
 @contextlib.contextmanager
-def launched(cluster: Cluster, *words: object) -> Iterator[Launched]:
+def launched(cluster: Cluster, *words: object, slots: int | None = None) -> Iterator[Launched]:
     """Runs a command of nutbeam on a cluster; it is killed, and its jobs cancelled, at the end.
 
     Waits before until no worker of an earlier job is left, so that those that come are its own.
     """
     wait_for(lambda: not cluster.running() and not cluster.workers(), "the job before to end")
-    command = Launched(cluster, [*map(str, words), *cluster.options, "--progress", "false"])
+    command = Launched(cluster, words, slots)
     try:
         yield command
     finally:

@@ -3,13 +3,17 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
+from ..policy.schema import COMPONENTS
 from . import tablet_writer
 from .batches import batch_files, place
-from .checksums import check_tablets
+from .checksums import check_file, check_tablets
 from .fold import folded
+from .hosts import SEED_HOSTS
 from .manifest import Manifest
 from .operations import Operation, Written
+from .parquet_files import collect, scan
 from .resolve import write_bases
+from .tablet_writer import TabletWriter
 from .tablets import Tablet
 
 # What a closed batch has no use for; bodies, texts and outcome go file by file.
@@ -50,6 +54,20 @@ def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Writt
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}
     return Written(component, files, replaced, counts, tidies=True)
+
+
+def merge_seeds(operation: Operation) -> Iterator[Written]:
+    """Makes one file of those that say who the seeds are, of a table whose hosts are no files."""
+    files = operation.files(SEED_HOSTS)
+    if len(files) < 2:
+        return
+    for file in files:
+        check_file(operation.root, file)
+    rows = collect(scan([operation.root / file.path for file in files], COMPONENTS["hosts"]))
+    writer = TabletWriter(operation.root, SEED_HOSTS, "hosts")
+    writer.write(rows.unique("key").sort("key"))
+    replaced = tuple(file.path for file in files)
+    yield Written(SEED_HOSTS, tuple(writer.close()), replaced, tidies=True)
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:

@@ -19,7 +19,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.bigtable_root import BigtableRoot
-from ..io.compaction import fold, plan_folds, spent_batches, superseded
+from ..io.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
 from ..io.operations import Operation, Written, check_whole, commit
 from ..io.retention import changes_under_way, sweep
@@ -171,7 +171,7 @@ def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Tick
     check_whole("compact", written, ["Work"])
     named = frozenset().union(*(item for item in items if isinstance(item, frozenset)))
     spent = _spent(operation, options)
-    written += superseded(operation, spent, named)
+    written += [*superseded(operation, spent, named), *merge_seeds(operation)]
     root = operation.root
     # Before the commit, so that it tells what went; what it replaces is kept for a while anyway.
     written.append(Written(counts=sweep(root, options.snapshot_retention)))

@@ -34,6 +34,8 @@ from nutbeam.io.bigtable_changes import write_changes
 from nutbeam.io.bigtable_commit import Change, open_log
 from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import list_files
+from nutbeam.io.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.manifest import load_manifest
 from nutbeam.io.operations import ConflictError, Written, begin, commit
 from nutbeam.io.places import files_of as files_place
 from nutbeam.io.places import root_of
@@ -400,6 +402,19 @@ def test_compact_deletes_what_nobody_needs(table, web):
     assert nutbeam("inject", table, "http://h0.example.com/more") == 0
     assert crawl(table, web) == 0
     assert "http://h0.example.com/more" in statuses_of(table)
+
+
+def test_compact_makes_one_file_of_those_that_name_the_seeds(table):
+    for name in ("one", "two", "one.two"):
+        assert nutbeam("inject", table, f"http://{name}.example.com/") == 0
+    assert len(files_of(table, "seed_hosts")) == 3
+    known = read_seeds_hosts(root_of(table), seed_files(Snapshot(table)))
+    assert nutbeam("compact", table) == 0
+    assert len(files_of(table, "seed_hosts")) == 1
+    assert read_seeds_hosts(root_of(table), seed_files(Snapshot(table))) == known
+    made = newest(table)
+    assert nutbeam("compact", table) == 0
+    assert manifest_of(table).components == load_manifest(root_of(table), made).components
 
 
 def changes_in(table):

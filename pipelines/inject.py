@@ -76,7 +76,11 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
     sources([word for word in words if word != "-"])
     words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
-        return [source.url or _copy(table, str(source.path)) for source in sources(words)]
+        return [
+            word
+            for source in sources(words)
+            for word in (source.urls or [_copy(table, str(source.path))])
+        ]
     return [word if "://" in word else str(Path(word).absolute()) for word in words]
 
 

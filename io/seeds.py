@@ -10,12 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from ..policy.schema import SEEDS, conform, to_frame
-from ..web.errors import UsageError, UserError
+from ..web.errors import Unavailable, UsageError, UserError
 from ..web.json_logs import without_login
 from ..web.rules import UrlRules
 from . import stores
 from .files import opened
 from .places import Place, Remote, in_store, place_of
+from .store_errors import StoreUnreachable
 
 LINES = 100_000
 SHOWN = 10  # lines that are dropped are counted; so many are also shown
@@ -67,6 +68,7 @@ def sources(words: Sequence[str]) -> list[Source]:
 
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
+        Unavailable: The store of one does not answer.
     """
     found: list[Source] = []
     for is_url, group in itertools.groupby(words, _is_url):
@@ -97,7 +99,8 @@ def _files(path: Place) -> list[Place]:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and not isinstance(path, Remote)
         hint = "; a URL begins with http:// or https://" if missing else ""
-        raise UsageError(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
+        kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
+        raise kind(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
     return files
 
 

@@ -58,15 +58,6 @@ def web():
         yield server
 
 
-@pytest.fixture(scope="module")
-def here(web, tmp_path_factory):
-    """The same web, crawled into a folder: the table, and what was asked for."""
-    table = tmp_path_factory.mktemp("here") / "table"
-    before = len(asked(web))
-    assert crawl(table, web, *web.seeds) == 0
-    return table, sorted(asked(web)[before:])
-
-
 @pytest.fixture
 def table(bigtable, tmp_path):
     return bigtable.make(tmp_path / "files")

@@ -21,9 +21,10 @@ import polars as pl
 from ..io.bigtable_root import BigtableRoot
 from ..io.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
-from ..io.operations import Operation, Written, commit
+from ..io.operations import Operation
 from ..io.retention import changes_under_way, sweep
 from ..io.tablets import Tablet, tablets
+from ..io.written import Written, commit
 from ..transforms.display import Displayed
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after

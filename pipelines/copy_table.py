@@ -17,14 +17,16 @@ import polars as pl
 from ..io.address import check_address, open_table
 from ..io.bigtable_root import BigtableRoot
 from ..io.checksums import check_list, check_tablets, copy_file
+from ..io.file_lists import DataFile
 from ..io.fold import folded
 from ..io.hosts import SEED_HOSTS
-from ..io.manifest import DataFile, latest_snapshot
-from ..io.operations import ConflictError, Operation, Written, commit, find
+from ..io.manifest import latest_snapshot
+from ..io.operations import Operation, find
 from ..io.places import Root, root_of
 from ..io.ranges import Range
 from ..io.resolve import Part, Resolved, resolve_range, write_bases
 from ..io.tablets import TABLETS, Tablet, tablets
+from ..io.written import ConflictError, Written, commit
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ..web.errors import UsageError

@@ -18,10 +18,11 @@ import polars as pl
 
 from ..io.bars import read_bars
 from ..io.files import creating
-from ..io.operations import Operation, Written, new_id
+from ..io.operations import Operation, new_id
 from ..io.places import Remote, files_of, in_store, root_of
 from ..io.resolve import Resolved
 from ..io.seeds import Source, read_seeds, sources
+from ..io.written import Written
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS

@@ -36,7 +36,7 @@ from nutbeam.io.files import (
     write_bytes,
 )
 from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
-from nutbeam.io.operations import begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
 from nutbeam.io.places import Remote, in_store, place_of
 from nutbeam.io.places import below as name_below
@@ -44,6 +44,7 @@ from nutbeam.io.resolve import write_bases
 from nutbeam.io.seeds import sources
 from nutbeam.io.tablet_writer import write_run
 from nutbeam.io.tablets import NUMBER, Tablet
+from nutbeam.io.written import commit
 from nutbeam.policy.schema import OUTCOME, STATE
 from nutbeam.web.errors import Unavailable, UsageError, UserError
 

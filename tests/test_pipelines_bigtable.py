@@ -36,12 +36,13 @@ from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import list_files
 from nutbeam.io.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.manifest import load_manifest
-from nutbeam.io.operations import ConflictError, Written, begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.places import files_of as files_place
 from nutbeam.io.places import root_of
 from nutbeam.io.ranges import Range
 from nutbeam.io.resolve import Resolved, resolve_range
 from nutbeam.io.tablets import tablets
+from nutbeam.io.written import ConflictError, Written, commit
 from nutbeam.policy.schema import HOSTS, STATE, Status, conform
 from nutbeam.web.rules import host_keys
 from nutbeam.web.simweb.server import SimWeb

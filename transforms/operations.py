@@ -11,7 +11,8 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
-from ..io.operations import Operation, Written, begin, check_whole, commit, find, new_id, sum_counts
+from ..io.operations import Operation, begin, find, new_id
+from ..io.written import Written, check_whole, commit, sum_counts
 from ..web.errors import UserError
 from ..web.json_logs import working_on
 from ..web.progress import PROGRESS

@@ -11,10 +11,11 @@ import polars as pl
 from nutbeam.io import tablet_writer
 from nutbeam.io.batches import place, write_file
 from nutbeam.io.manifest import Batch, latest_snapshot
-from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.tablet_writer import write_run
 from nutbeam.io.tablets import NUMBER
 from nutbeam.io.tablets import tablets as known_tablets
+from nutbeam.io.written import Written, commit
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
 from nutbeam.web.protocol import FETCH_SUCCESS, SUCCESS
 

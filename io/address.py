@@ -1,6 +1,6 @@
 """Where a web table may be."""
 
-from ..web.errors import UsageError
+from ..web.errors import Unavailable, UsageError
 from . import stores
 from .bigtable_address import is_bigtable
 from .bigtable_root import BigtableRoot
@@ -8,6 +8,7 @@ from .files import names
 from .manifest import Manifest, latest_snapshot, load_manifest
 from .places import Place, Remote, root_of
 from .store_clients import client_of
+from .store_errors import StoreUnreachable
 
 # What a table's folder may hold before its first snapshot is there.
 KNOWN = frozenset(
@@ -31,8 +32,9 @@ def check_address(table: str) -> None:
     """Refuses what cannot be, or become, a web table.
 
     Raises:
-        UsageError: The address is of a store that is not supported or does not
-            answer, or names a file, or a folder with something else in it.
+        UsageError: The address is of a store that is not supported, or names a
+            file, or a folder with something else in it.
+        Unavailable: The store does not answer.
     """
     root = root_of(table)
     if isinstance(root, BigtableRoot):
@@ -62,7 +64,8 @@ def _names(root: Place, table: str) -> list[str]:
     except NotADirectoryError as error:
         raise UsageError(f"the table must be a folder, got the file {table!r}") from error
     except OSError as error:
-        raise UsageError(f"cannot read table {table!r}: {error.strerror}") from error
+        kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
+        raise kind(f"cannot read table {table!r}: {error.strerror}") from error
 
 
 def open_table(table: str) -> Manifest:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..policy.schema import COMPONENTS
+from .file_lists import DataFile, load_files
 from .files import (
     crc32_of,
     file_size,
@@ -23,7 +24,7 @@ from .files import (
     write_bytes,
     writing,
 )
-from .manifest import DataFile, Manifest, load_files
+from .manifest import Manifest
 from .parquet_files import ParquetWriter, collect, row_groups, scan
 from .places import Place, Remote, Root, below
 

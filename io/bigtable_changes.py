@@ -18,8 +18,8 @@ from ..policy.schema import conform, to_frame
 from .bigtable_cells import CELLS
 from .bigtable_commit import Change
 from .bigtable_limits import split_rows_by_limits
+from .file_lists import DataFile
 from .files import new_name
-from .manifest import DataFile
 from .parquet_files import ParquetWriter
 from .places import Place
 

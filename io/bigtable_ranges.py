@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 
 from . import tablet_writer
-from .manifest import DataFile
+from .file_lists import DataFile
 from .tablets import host_start
 
 # Keys and how many bytes there are before them, as ``sample_row_keys`` gives them.

@@ -1,8 +1,8 @@
 """What is damaged is not passed on: whoever writes rows or files anew compares checksums first."""
 
 from ..web.errors import UserError
+from .file_lists import Component, DataFile
 from .files import copy_bytes, crc32_of, cure, size_of
-from .manifest import Component, DataFile
 from .places import Place, Root
 from .tablets import Tablet
 

@@ -10,11 +10,12 @@ from .checksums import check_file, check_tablets
 from .fold import folded
 from .hosts import SEED_HOSTS
 from .manifest import Manifest
-from .operations import Operation, Written
+from .operations import Operation
 from .parquet_files import collect, scan
 from .resolve import write_bases
 from .tablet_writer import TabletWriter
 from .tablets import Tablet
+from .written import Written
 
 # What a closed batch has no use for; bodies, texts and outcome go file by file.
 _SPENT = ("fetchlist", "learnt")

@@ -6,12 +6,12 @@ import pyarrow as pa
 
 from ..policy.documents import DocumentOptions
 from .batches import place, write_file
-from .manifest import DataFile
-from .operations import Written
+from .file_lists import DataFile
 from .parquet_files import row_group_count
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
 from .places import Root, files_of
+from .written import Written
 
 
 def parse_file(

@@ -11,16 +11,9 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, to_frame
 from ..web.errors import UserError
+from .file_lists import Component, DataFile, load_files
 from .files import crc32_of, list_files, size_of
-from .manifest import (
-    Component,
-    DataFile,
-    Manifest,
-    load_files,
-    load_manifest,
-    manifest_path,
-    snapshots,
-)
+from .manifest import Manifest, load_manifest, manifest_path, snapshots
 from .operations import pinned_snapshots
 from .parquet_files import parquet_file
 from .places import Place, below

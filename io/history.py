@@ -7,22 +7,21 @@ from collections.abc import Iterator, Mapping
 from ..web.errors import UsageError, UserError
 from .bars import COMPONENT as BARS
 from .bigtable_root import BigtableRoot
+from .file_lists import Component, DataFile, load_files
 from .files import file_version, size_of
 from .manifest import (
-    Component,
-    DataFile,
     Manifest,
     SnapshotTooOld,
     latest_snapshot,
     lineage,
-    load_files,
     load_manifest,
     snapshots,
     store_manifest,
 )
-from .operations import ConflictError, begin, committed, note_loss
+from .operations import begin, committed, note_loss
 from .places import Root
 from .tablets import TABLETS, tablets
+from .written import ConflictError
 
 _BATCH = re.compile(r"batches/[^/]+/")
 

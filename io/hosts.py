@@ -9,8 +9,9 @@ from ..policy.schema import HOSTS
 from ..policy.scope import Seeds, seeds_of
 from ..web.rules import host_keys
 from .bigtable_root import BigtableRoot
+from .file_lists import DataFile
 from .fold import read_tablets, rows_of_keys
-from .manifest import DataFile, Pinned
+from .manifest import Pinned
 from .parquet_files import collect, scan
 from .places import Root
 from .tablets import tablets

@@ -17,12 +17,12 @@ from ..web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STAT
 from ..web.tasks import Result
 from .batches import page_name, page_order, page_started, place, write_file
 from .documents import parse_file, write_documents
-from .manifest import DataFile
-from .operations import Written
+from .file_lists import DataFile
 from .parquet_files import collect, scan
 from .parse_pool import Parsed, ParsePool
 from .parse_worker import Job
 from .places import Root, files_of
+from .written import Written
 
 FLUSH_BYTES = 64 << 20
 GROUP_BYTES = 4 << 20

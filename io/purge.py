@@ -18,17 +18,19 @@ from .bars import COMPONENT
 from .batches import key_range
 from .bigtable_root import BigtableRoot
 from .checksums import check_file, check_tablets
+from .file_lists import DataFile
 from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
 from .hosts import SEED_HOSTS
-from .manifest import DataFile, load_manifest, manifest_path, settled_snapshot, snapshots
-from .operations import Operation, Written
+from .manifest import load_manifest, manifest_path, settled_snapshot, snapshots
+from .operations import Operation
 from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
 from .places import Place, Remote, Root, below, files_of
 from .resolve import write_bases
 from .retention import erase_versions, named_files
 from .tablet_writer import TabletWriter
 from .tablets import TABLETS, Tablet, tablets
+from .written import Written
 
 # Folders that hold rows; what lies there and is named by no snapshot is left over.
 DATA = ("bars", "batches", "changes", "exports", "hosts", "links", "seed_hosts", "state")

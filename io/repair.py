@@ -9,24 +9,16 @@ import polars as pl
 from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
 from .batches import page_order, place
+from .file_lists import Component, DataFile, load_files, store_files
 from .files import list_files
 from .fsck import described, list_problem
-from .manifest import (
-    Component,
-    DataFile,
-    Manifest,
-    NewerFormat,
-    load_files,
-    load_manifest,
-    snapshots,
-    store_files,
-    store_manifest,
-)
-from .operations import ConflictError, pinned_snapshots
+from .manifest import Manifest, NewerFormat, load_manifest, snapshots, store_manifest
+from .operations import pinned_snapshots
 from .parquet_files import collect, scan, schema_of
 from .places import Place, below, place_of
 from .tablet_writer import zone
 from .tablets import NUMBER, TABLETS, run_schema, tablets
+from .written import ConflictError
 
 
 @dataclasses.dataclass(frozen=True)

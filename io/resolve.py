@@ -15,9 +15,9 @@ import polars as pl
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from .bigtable_root import BigtableRoot
 from .checksums import check_tablets
+from .file_lists import DataFile
 from .fold import find_rows, folded, group_bounds, newest_rows
 from .hosts import SEED_HOSTS
-from .manifest import DataFile
 from .places import Root
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run

@@ -18,24 +18,9 @@ from typing import NamedTuple
 
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
-from .files import (
-    list_files,
-    read_bytes,
-    remove_empty_folders,
-    remove_file,
-    size_of,
-    store_time,
-)
-from .manifest import (
-    PHASES,
-    Batch,
-    Manifest,
-    latest_snapshot,
-    lineage,
-    load_files,
-    load_manifest,
-    snapshots,
-)
+from .file_lists import load_files
+from .files import list_files, read_bytes, remove_empty_folders, remove_file, size_of, store_time
+from .manifest import PHASES, Batch, Manifest, latest_snapshot, lineage, load_manifest, snapshots
 from .operations import LOST
 from .places import Place, Root, below
 

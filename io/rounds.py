@@ -1,7 +1,8 @@
 """Which round a crawl has come to: read off the table's history, nothing else."""
 
 from .bigtable_root import BigtableRoot
-from .manifest import Manifest, latest_snapshot, load_files, load_manifest
+from .file_lists import load_files
+from .manifest import Manifest, latest_snapshot, load_manifest
 from .operations import Operation, find, since_pinned
 from .places import Root
 from .tablets import Due, tablets

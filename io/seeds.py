@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import itertools
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from ..policy.schema import SEEDS, conform, to_frame
-from ..web.errors import UsageError, UserError
+from ..web.errors import Unavailable, UsageError, UserError
 from ..web.json_logs import without_login
 from ..web.rules import UrlRules
 from . import stores
 from .files import opened
 from .places import Place, Remote, in_store, place_of
+from .store_errors import StoreUnreachable
 
 LINES = 100_000
 SHOWN = 10  # lines that are dropped are counted; so many are also shown
@@ -46,36 +48,43 @@ _FIELDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where seeds come from: one URL, or one file.
+    """Where seeds come from: URLs, or one file.
 
     Attributes:
         number: Its place among the sources; later ones win.
-        url: A seed line, or None.
+        urls: Seed lines; none where it is a file.
         path: A file, or None.
     """
 
     number: int
-    url: str | None = None
+    urls: tuple[str, ...] = ()
     path: str | None = None
 
 
 def sources(words: Sequence[str]) -> list[Source]:
     """Returns what the words of a command line name: URLs, files, folders of files.
 
+    URLs that follow each other are one source: each source costs milliseconds.
+
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
+        Unavailable: The store of one does not answer.
     """
     found: list[Source] = []
-    for word in words:
-        if not word.strip():
-            raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
-        if "://" in word and not in_store(word):
-            found.append(Source(len(found), url=word))
+    for is_url, group in itertools.groupby(words, _is_url):
+        if is_url:
+            found.append(Source(len(found), tuple(group)))
             continue
-        for path in _files(place_of(word)):
+        for path in (path for word in group for path in _files(place_of(word))):
             absolute = path if isinstance(path, Remote) else path.absolute()
             found.append(Source(len(found), path=str(absolute)))
     return found
+
+
+def _is_url(word: str) -> bool:
+    if not word.strip():
+        raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
+    return "://" in word and not in_store(word)
 
 
 def _files(path: Place) -> list[Place]:
@@ -90,7 +99,8 @@ def _files(path: Place) -> list[Place]:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and not isinstance(path, Remote)
         hint = "; a URL begins with http:// or https://" if missing else ""
-        raise UsageError(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
+        kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
+        raise kind(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
     return files
 
 
@@ -172,19 +182,16 @@ def _where(source: Source, line: int) -> str:
 
 
 def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-    if source.url is not None:
-        yield source.number, [(1, source.url)]
-        return
-    lines: list[tuple[int, str]] = []
+    numbered = enumerate(source.urls, 1) if source.urls else _numbered(source)
+    while lines := list(itertools.islice(numbered, LINES)):
+        yield source.number, lines
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(_lines(place_of(str(source.path))), 1):
         text = line.strip()
         if text and not text.startswith("#"):
-            lines.append((number, text))
-        if len(lines) == LINES:
-            yield source.number, lines
-            lines = []
-    if lines:
-        yield source.number, lines
+            yield number, text
 
 
 def _lines(path: Place) -> Iterator[str]:

@@ -18,6 +18,10 @@ class StoreError(OSError):
         return str(self.strerror)
 
 
+class StoreUnreachable(StoreError):
+    """A store does not answer; later it may."""
+
+
 @contextlib.contextmanager
 def asking(place: Remote) -> Iterator[None]:
     """Makes one line of what a client raises."""
@@ -26,7 +30,7 @@ def asking(place: Remote) -> Iterator[None]:
     except (UserError, FileNotFoundError, NotADirectoryError, StoreError):
         raise
     except Exception as error:
-        raise StoreError(_explained(error, place)) from error
+        raise _explained(error, place) from error
 
 
 _NO_CREDENTIALS = {
@@ -43,20 +47,32 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
                       "TimeoutError", "FSTimeoutError"}  # fmt: skip
 
 
-def _explained(error: Exception, place: Remote) -> str:
+def _explained(error: Exception, place: Remote) -> StoreError:
     """Returns why a client failed, as one line for people."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     code, said = code_of(error), _first_line(error)
     if kinds & _CREDENTIAL_ERRORS:
-        return _NO_CREDENTIALS.get(place.scheme, said)
+        return StoreError(_NO_CREDENTIALS.get(place.scheme, said))
     if code in (401, 403) or "PermissionError" in kinds:
-        return f"permission denied: {said}"
+        return StoreError(f"permission denied: {said}")
     if code == 429 or (code is not None and code >= 500):
-        return f"the store answers {code}, again and again: try it again later ({said})"
+        return StoreUnreachable(
+            f"the store answers {code}, again and again: try it again later ({said})"
+        )
     if kinds & _CONNECTION_ERRORS:
-        where = f" at {place.netloc}" if place.scheme == "hdfs" else ""
-        return f"{STORES[place.scheme][0]}{where} cannot be reached: {said}"
-    return said
+        if place.scheme == "hdfs":
+            return StoreUnreachable(
+                f"HDFS at {place.netloc!r} cannot be reached ({_network_error(error)}): "
+                "name the host and the HTTP port of its name node (9870, unless it was set)"
+            )
+        return StoreUnreachable(f"{STORES[place.scheme][0]} cannot be reached: {said}")
+    return StoreError(said)
+
+
+def _network_error(error: Exception) -> str:
+    """Returns what the network said, in few words; urllib3 wraps pages around it."""
+    said = [str(c.strerror) for c in _causes(error) if isinstance(c, OSError) and c.strerror]
+    return said[-1].lower() if said else "no answer in time"
 
 
 def code_of(error: BaseException) -> int | None:

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from ..policy.schema import COMPONENTS
+from .file_lists import DataFile
 from .files import new_name
-from .manifest import DataFile
 from .parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from .places import Root, below
 from .tablets import NUMBER, host_start, run_schema

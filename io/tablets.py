@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS
 from ..web.urls import host_of
-from .manifest import DataFile
+from .file_lists import DataFile
 
 # The components that are kept in tablets; the others are plain lists of files.
 TABLETS = ("state", "hosts", "links")

@@ -6,7 +6,8 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, STATUS_NAMES
-from .manifest import DataFile, Manifest, load_files
+from .file_lists import DataFile, load_files
+from .manifest import Manifest
 from .places import Root
 from .tablets import NUMBER, TABLETS, Tablet, tablets
 

@@ -21,12 +21,13 @@ import polars as pl
 from ..io.bigtable_root import BigtableRoot
 from ..io.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.fold import read_tablets
-from ..io.operations import Operation, Written, check_whole, commit
+from ..io.operations import Operation
 from ..io.retention import changes_under_way, sweep
 from ..io.tablets import Tablet, tablets
+from ..io.written import Written, commit
 from ..transforms.display import Displayed
 from ..transforms.metrics import count
-from ..transforms.operations import Begin, ForEach, Ticket, Together
+from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ..web.options import option
 from ..web.progress import PROGRESS
 from .command import TABLE, Invocation
@@ -162,14 +163,10 @@ def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Ticket:
-    items = list(grouped[1])
-    (operation,) = [item for item in items if isinstance(item, Operation)]
-    ticket = Ticket(operation.table, operation.id.removesuffix(".compact"))
+    operation, written, named_in = gathered(grouped, ["Work"])
     if operation.idle:
-        return dataclasses.replace(ticket, idle=operation.idle == "nothing")
-    written = [item for item in items if isinstance(item, Written)]
-    check_whole("compact", written, ["Work"])
-    named = frozenset().union(*(item for item in items if isinstance(item, frozenset)))
+        return ticket_after(operation, nothing=operation.idle == "nothing")
+    named = _unite(named_in)
     spent = _spent(operation, options)
     written += [*superseded(operation, spent, named), *merge_seeds(operation)]
     root = operation.root
@@ -181,4 +178,4 @@ def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Tick
         sweep(root, 0)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    return ticket
+    return ticket_after(operation, nothing=False)

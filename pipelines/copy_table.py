@@ -17,16 +17,18 @@ import polars as pl
 from ..io.address import check_address, open_table
 from ..io.bigtable_root import BigtableRoot
 from ..io.checksums import check_list, check_tablets, copy_file
+from ..io.file_lists import DataFile
 from ..io.fold import folded
 from ..io.hosts import SEED_HOSTS
-from ..io.manifest import DataFile, latest_snapshot
-from ..io.operations import ConflictError, Operation, Written, check_whole, commit, find
+from ..io.manifest import latest_snapshot
+from ..io.operations import Operation, find
 from ..io.places import Root, root_of
 from ..io.ranges import Range
 from ..io.resolve import Part, Resolved, resolve_range, write_bases
 from ..io.tablets import TABLETS, Tablet, tablets
+from ..io.written import ConflictError, Written, commit
 from ..transforms.metrics import count
-from ..transforms.operations import Begin, ForEach, Ticket, Together
+from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ..web.errors import UsageError
 from ..web.progress import PROGRESS
 from .command import TABLE, Argument, Invocation
@@ -167,17 +169,13 @@ def _write(target: Root, component: str, frames: Iterable[pl.DataFrame]) -> Iter
 
 
 def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
-    items = list(grouped[1])
-    (operation,) = [item for item in items if isinstance(item, Operation)]
-    ticket = Ticket(operation.table, operation.id.removesuffix(".copy"))
+    operation, written, _ = gathered(grouped, ["Pieces"])
     if operation.idle:
-        return dataclasses.replace(ticket, idle=operation.idle == "nothing")
-    written = [item for item in items if isinstance(item, Written)]
-    check_whole("copy", written, ["Pieces"])
+        return ticket_after(operation, nothing=operation.idle == "nothing")
     if operation.snapshot:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
     # Whatever has come there meanwhile is another table, too: nothing is mixed.
     made = commit(operation, written, reads=frozenset({"*"}), others=reading.manifest().batches)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    return ticket
+    return ticket_after(operation, nothing=False)

@@ -24,8 +24,24 @@ _JAVA = re.compile(
 _JOB = re.compile(r"^Pipeline \S+ failed in state \w+: (?:bundle \S+ \S+ failed:)?")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
-# What the failures of clusters mean, by what they say.
+# Why urllib could not fetch something, without its own words around it.
+_URLLIB = r"(?:<urlopen error (?:\[Errno -?\d+\] )?)?(.{1,200}?)>?(?:\. Also|\s*$)"
+
+# What the failures of clusters mean, by what they say; \1 is what the first group says.
 _MEANINGS = {
+    rf"Unable to fetch remote prism binary at (\S+?): {_URLLIB}": (
+        r"Prism cannot be fetched from '\1' (\2): build it with "
+        "go install github.com/apache/beam/sdks/v2/go/cmd/prism, and give --prism_location"
+    ),
+    rf"Unable to fetch remote job server jar at (\S+?): {_URLLIB}": (
+        r"the job server cannot be fetched from '\1' (\2): give its jar "
+        "(--flink_job_server_jar, --spark_job_server_jar) or another --flink_version, or start "
+        "the job server elsewhere and give --runner=PortableRunner"
+    ),
+    r"Service failed to start up with error (-?\d+)": (
+        r"the job server that Beam has started here ended at once, with code \1: "
+        "--log_level info shows what it said"
+    ),
     # Of a chain of causes Flink sends the innermost.
     r"NoResourceAvailableException|TimeoutException: Timeout has occurred: \d+ ms": (
         "the cluster has no free slot: wait for a job to end, or add workers"
@@ -122,7 +138,8 @@ def _meaning(text: str) -> str | None:
             f"package {missing[-1]!r} is missing on the workers: {cure}, "
             "or install it in their image"
         )
-    return next((meaning for said, meaning in _MEANINGS.items() if re.search(said, text)), None)
+    found = ((re.search(said, text), meaning) for said, meaning in _MEANINGS.items())
+    return next((match.expand(meaning) for match, meaning in found if match), None)
 
 
 def _without_steps(message: str) -> str:

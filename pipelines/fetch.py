@@ -21,21 +21,16 @@ import pyarrow as pa
 from apache_beam.metrics import Metrics
 
 from ..io.bars import read_bars
-from ..io.batches import (
-    adopted_learnt,
-    adopted_pages,
-    batch_files,
-    page_name,
-    place,
-    write_file,
-)
+from ..io.batches import adopted_learnt, adopted_pages, batch_files, page_name, place, write_file
+from ..io.file_lists import DataFile
 from ..io.hosts import read_hosts, seed_files
 from ..io.leases import Lease, acquire
-from ..io.manifest import DataFile, latest_snapshot, load_manifest
-from ..io.operations import Operation, Written, check_batch, committed
+from ..io.manifest import latest_snapshot, load_manifest
+from ..io.operations import Operation, committed
 from ..io.pages import PageWriter, Parser
 from ..io.parquet_files import collect, scan
 from ..io.parse_pool import shared_pool
+from ..io.written import Written, check_batch
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
 from ..transforms.metrics import NAMESPACES

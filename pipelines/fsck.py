@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..io.address import check_folder, open_table
+from ..io.file_lists import DataFile, load_files
 from ..io.fsck import (
     Left,
     Problem,
@@ -24,7 +25,7 @@ from ..io.fsck import (
     left_over,
     list_problem,
 )
-from ..io.manifest import DataFile, Manifest, load_files, load_manifest, snapshots
+from ..io.manifest import Manifest, load_manifest, snapshots
 from ..io.operations import new_id
 from ..io.places import Place, place_of
 from ..io.repair import Repair, repair

@@ -27,9 +27,10 @@ from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_f
 from ..io.fold import read_tablets
 from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch
-from ..io.operations import Operation, Written
+from ..io.operations import Operation
 from ..io.places import root_of
 from ..io.tablets import Due, Tablet, tablets
+from ..io.written import Written
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning

@@ -18,10 +18,11 @@ import polars as pl
 
 from ..io.bars import read_bars
 from ..io.files import creating
-from ..io.operations import Operation, Written, new_id
+from ..io.operations import Operation, new_id
 from ..io.places import Remote, files_of, in_store, root_of
 from ..io.resolve import Resolved
 from ..io.seeds import Source, read_seeds, sources
+from ..io.written import Written
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
 from ..policy.schema import HOSTS, SEEDS
@@ -76,7 +77,11 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
     sources([word for word in words if word != "-"])
     words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
-        return [source.url or _copy(table, str(source.path)) for source in sources(words)]
+        return [
+            word
+            for source in sources(words)
+            for word in (source.urls or [_copy(table, str(source.path))])
+        ]
     return [word if "://" in word else str(Path(word).absolute()) for word in words]
 
 

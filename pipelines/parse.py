@@ -12,10 +12,11 @@ import apache_beam as beam
 
 from ..io.batches import batch_files
 from ..io.documents import parse_file
+from ..io.file_lists import DataFile
 from ..io.hosts import seed_files
-from ..io.manifest import DataFile
-from ..io.operations import Operation, Written
+from ..io.operations import Operation
 from ..io.parse_pool import shared_pool
+from ..io.written import Written
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.options import option

@@ -13,9 +13,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.manifest import latest_snapshot
-from ..io.operations import Operation, Written, committed, find
+from ..io.operations import Operation, committed, find
 from ..io.places import root_of
 from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
+from ..io.written import Written
 from ..policy.bars import Names
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.errors import UsageError

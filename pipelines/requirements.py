@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import json
 import os
-import shutil
 import socket
 import urllib.error
 import urllib.request
@@ -14,12 +13,12 @@ import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     GoogleCloudOptions,
-    JobServerOptions,
     PipelineOptions,
     PortableOptions,
 )
 
 from ..web.errors import Unavailable, UsageError
+from .job_servers import check_java, check_prism
 
 PATIENCE_S = 5.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
@@ -40,7 +39,9 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
     if runner == "portablerunner":
         _check_job_server(options.view_as(PortableOptions).job_endpoint)
     if runner in ("flinkrunner", "sparkrunner"):
-        _check_java(runner, options)
+        check_java(runner, options)
+    if runner == "prismrunner":
+        check_prism(options)
     if runner in ("flinkrunner", "portablerunner"):
         _check_flink(options)
     if runner == "dataflowrunner":
@@ -69,17 +70,6 @@ def _check_job_server(endpoint: str | None) -> None:
             raise Unavailable(
                 f"what answers at --job_endpoint {endpoint!r} is no job server"
             ) from error
-
-
-def _check_java(runner: str, options: PipelineOptions) -> None:
-    """The job server that Beam starts by itself is a Java program."""
-    java = options.view_as(JobServerOptions).job_server_java_launcher
-    uber = runner == "flinkrunner" and options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
-    if not uber and shutil.which(java) is None:
-        raise UsageError(
-            f"--runner={runner} starts a job server in Java, and {java!r} is not found: install "
-            "Java, or start the job server elsewhere and give --runner=PortableRunner"
-        )
 
 
 def _check_flink(options: PipelineOptions) -> None:

@@ -36,5 +36,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def _unless_disconnected(failure: threading.ExceptHookArgs) -> None:
-    if not issubclass(failure.exc_type, grpc.RpcError):
+    # The second is said of a job server that ended before it could be asked.
+    closed = "Cannot monitor channel state: Channel closed" in str(failure.exc_value)
+    if not (closed or issubclass(failure.exc_type, grpc.RpcError)):
         _thread_failed(failure)

@@ -16,11 +16,12 @@ import polars as pl
 
 from ..io.bars import read_bars
 from ..io.batches import batch_files
+from ..io.file_lists import DataFile
 from ..io.hosts import read_seeds_hosts, seed_files
-from ..io.manifest import DataFile
-from ..io.operations import Operation, Written
+from ..io.operations import Operation
 from ..io.parquet_files import collect, scan
 from ..io.resolve import Resolved
+from ..io.written import Written
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty

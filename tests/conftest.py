@@ -18,6 +18,8 @@ from web_tables import BACK_ENDS, InFolder
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
 
+    from nutbeam.web.simweb.server import SimWeb
+
 # Tests that take their tables from the fixture ``tables`` run on folders, and a few of them (SHORT)
 # on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.
 BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
@@ -144,6 +146,17 @@ def all_stores(stores: Stores) -> Iterator[None]:
         shared_pool.cache_clear()
         yield
     shared_pool.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def here(web: "SimWeb", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The test file's web, crawled into a folder: the table, and what was asked for."""
+    from crawling import asked, crawl  # late: it loads polars
+
+    table = tmp_path_factory.mktemp("here") / "table"
+    before = len(asked(web))
+    assert crawl(table, web, *web.seeds) == 0
+    return table, sorted(asked(web)[before:])
 
 
 @pytest.fixture

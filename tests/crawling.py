@@ -11,9 +11,10 @@ from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
 from nutbeam.io.bigtable_root import BigtableRoot
+from nutbeam.io.file_lists import load_files
 from nutbeam.io.files import read_bytes
 from nutbeam.io.hosts import SEED_HOSTS
-from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.manifest import latest_snapshot, load_manifest
 from nutbeam.io.places import files_of as files_place
 from nutbeam.io.places import root_of
 from nutbeam.io.tablets import TABLETS

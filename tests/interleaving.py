@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from nutbeam.io import history, operations
+from nutbeam.io import history, operations, written
 from nutbeam.pipelines import compact, dedup, generate, inject, purge, update
 from nutbeam.pipelines.cli import load
 from nutbeam.pipelines.command import Invocation
@@ -20,7 +20,8 @@ from nutbeam.transforms import operations as steps
 # What functions of ours are called by, each at a step of some job.
 GATES = [
     *((steps, name) for name in ("begin", "commit", "next_batch")),
-    *((operations, name) for name in ("create_exclusive", "store_files", "store_manifest")),
+    (operations, "create_exclusive"),
+    *((written, name) for name in ("store_files", "store_manifest")),
     *((apply_changes, name) for name in ("plan_ranges", "resolve_range")),
     (inject, "read_bars"),
     *((generate, name) for name in ("read_tablets", "put_aside", "take_up", "write_file")),

@@ -10,8 +10,8 @@ import zlib
 from frames import table_of
 
 from nutbeam.io.batches import batch_files, page_order, write_file
-from nutbeam.io.operations import Written
 from nutbeam.io.parquet_files import collect, scan
+from nutbeam.io.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
 from nutbeam.transforms.operations import Ticket, commit_job, pin
 from nutbeam.web.protocol import FETCH_SUCCESS
@@ -87,4 +87,4 @@ class MadeUpWeb:
             for kind, found in (("pages", pages), ("documents", documents))
         ]
         reads = (f"batches/{batch}/fetchlist",)
-        commit_job(pinned, written, reads, "parsed", False, None, operation)
+        commit_job(pinned, written, reads, "parsed", False, None)

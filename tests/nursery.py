@@ -117,7 +117,7 @@ def _main(tablet_rows):
 
 
 def _child(words, tablet_rows, out, theirs):
-    from nutbeam.io import operations, tablet_writer
+    from nutbeam.io import tablet_writer, written
     from nutbeam.pipelines.cli import main
     from nutbeam.transforms import operations as steps
 
@@ -135,7 +135,7 @@ def _child(words, tablet_rows, out, theirs):
 
     tablet_writer.TABLET_ROWS = tablet_rows
     tells(steps, "begin", "begun")
-    tells(operations, "store_manifest", "committing", "committed")
+    tells(written, "store_manifest", "committing", "committed")
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until it ends
     code = main([*words, "--progress", "false"])
     with os.fdopen(theirs, "w") as file:

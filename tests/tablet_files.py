@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from nutbeam.io import tablet_writer as writer_module
-from nutbeam.io.manifest import DataFile
+from nutbeam.io.file_lists import DataFile
 from nutbeam.io.parquet_files import collect, scan
 from nutbeam.io.tablet_writer import TabletWriter
 from nutbeam.io.tablets import Tablet

@@ -7,7 +7,8 @@ import pytest
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from crawling import manifest_of, nutbeam
 
-from nutbeam.io.manifest import load_files, store_files, store_manifest
+from nutbeam.io.file_lists import load_files, store_files
+from nutbeam.io.manifest import store_manifest
 from nutbeam.pipelines.reference import TEMPLATES
 from nutbeam.web.simweb.server import SimWeb
 

@@ -154,7 +154,8 @@ def known_options():
     beams = {flag.removeprefix("--") for flag in beam_parser()._option_string_actions}
     scripts = "".join(p.read_text("utf-8") for p in (ROOT / "benchmarks").glob("*.py"))
     # Beam's Python parser passes these on; test_templates_flink_tools.py asks the job server.
-    flinks = {"parallelism", "execution_mode_for_batch", "load_balance_bundles"}
+    flinks = {"parallelism", "execution_mode_for_batch", "load_balance_bundles",
+              "number_of_execution_retries", "flink_conf_dir"}  # fmt: skip
     return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "version"}
 
 

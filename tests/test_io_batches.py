@@ -11,8 +11,9 @@ from nutbeam.io.batches import (
     write_file,
 )
 from nutbeam.io.manifest import Batch, Manifest, load_manifest
-from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.parquet_files import collect, scan
+from nutbeam.io.written import Written, commit
 from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]

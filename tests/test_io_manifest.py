@@ -4,17 +4,14 @@ import json
 import pytest
 from dropping import as_nobody
 
+from nutbeam.io.file_lists import Component, DataFile, load_files, store_files
 from nutbeam.io.manifest import (
     FORMAT,
     Batch,
-    Component,
-    DataFile,
     Manifest,
     latest_snapshot,
-    load_files,
     load_manifest,
     manifest_path,
-    store_files,
     store_manifest,
 )
 from nutbeam.web.errors import UserError

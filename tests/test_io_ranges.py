@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tablet_files import KEYS, SORTED_KEYS, tablets_of
 
 from nutbeam.io import ranges as module
-from nutbeam.io.manifest import DataFile
+from nutbeam.io.file_lists import DataFile
 from nutbeam.io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets import MOST_RUNS, Tablet, host_start
 from nutbeam.policy.schema import CHANGES

@@ -7,19 +7,19 @@ import time
 import pytest
 
 from nutbeam.io import retention as module
+from nutbeam.io.file_lists import DataFile, load_files
 from nutbeam.io.history import roll_back
 from nutbeam.io.manifest import (
     Batch,
-    DataFile,
     SnapshotTooOld,
     latest_snapshot,
-    load_files,
     load_manifest,
     store_manifest,
 )
-from nutbeam.io.operations import Operation, Written, begin, commit, committed, find
+from nutbeam.io.operations import Operation, begin, committed, find
 from nutbeam.io.retention import changes_under_way, sweep
 from nutbeam.io.rounds import history
+from nutbeam.io.written import Written, commit
 from nutbeam.web.errors import UsageError, UserError
 
 DAY = 86_400

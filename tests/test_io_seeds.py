@@ -46,13 +46,24 @@ def test_words_are_urls_files_and_folders(tmp_path):
     (folder / "below" / "c.txt").write_text("http://ignored.com/")
     single = tmp_path / "single"
     single.touch()
-    found = sources(["http://a.com/", str(folder), str(single)])
+    found = sources(["http://a.com/", "http://b.com/", str(folder), str(single), "http://c.com/"])
     assert found == [
-        Source(0, url="http://a.com/"),
+        Source(0, ("http://a.com/", "http://b.com/")),
         Source(1, path=str(folder / "a.txt")),
         Source(2, path=str(folder / "b.txt")),
         Source(3, path=str(single)),
+        Source(4, ("http://c.com/",)),
     ]
+
+
+def test_many_urls_as_words_are_read_at_once(monkeypatch):
+    words = [f"http://h{n}.com/" for n in range(450)]
+    (source,) = sources(words)
+    ((frame, counts),) = read_seeds(source, RULES)
+    assert (urls(frame.to_dicts()), counts) == (words, {"lines": 450})
+    assert frame["order"].to_list() == list(range(1, 451))  # later ones win
+    monkeypatch.setattr(module, "LINES", 400)
+    assert [len(frame) for frame, _ in read_seeds(source, RULES)] == [400, 50]
 
 
 def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
@@ -179,16 +190,16 @@ def test_few_of_many_bad_lines_are_shown(seed_file, caplog):
 
 
 def test_a_url_as_a_word():
-    rows, counts = read(Source(3, url="http://a.com/\tnutch.score=2"))
+    rows, counts = read(Source(3, ("http://a.com/\tnutch.score=2",)))
     assert (urls(rows), rows[0]["score"], counts) == (["http://a.com/"], 2.0, {"lines": 1})
-    rows, counts = read(Source(3, url="ftp://a.com/"))
+    rows, counts = read(Source(3, ("ftp://a.com/",)))
     assert (rows, counts) == ([], {"lines": 1, "dropped/scheme_not_allowed": 1})
 
 
 def test_later_sources_are_later_than_all_lines_before(seed_file):
     source = seed_file("http://a.com/\n" * 3)
     early, _ = read(source)
-    late, _ = read(Source(1, url="http://a.com/"))
+    late, _ = read(Source(1, ("http://a.com/",)))
     assert max(row["order"] for row in early) < late[0]["order"]
 
 

@@ -36,15 +36,17 @@ from nutbeam.io.files import (
     write_bytes,
 )
 from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
-from nutbeam.io.operations import begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
 from nutbeam.io.places import Remote, in_store, place_of
 from nutbeam.io.places import below as name_below
 from nutbeam.io.resolve import write_bases
+from nutbeam.io.seeds import sources
 from nutbeam.io.tablet_writer import write_run
 from nutbeam.io.tablets import NUMBER, Tablet
+from nutbeam.io.written import commit
 from nutbeam.policy.schema import OUTCOME, STATE
-from nutbeam.web.errors import UsageError, UserError
+from nutbeam.web.errors import Unavailable, UsageError, UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))
 PROXIED = pytest.mark.parametrize("kind", ["gs", "s3"])
@@ -503,5 +505,18 @@ def test_a_store_that_is_busy_now_and_then(proxied):
 
 def test_a_name_node_that_does_not_answer():
     port = free_port()
-    with pytest.raises(UsageError, match=rf"HDFS at 127.0.0.1:{port} cannot be reached"):
-        check_address(f"hdfs://127.0.0.1:{port}/table")
+    table = f"hdfs://127.0.0.1:{port}/table"
+    # Not bad usage: whoever schedules it may try again.
+    with pytest.raises(Unavailable) as caught:
+        check_address(table)
+    assert str(caught.value) == (
+        f"cannot read table {table!r}: HDFS at '127.0.0.1:{port}' cannot be reached (connection "
+        "refused): name the host and the HTTP port of its name node (9870, unless it was set)"
+    )
+    with pytest.raises(Unavailable, match=rf"^cannot read seeds '{table}': HDFS at .* refused"):
+        sources([table])
+
+
+def test_a_name_node_whose_name_is_none():
+    with pytest.raises(Unavailable, match=r"HDFS at 'no.such.host.invalid' cannot be reached \("):
+        check_address("hdfs://no.such.host.invalid/table")

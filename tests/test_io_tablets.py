@@ -1,6 +1,6 @@
 import pytest
 
-from nutbeam.io.manifest import DataFile
+from nutbeam.io.file_lists import DataFile
 from nutbeam.io.tablets import host_start, tablets
 
 

@@ -36,12 +36,13 @@ from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import list_files
 from nutbeam.io.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.manifest import load_manifest
-from nutbeam.io.operations import ConflictError, Written, begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.places import files_of as files_place
 from nutbeam.io.places import root_of
 from nutbeam.io.ranges import Range
 from nutbeam.io.resolve import Resolved, resolve_range
 from nutbeam.io.tablets import tablets
+from nutbeam.io.written import ConflictError, Written, commit
 from nutbeam.policy.schema import HOSTS, STATE, Status, conform
 from nutbeam.web.rules import host_keys
 from nutbeam.web.simweb.server import SimWeb
@@ -56,15 +57,6 @@ DAY = 86_400_000
 def web():
     with SimWeb(**SIZE) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def here(web, tmp_path_factory):
-    """The same web, crawled into a folder: the table, and what was asked for."""
-    table = tmp_path_factory.mktemp("here") / "table"
-    before = len(asked(web))
-    assert crawl(table, web, *web.seeds) == 0
-    return table, sorted(asked(web)[before:])
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from web_tables import Snapshot, newest
 
 from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import SnapshotTooOld, load_manifest, snapshots
-from nutbeam.io.operations import ConflictError
 from nutbeam.io.places import root_of
+from nutbeam.io.written import ConflictError
 from nutbeam.policy.schema import Status
 from nutbeam.transforms.operations import NothingInLine
 from nutbeam.web.errors import UserError

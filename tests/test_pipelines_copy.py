@@ -15,9 +15,10 @@ from web_tables import Snapshot
 
 from nutbeam.io import tablet_writer
 from nutbeam.io.manifest import latest_snapshot
-from nutbeam.io.operations import begin, commit
+from nutbeam.io.operations import begin
 from nutbeam.io.parse_pool import shared_pool
 from nutbeam.io.places import place_of
+from nutbeam.io.written import commit
 from nutbeam.pipelines import copy_table
 from nutbeam.web.simweb.server import SimWeb
 

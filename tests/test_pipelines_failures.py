@@ -118,6 +118,29 @@ KNOWN = {
         FLINK + "java.lang.IllegalArgumentException: Parallelism must be at least one",
         "IllegalArgumentException: Parallelism must be at least one",
     ),
+    "Flink, its job server's jar": (
+        (
+            "Unable to fetch remote job server jar at https://repo.org/a/b-2.77.0.jar: HTTP Error 404: Not "
+            "Found. Also failed to fetch from Google Maven mirror at https://m.org/a/b-2.77.0.jar: "
+            "<urlopen error [Errno -2] Name or service not known>. If no Internet access at runtime, ..."
+        ),
+        (
+            "the job server cannot be fetched from 'https://repo.org/a/b-2.77.0.jar' (HTTP Error 404: "
+            "Not Found): give its jar (--flink_job_server_jar, --spark_job_server_jar) or another "
+            "--flink_version, or start the job server elsewhere and give --runner=PortableRunner"
+        ),
+    ),
+    "Prism, its program": (
+        (
+            "Unable to fetch remote prism binary at https://g.com/v2.77.0/prism-linux-amd64.zip: "
+            "<urlopen error [Errno -2] Name or service not known>"
+        ),
+        (
+            "Prism cannot be fetched from 'https://g.com/v2.77.0/prism-linux-amd64.zip' (Name or "
+            "service not known): build it with go install "
+            "github.com/apache/beam/sdks/v2/go/cmd/prism, and give --prism_location"
+        ),
+    ),
     "nothing": ("", "no reason was given"),
 }
 

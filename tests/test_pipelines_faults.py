@@ -24,8 +24,8 @@ from crawling import (
     reach,
 )
 
-from nutbeam.io import documents, operations, pages, resolve, tablet_writer
-from nutbeam.io.manifest import load_files
+from nutbeam.io import documents, pages, resolve, tablet_writer, written
+from nutbeam.io.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
@@ -86,8 +86,8 @@ def both(owner, name, at=1):
 # The first and the last step of every job; the manifest is there after the third.
 ENDS = [
     *both(steps, "begin"),
-    Trap(operations, "store_files"),
-    *both(operations, "store_manifest"),
+    Trap(written, "store_files"),
+    *both(written, "store_manifest"),
     Trap(steps, "commit"),
 ]
 APPLY = [

@@ -20,14 +20,8 @@ from crawling import (
 )
 
 from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import (
-    latest_snapshot,
-    load_files,
-    load_manifest,
-    manifest_path,
-    snapshots,
-    store_files,
-)
+from nutbeam.io.file_lists import load_files, store_files
+from nutbeam.io.manifest import latest_snapshot, load_manifest, manifest_path, snapshots
 from nutbeam.policy.schema import STATE, conform
 from nutbeam.web.errors import UserError
 from nutbeam.web.simweb.server import SimWeb

@@ -14,11 +14,12 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
 from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import load_files
-from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.file_lists import load_files
+from nutbeam.io.operations import begin
 from nutbeam.io.places import root_of
 from nutbeam.io.ranges import Range
 from nutbeam.io.resolve import Resolved, resolve_range, write_bases
+from nutbeam.io.written import Written, commit
 from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform

@@ -20,9 +20,11 @@ from crawling import (
     tree,
 )
 
+from nutbeam.io.file_lists import load_files
 from nutbeam.io.history import sizes
-from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.io.operations import ConflictError, Written, begin, commit, committed, find
+from nutbeam.io.manifest import latest_snapshot, load_manifest
+from nutbeam.io.operations import begin, committed, find
+from nutbeam.io.written import ConflictError, Written, commit
 from nutbeam.web.simweb.server import SimWeb
 
 

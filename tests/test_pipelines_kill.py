@@ -22,7 +22,8 @@ from crawling import (
     reach,
 )
 
-from nutbeam.io.manifest import latest_snapshot, load_files
+from nutbeam.io.file_lists import load_files
+from nutbeam.io.manifest import latest_snapshot
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import from_key
 

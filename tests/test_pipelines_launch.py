@@ -182,12 +182,6 @@ def test_a_flink_cluster_that_is_not_there(free_port):
         preflight("table", SHARED, args)
 
 
-def test_java_that_is_not_there(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(UsageError, match="starts a job server in Java, and 'java' is not found: "):
-        preflight("table", SHARED, ["--runner=FlinkRunner", "--flink_master=[local]"])
-
-
 def test_options_that_dataflow_needs(monkeypatch):
     pytest.importorskip("google.cloud.dataflow")
     monkeypatch.delenv("CLOUDSDK_COMPUTE_REGION", raising=False)

@@ -9,11 +9,13 @@ from crawling import manifest_of, nutbeam, state_of
 from frames import frame_of
 
 from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import latest_snapshot, load_files
-from nutbeam.io.operations import Written, begin, commit
+from nutbeam.io.file_lists import load_files
+from nutbeam.io.manifest import latest_snapshot
+from nutbeam.io.operations import begin
 from nutbeam.io.resolve import write_bases
 from nutbeam.io.tablet_writer import write_run
 from nutbeam.io.tablets import NUMBER, tablets
+from nutbeam.io.written import Written, commit
 from nutbeam.policy.schema import STATE
 
 

@@ -7,8 +7,9 @@ import pytest
 from crawling import crawl, json_lines, nutbeam
 from stores_here import in_stores
 
+from nutbeam.io.file_lists import load_files
 from nutbeam.io.files import crc32_of, list_files, new_name, read_bytes, remove_file, write_bytes
-from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
+from nutbeam.io.manifest import latest_snapshot, load_manifest
 from nutbeam.io.places import place_of
 from nutbeam.web.simweb.server import SimWeb
 

@@ -56,15 +56,6 @@ def web():
         yield server
 
 
-@pytest.fixture(scope="module")
-def here(web, tmp_path_factory):
-    """The same web, crawled into a folder: the table, and what was asked for."""
-    table = tmp_path_factory.mktemp("here") / "table"
-    before = len(asked(web))
-    assert crawl(table, web, *web.seeds) == 0
-    return table, sorted(asked(web)[before:])
-
-
 def pages_of(table, capsys):
     """Returns what ``pages`` says of a table, without times, by URL."""
     capsys.readouterr()

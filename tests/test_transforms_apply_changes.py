@@ -5,13 +5,15 @@ from frames import frame_of, table_of
 from running import run
 
 from nutbeam.io import tablet_writer
+from nutbeam.io.file_lists import load_files
 from nutbeam.io.fold import folded
-from nutbeam.io.manifest import latest_snapshot, load_files, load_manifest
-from nutbeam.io.operations import Written, begin, check_whole, commit
+from nutbeam.io.manifest import latest_snapshot, load_manifest
+from nutbeam.io.operations import begin
 from nutbeam.io.parquet_files import collect, scan
 from nutbeam.io.resolve import Resolved
 from nutbeam.io.tablet_writer import TabletWriter
 from nutbeam.io.tablets import tablets
+from nutbeam.io.written import Written, check_whole, commit
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target

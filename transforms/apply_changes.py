@@ -8,10 +8,11 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.operations import Operation, Written
+from ..io.operations import Operation
 from ..io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from ..io.resolve import Resolver, resolve_range
 from ..io.tablets import tablets
+from ..io.written import Written
 from ..policy.schema import to_frame
 from .chunks import Chunk
 from .display import Displayed

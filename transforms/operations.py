@@ -11,7 +11,8 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
-from ..io.operations import Operation, Written, begin, check_whole, commit, find, new_id, sum_counts
+from ..io.operations import Operation, begin, find, new_id
+from ..io.written import Written, check_whole, commit, sum_counts
 from ..web.errors import UserError
 from ..web.json_logs import working_on
 from ..web.progress import PROGRESS
@@ -203,6 +204,32 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
     return 0, item
 
 
+def gathered(
+    grouped: tuple[int, Iterable[Any]], whole: Iterable[str]
+) -> tuple[Operation, list[Written], list[Any]]:
+    """Returns what ``Together`` has brought: the operation, what was written, all else.
+
+    Args:
+        grouped: Its element.
+        whole: Steps whose work must all have been done, unless the operation is idle.
+
+    Raises:
+        UserError: Some of it is missing.
+    """
+    items = list(grouped[1])
+    (operation,) = [item for item in items if isinstance(item, Operation)]
+    written = [item for item in items if isinstance(item, Written)]
+    if not operation.idle:
+        check_whole(operation.job, written, whole)
+    return operation, written, [i for i in items if not isinstance(i, Operation | Written)]
+
+
+def ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
+    """Returns the ticket for the next job; without a batch where there is nothing to do."""
+    launch = operation.id.removesuffix(f".{operation.job}")
+    return Ticket(operation.table, launch, None if nothing else operation.batch, idle=nothing)
+
+
 @dataclasses.dataclass
 class ForEach(Displayed):
     """Divides an operation's work into items, spreads them over the workers, does each.
@@ -309,15 +336,11 @@ def _commit(
     dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
 ) -> Ticket:
-    items = list(grouped[1])
-    (operation,) = [item for item in items if isinstance(item, Operation)]
-    written = [item for item in items if isinstance(item, Written)]
-    prefix = operation.id.removesuffix(f".{operation.job}")
+    operation, written, _ = gathered(grouped, whole)
     if operation.idle:
         nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
-        return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
-    check_whole(operation.job, written, whole)
-    return commit_job(operation, written, reads, phase, dedups, opens, prefix)
+        return ticket_after(operation, nothing=nothing)
+    return commit_job(operation, written, reads, phase, dedups, opens)
 
 
 def commit_job(
@@ -327,7 +350,6 @@ def commit_job(
     phase: str | None,
     dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
-    prefix: str,
 ) -> Ticket:
     """Commits one job's work; see ``Commit``."""
     batch: Batch | None = None
@@ -346,8 +368,7 @@ def commit_job(
     made = commit(operation, written, reads=names, batch=batch, others=others)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    nothing = opens is not None and batch is None
-    return Ticket(operation.table, prefix, None if nothing else operation.batch, idle=nothing)
+    return ticket_after(operation, nothing=opens is not None and batch is None)
 
 
 def _batch_of(operation: Operation) -> bool:

@@ -1,0 +1,130 @@
+"""Runners that start a job server here, and what is named as one but is none."""
+
+import stat
+import zipfile
+
+import pytest
+from crawling import nutbeam
+from job_server import run
+from running import NO_PRISM, PRISM
+
+SEED = "http://a.example.com/"
+
+
+def refused(folder, capsys, *beam_args):
+    """Returns the one line and the exit code of a command; nothing was written."""
+    table = folder / "table"
+    code = nutbeam("inject", table, SEED, "--shared_path", *beam_args)
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), table.exists()) == ("", 1, False)
+    return err.removeprefix("nutbeam inject: ").rstrip("\n"), code
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def file_of(folder, kind):
+    """Makes what is not Prism; returns its path."""
+    path = folder / "file.zip"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("text")
+    elif kind == "script":
+        program(path, "#!/bin/sh\necho another\n")
+    elif kind == "no program":
+        program(path, "text")
+    elif kind == "zip":
+        with zipfile.ZipFile(path, "w") as content:
+            content.writestr("other", "text")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("none", "there is no such file"),
+        ("folder", "it is a folder"),
+        ("text", "it is not executable"),
+        ("script", "it is another program"),
+        ("no program", "it cannot be run (exec format error)"),
+        ("zip", "it has no file 'file'"),
+    ],
+)
+def test_a_prism_location_that_is_not_prism(kind, problem, tmp_path, capsys):
+    path = file_of(tmp_path, kind)
+    before = path.stat().st_mode if path.exists() else 0
+    line, code = refused(tmp_path, capsys, "--runner=PrismRunner", f"--prism_location={path}")
+    assert line == (
+        "--prism_location must be Prism's program, a zip with it, or a page of Beam's releases on "
+        f"GitHub, got {str(path)!r}: {problem}"
+    )
+    assert code == 2
+    # Beam makes a program of whatever is named.
+    assert not path.exists() or path.stat().st_mode == before
+    assert kind != "text" or not path.stat().st_mode & stat.S_IEXEC
+
+
+def test_a_page_that_beam_does_not_take(tmp_path, capsys):
+    words = ("--runner=PrismRunner", "--prism_location=http://127.0.0.1:1/prism.zip")
+    line, code = refused(tmp_path, capsys, *words)
+    assert line.endswith("got 'http://127.0.0.1:1/prism.zip': Beam takes no other page")
+    assert code == 2
+
+
+@pytest.mark.prism
+@pytest.mark.skipif(not PRISM.exists(), reason=NO_PRISM)
+def test_prism_itself(tmp_path):
+    words = ("--runner=PrismRunner", f"--prism_location={PRISM}")
+    assert run("inject", tmp_path / "table", SEED, *words)[0] == 0
+
+
+@pytest.mark.parametrize("runner", ["FlinkRunner", "SparkRunner"])
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("none", "there is no such file"),
+        ("folder", "it is a folder"),
+        ("text", "it is no jar that can be started"),
+        ("zip", "it is no jar that can be started"),
+    ],
+)
+def test_a_jar_that_is_no_job_server(kind, problem, runner, tmp_path, capsys):
+    path, java = file_of(tmp_path, kind), program(tmp_path / "java", "#!/bin/sh\n")
+    name = f"--{runner.lower().replace('runner', '_job_server_jar')}"
+    words = (f"--runner={runner}", f"{name}={path}", f"--job_server_java_launcher={java}")
+    line, code = refused(tmp_path, capsys, *words)
+    assert line == (
+        f"{name} must be the jar of Beam's job server, got {str(path)!r}: {problem}; leave it out "
+        "to let Beam fetch it, or start the job server elsewhere and give --runner=PortableRunner"
+    )
+    assert code == 2
+
+
+def test_java_that_is_not_there(tmp_path, capsys):
+    words = ("--runner=FlinkRunner", "--job_server_java_launcher=/no/java")
+    line, code = refused(tmp_path, capsys, *words)
+    assert line == (
+        "--runner=FlinkRunner starts a job server in Java, and '/no/java' is not found: install "
+        "Java, or start the job server elsewhere and give --runner=PortableRunner"
+    )
+    assert code == 2
+
+
+def test_a_job_server_that_ends_at_once(tmp_path):
+    java, jar = program(tmp_path / "java", "#!/bin/sh\nexit 7\n"), tmp_path / "any.jar"
+    with zipfile.ZipFile(jar, "w") as content:
+        content.writestr("META-INF/MANIFEST.MF", "Main-Class: a.B\n")
+    words = ("--runner=FlinkRunner", f"--flink_job_server_jar={jar}", "--shared_path",
+             f"--job_server_java_launcher={java}")  # fmt: skip
+    # In a process of its own: what Beam's threads say goes to standard error.
+    code, out, err = run("inject", tmp_path / "table", SEED, *words)
+    assert (code, out, err) == (
+        3, "",
+        ("nutbeam inject: the job server that Beam has started here ended at once, with code 7: "
+        "--log_level info shows what it said\n"),
+    )  # fmt: skip
+    assert not (tmp_path / "table").exists()

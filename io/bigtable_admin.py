@@ -14,7 +14,8 @@ from .bigtable import connect
 from .bigtable_address import BigtableAddress
 from .bigtable_cells import CELLS
 from .bigtable_channel import open_channel, persistent
-from .bigtable_commit import Settings, SnapshotLog, rows_in, settings_of
+from .bigtable_commit import SnapshotLog, rows_in, settings_of
+from .bigtable_head import Settings
 from .bigtable_limits import VERSIONS
 from .bigtable_rows import FAMILY as OWN_FAMILY
 from .places import place_of

@@ -215,7 +215,7 @@ def _unpack(
         try:
             found = keys if field.name == "key" else _column(header, pieces, layout, field)
             columns.append(found if pa.types.is_map(field.type) else found.cast(field.type))
-        except ValueError as error:  # of which ArrowInvalid is one
+        except (ValueError, IndexError) as error:  # of which ArrowInvalid is one
             first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
             raise UserError(
                 f"a cell {kind.family}:{kind.qualifier.decode()} between rows {first} and {last} "

@@ -20,8 +20,7 @@ import functools
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -31,14 +30,15 @@ from .bigtable import BigtableTable, connect
 from .bigtable_address import BigtableAddress, parse_address
 from .bigtable_cells import CELLS, TOMBSTONE, encode
 from .bigtable_channel import RETRYABLE, gave_up
+from .bigtable_head import FORMAT, Head, Settings, head_of, new_head, parsed
 from .bigtable_limits import VERSIONS
 from .bigtable_pace import back_off
-from .bigtable_rows import OwnRows
+from .bigtable_rows import Cells, OwnRows
+from .files import called
 from .manifest import SnapshotTooOld
 from .parquet_files import row_groups
 from .places import Place, place_of
 
-FORMAT = 1
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"
 _COMMIT, _RECORD, _REDO, _SETTINGS = b"commit", b"record", b"redo", b"settings"
@@ -55,50 +55,13 @@ class Change:
         component: ``state`` or ``hosts``.
         path: Below the place of the table's files.
         deleted: Whether the rows are to vanish; then only keys matter.
+        lost: Whether nobody can read it, and a repair has left it out.
     """
 
     component: str
     path: str
     deleted: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Head:
-    """What the manifest row says.
-
-    Attributes:
-        snapshot: The newest snapshot that was committed.
-        id: Of the attempt that made it.
-        applying: Whether its changes may be missing from some rows.
-        value: The cell as it was read.
-        time: When it was committed, ms, by the clock of who did.
-        writes: How many of the snapshots up to this one have changed rows.
-    """
-
-    snapshot: int
-    id: str
-    applying: bool
-    value: bytes
-    time: int = 0
-    writes: int = 0
-
-    @property
-    def pinned(self) -> int:
-        """The newest snapshot that can be read."""
-        return self.snapshot - 1 if self.applying else self.snapshot
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """What was set when the table was made.
-
-    Attributes:
-        files: Where batches and changes are: a folder or the address of one.
-        app_profile: Application profile for all who name none.
-    """
-
-    files: str
-    app_profile: str = ""
+    lost: bool = False
 
 
 class SnapshotLog:
@@ -124,7 +87,7 @@ class SnapshotLog:
         cells = self.rows.get(HEAD_ROW, _COMMIT)
         if _COMMIT not in cells:
             raise UserError(f"no web table at {self.table.address}: nutbeam table create makes it")
-        return _head_of(cells[_COMMIT])
+        return head_of(cells[_COMMIT])
 
     def pin(self) -> int:
         """Returns the newest snapshot that can be read."""
@@ -133,8 +96,8 @@ class SnapshotLog:
     def settings(self) -> Settings:
         """Returns what was set when the table was made."""
         self.head()
-        found = _parsed(self.rows.get(HEAD_ROW, _SETTINGS)[_SETTINGS])
-        return Settings(found["files"], found["app_profile"])
+        value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
+        return parsed(value, lambda found: Settings(found["files"], found["app_profile"]))
 
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot; empty for 0, the table before its first commit.
@@ -202,19 +165,11 @@ class SnapshotLog:
         assert not head.applying
         changes = list(changes)
         now, writes = int(time.time() * 1000), head.writes + bool(changes)
-        new = _head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
+        new = new_head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
         redo = json.dumps([dataclasses.asdict(change) for change in changes]).encode()
         cells = {_COMMIT: new.value, _RECORD: record, _REDO: redo}
-        for failed in range(1, _ATTEMPTS + 1):
-            try:
-                matched = self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, new.snapshot)
-            except RETRYABLE as error:
-                # It may have come in or not: the row says which.
-                if failed == _ATTEMPTS:
-                    raise gave_up(self.table.address, error) from error
-                back_off(failed)
-                matched = False
-            if matched:
+        for _ in range(_ATTEMPTS):
+            if self._swap(head, cells, new.snapshot):
                 return new
             there = self.head()
             if there.snapshot >= new.snapshot:
@@ -222,11 +177,22 @@ class SnapshotLog:
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
     def changes(self, head: Head) -> list[Change]:
-        """Returns the files that are to be applied."""
+        """Returns the files of a snapshot's changes: those to be applied, and those that are lost."""
         cells = self.rows.get(HEAD_ROW)
-        if _head_of(cells[_COMMIT]).value != head.value:
+        if cells.get(_COMMIT) != head.value:
             return []  # somebody else has finished it
-        return [Change(**change) for change in _parsed(cells[_REDO])]
+        return parsed(cells.get(_REDO, b"[]"), lambda found: [Change(**change) for change in found])
+
+    def leave_out(self, head: Head, paths: Collection[str]) -> bool:
+        """Notes that files of changes are lost: who rolls forward passes over them.
+
+        Returns:
+            False if somebody else has finished the snapshot.
+        """
+        changes = self.changes(head)
+        noted = [dataclasses.replace(c, lost=c.lost or c.path in paths) for c in changes]
+        redo = json.dumps([dataclasses.asdict(change) for change in noted]).encode()
+        return self._swap(head, {_REDO: redo}, head.snapshot)
 
     def apply(self, change: Change, snapshot: int) -> int:
         """Writes the rows of one file; returns how many. Again, it changes nothing."""
@@ -247,36 +213,49 @@ class SnapshotLog:
         To be called when all of its files were applied. If somebody else was
         faster, it returns what they have made.
         """
-        done = _head(head.snapshot, head.id, applying=False, now=head.time, writes=head.writes)
+        done = new_head(head.snapshot, head.id, applying=False, now=head.time, writes=head.writes)
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) == head.value:
             history = {_COMMIT: done.value, _RECORD: cells[_RECORD]}
             self.rows.put(_history_row(head.snapshot), history, head.snapshot)
-            for failed in range(1, _ATTEMPTS + 1):
-                try:
-                    if self.rows.swap(
-                        HEAD_ROW, _COMMIT, head.value, {_COMMIT: done.value}, head.snapshot
-                    ):
-                        return done
-                    break
-                except RETRYABLE as error:
-                    if failed == _ATTEMPTS:
-                        raise gave_up(self.table.address, error) from error
-                    back_off(failed)
+            if self._swap(head, {_COMMIT: done.value}, head.snapshot):
+                return done
         return self.head()
+
+    def _swap(self, head: Head, cells: Cells, snapshot: int) -> bool:
+        """Writes cells of the manifest row, provided that it says what was read.
+
+        Where it says something else, that may be what an earlier attempt has written.
+        """
+        for failed in range(1, _ATTEMPTS + 1):
+            try:
+                return self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, snapshot)
+            except RETRYABLE as error:
+                if failed == _ATTEMPTS:
+                    raise gave_up(self.table.address, error) from error
+                back_off(failed)
+        raise AssertionError
+
+    def record_again(self, head: Head) -> None:
+        """Writes what the history says of the newest snapshot again, from the manifest row."""
+        cells = self.rows.get(HEAD_ROW)
+        if cells.get(_COMMIT) == head.value and _RECORD in cells and not head.applying:
+            history = {name: cells[name] for name in (_COMMIT, _RECORD)}
+            self.rows.put(_history_row(head.snapshot), history, head.snapshot)
 
     def roll_forward(self, head: Head | None = None) -> Head:
         """Applies and finishes what was committed; returns a head that is finished."""
         head = head or self.head()
         while head.applying:
             for change in self.changes(head):
-                self.apply(change, head.snapshot)
+                if not change.lost:
+                    self.apply(change, head.snapshot)
             head = self.finish(head)
         return head
 
     def create(self, settings: Settings) -> bool:
         """Makes snapshot 0; False if the table has snapshots already."""
-        value = _head(0, "", applying=False, now=int(time.time() * 1000), writes=0).value
+        value = new_head(0, "", applying=False, now=int(time.time() * 1000), writes=0).value
         record = {"format": FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
 
@@ -300,10 +279,16 @@ class SnapshotLog:
     def _commit_of(self, snapshot: int) -> Head | None:
         """Returns what the manifest row said of a snapshot, from the history; 0 is not there."""
         cells = self.rows.get(_history_row(snapshot), _COMMIT)
-        return _head_of(cells[_COMMIT]) if _COMMIT in cells else None
+        try:
+            return head_of(cells[_COMMIT]) if _COMMIT in cells else None
+        except UserError:
+            return None  # fsck tells of it
 
     def times(self) -> dict[int, int]:
-        """Returns when each snapshot of the history was committed, ms, oldest first."""
+        """Returns when each snapshot of the history was committed, ms, as far as that is known.
+
+        The oldest comes first.
+        """
         found = ((number, self._commit_of(number)) for number in self.snapshots())
         return {number: head.time for number, head in found if head is not None}
 
@@ -333,7 +318,10 @@ def settings_of(address: BigtableAddress) -> Settings:
     Raises:
         UserError: There is no web table.
     """
-    return SnapshotLog(connect(address), rows_in(place_of("."))).settings()
+    settings = SnapshotLog(connect(address), rows_in(place_of("."))).settings()
+    # What is wrong with its files is told of the table.
+    called(place_of(settings.files), str(address))
+    return settings
 
 
 def rows_in(root: Place) -> RowsOf:
@@ -348,32 +336,3 @@ def _rows_in(root: Place, change: Change) -> Iterator[pa.Table]:
 
 def _history_row(snapshot: int) -> bytes:
     return b"%s%08d" % (_HISTORY, snapshot)
-
-
-def _head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
-    record = {
-        "format": FORMAT, "snapshot": snapshot, "id": attempt, "applying": applying,
-        "time": now, "writes": writes,
-    }  # fmt: skip
-    return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
-
-
-def _head_of(value: bytes) -> Head:
-    record = _parsed(value)
-    return Head(
-        record["snapshot"], record["id"], record["applying"], value, record["time"],
-        record["writes"],
-    )  # fmt: skip
-
-
-def _parsed(value: bytes) -> Any:
-    try:
-        record = json.loads(value)
-    except ValueError as error:
-        raise UserError(f"the manifest row is damaged: {value[:80]!r}: {error}") from error
-    if isinstance(record, dict) and record["format"] > FORMAT:
-        raise UserError(
-            f"the table has format {record['format']!r}, this version reads up to {FORMAT}: "
-            "upgrade nutbeam"
-        )
-    return record

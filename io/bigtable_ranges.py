@@ -86,10 +86,11 @@ def grown(
     if max(file.rows for file in found) <= 2 * tablet_writer.TABLET_ROWS:
         return found
     # The rows of a first load are not in Bigtable yet.
-    return _cut(component, found, samples() if known else _samples_of(changes))
+    return cut(component, found, samples() if known else _samples_of(changes))
 
 
-def _cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
+def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
+    """Returns other ranges, of about as many rows each, that together hold as many."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
     parts = plan_key_ranges(samples, -(-rows // tablet_writer.TABLET_ROWS))
     return [

@@ -317,9 +317,30 @@ def cure(path: Place) -> str:
     ''
     """
     for folder in path.parents:
-        if folder.name in ("manifest", "operations", "state", "hosts", "links", "bars", "batches"):
-            return f": run nutbeam fsck {folder.parent}"
+        if folder.name in _OF_TABLES:
+            return f": run nutbeam fsck {_CALLED.get(folder.parent, folder.parent)}"
     return ""
+
+
+def called(folder: Place, table: str) -> None:
+    """Notes what a table is called that has its files in a folder of another name."""
+    _CALLED[folder] = table
+
+
+_OF_TABLES = frozenset(
+    {
+        "bars",
+        "batches",
+        "changes",
+        "hosts",
+        "links",
+        "manifest",
+        "operations",
+        "seed_hosts",
+        "state",
+    }
+)
+_CALLED: dict[Place, str] = {}
 
 
 def first_line(error: Exception) -> str:

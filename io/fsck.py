@@ -1,8 +1,11 @@
-"""Looks whether a table is whole: manifests, lists, data files, and what is left over."""
+"""Looks whether a table is whole: manifests, lists, data files, and what is left over.
+
+Of a table in Bigtable, what is in rows is looked at by ``bigtable_fsck``.
+"""
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -11,12 +14,20 @@ import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, to_frame
 from ..web.errors import UserError
+from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files
 from .files import crc32_of, list_files, size_of
-from .manifest import Manifest, load_manifest, manifest_path, snapshots
+from .manifest import (
+    Manifest,
+    SnapshotTooOld,
+    latest_snapshot,
+    load_manifest,
+    manifest_path,
+    snapshots,
+)
 from .operations import pinned_snapshots
 from .parquet_files import parquet_file
-from .places import Place, below
+from .places import Place, Root, below, files_of
 from .purge import unnamed_files
 from .retention import named_files
 from .tablets import NUMBER, TABLETS, Tablet, tablets
@@ -32,8 +43,9 @@ class Problem:
 
     Attributes:
         kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
-            ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``.
-        path: The file, below the table.
+            ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
+            ``batch``; in Bigtable ``changes`` and ``cell``, too.
+        path: The file, below the table; of a cell COMPONENT/KEY.
         message: What is wrong with it.
         component: Where a data file belongs, or empty.
     """
@@ -64,37 +76,67 @@ class Left:
     leases: int = 0
 
 
-def check_manifests(root: Place) -> list[Problem]:
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """What was found in the rows of a table in Bigtable; in a folder there are none.
+
+    Attributes:
+        problems: What is wrong.
+        numbers: How many rows there are, by component, where they were read.
+        damaged: Keys of the rows that cannot be read, by component.
+        unfinished: Number of a snapshot that is committed and not wholly applied, or None.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    numbers: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    damaged: Mapping[str, tuple[bytes, ...]] = dataclasses.field(default_factory=dict)
+    unfinished: int | None = None
+
+
+def check_manifests(root: Root) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
+    # Asked for first: what is pinned later may have read what is committed later.
+    seen = max(pinned_snapshots(root), default=0)
+    problems = [] if isinstance(root, BigtableRoot) else _check_names(root)
+    known, newest = snapshots(root), latest_snapshot(root)
+    for number in known:
+        try:
+            load_manifest(root, number)
+        except SnapshotTooOld:
+            continue  # deleted since
+        except UserError as error:
+            problems.append(Problem("manifest", _name(root, number), _without(error, root)))
+    first = known[0] if known else max(1, newest)
+    for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
+        text = "is missing" + (": an operation has read it" if number > newest else "")
+        problems.append(Problem("manifest", _name(root, number), text))
+    accepted = _lost(root, known)
+    return [p for p in problems if _number(p.path) not in accepted]
+
+
+def _name(root: Root, number: int) -> str:
+    """Returns what a manifest is called below its table."""
+    if isinstance(root, BigtableRoot):
+        return f"snapshot/{number:08d}"  # in the history, behind a zero byte
+    return below(root, manifest_path(root, number))
+
+
+def _check_names(root: Place) -> list[Problem]:
+    """Finds manifests of one number in a folder."""
     problems = []
     names = [
         f.path.name for f in list_files(root / "manifest") if f.path.parent == root / "manifest"
     ]
     numbers = [int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()]
     for number, times in sorted(Counter(numbers).items()):
-        path = f"manifest/{manifest_path(root, number).name}"
         if times > 1:
             same = [n for n in sorted(names) if n[:-5].isdigit() and int(n[:-5]) == number]
             text = f"{times} manifests have the number {number}: {', '.join(same)}"
-            problems.append(Problem("manifest", path, text))
-        try:
-            load_manifest(root, number)
-        except UserError as error:
-            problems.append(Problem("manifest", path, _without(error, root / path)))
-    known = snapshots(root)
-    for number in sorted(set(range(known[0], known[-1])) - set(known)) if known else []:
-        path = f"manifest/{manifest_path(root, number).name}"
-        problems.append(Problem("manifest", path, "is missing"))
-    newest = known[-1] if known else 0
-    seen = max(pinned_snapshots(root), default=0)
-    for number in range(newest + 1, seen + 1):
-        path = f"manifest/{manifest_path(root, number).name}"
-        problems.append(Problem("manifest", path, "is missing: an operation has read it"))
-    accepted = _lost(root, known)
-    return [p for p in problems if not (p.kind == "manifest" and _number(p.path) in accepted)]
+            problems.append(Problem("manifest", _name(root, number), text))
+    return problems
 
 
-def _lost(root: Place, known: list[int]) -> set[int]:
+def _lost(root: Root, known: list[int]) -> set[int]:
     """Returns the numbers of manifests of which a repair has said that they are lost."""
     for number in reversed(known):
         try:
@@ -109,7 +151,7 @@ def _number(path: str) -> int:
     return int(PurePosixPath(path).stem)
 
 
-def check_lists(root: Place, manifest: Manifest) -> list[Problem]:
+def check_lists(root: Root, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
     problems = []
     for name, component in manifest.components.items():
@@ -119,7 +161,7 @@ def check_lists(root: Place, manifest: Manifest) -> list[Problem]:
     return problems
 
 
-def list_problem(root: Place, component: Component) -> str:
+def list_problem(root: Root, component: Component) -> str:
     """Returns what is wrong with a list; empty if nothing is."""
     path = root / component.list
     if size_of(path) is None:
@@ -137,7 +179,7 @@ def list_problem(root: Place, component: Component) -> str:
     return ""
 
 
-def check_file(root: Place, component: str, file: DataFile, quick: bool = False) -> Problem | None:
+def check_file(root: Root, component: str, file: DataFile, quick: bool = False) -> Problem | None:
     """Looks whether a data file is what its description says.
 
     Args:
@@ -276,7 +318,7 @@ def whole(root: Place, manifest: Manifest) -> bool:
     return True
 
 
-def left_over(root: Place) -> Left:
+def left_over(root: Root) -> Left:
     """Counts what lies about."""
     manifests = []
     for number in snapshots(root):
@@ -298,7 +340,7 @@ def left_over(root: Place) -> Left:
     return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
 
 
-def described(root: Place, component: str, path: Place) -> DataFile:
+def described(root: Root, component: str, path: Place) -> DataFile:
     """Returns the description of a whole Parquet file, as far as the file itself has it.
 
     Raises:

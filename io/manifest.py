@@ -233,12 +233,16 @@ def _pinned_record(root: BigtableRoot, snapshot: int, pinned: Hashable) -> Manif
 
 
 def _record(root: BigtableRoot, snapshot: int) -> Manifest:
+    called, cured = f"snapshot {snapshot} of {root}", f": run nutbeam fsck {root}"
+    log = root.log
     try:
-        data = root.log.record(snapshot)
-    except UserError:
+        data = log.record(snapshot)
+    except UserError as error:
         check_kept(root, snapshot)
+        if snapshot <= log.pin():
+            raise UserError(f"manifest is missing: {called}{cured}") from error
         raise
-    return _parsed(data, snapshot, f"snapshot {snapshot} of {root}", "")
+    return _parsed(data, snapshot, called, cured)
 
 
 @functools.lru_cache(maxsize=256)

@@ -133,7 +133,7 @@ def row_groups(
                 schema = pa.schema([schema.field(name) for name in columns])
             for group in range(file.num_row_groups):
                 yield conform(file.read_row_group(group, columns=wanted), schema)
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
 
 

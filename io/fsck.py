@@ -5,22 +5,23 @@ Of a table in Bigtable, what is in rows is looked at by ``bigtable_fsck``.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..policy.schema import COMPONENTS, to_frame
+from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files
-from .files import crc32_of, list_files, size_of
+from .files import Found, crc32_of, list_files, size_of
 from .manifest import (
     Manifest,
     SnapshotTooOld,
     latest_snapshot,
+    load_files,
     load_manifest,
     manifest_path,
     snapshots,
@@ -30,7 +31,7 @@ from .parquet_files import parquet_file
 from .places import Place, Root, below, files_of
 from .purge import unnamed_files
 from .retention import named_files
-from .tablets import NUMBER, TABLETS, Tablet, tablets
+from .tablets import TABLETS
 
 # In key order within a file; files of pages and documents are as they were fetched.
 _CHANGED = "is not what was written: its checksum is another"
@@ -93,6 +94,12 @@ class Rows:
     unfinished: int | None = None
 
 
+def without(error: UserError, path: Place | str) -> str:
+    """Returns an error's message without the path and the advice that belong to it."""
+    text = str(error).partition(": run nutbeam fsck")[0]
+    return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
+
+
 def check_manifests(root: Root) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
     # Asked for first: what is pinned later may have read what is committed later.
@@ -105,7 +112,8 @@ def check_manifests(root: Root) -> list[Problem]:
         except SnapshotTooOld:
             continue  # deleted since
         except UserError as error:
-            problems.append(Problem("manifest", _name(root, number), _without(error, root)))
+            text = without(error, _called(root, number))
+            problems.append(Problem("manifest", _name(root, number), text))
     first = known[0] if known else max(1, newest)
     for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
         text = "is missing" + (": an operation has read it" if number > newest else "")
@@ -119,6 +127,13 @@ def _name(root: Root, number: int) -> str:
     if isinstance(root, BigtableRoot):
         return f"snapshot/{number:08d}"  # in the history, behind a zero byte
     return below(root, manifest_path(root, number))
+
+
+def _called(root: Root, number: int) -> str:
+    """Returns what errors call a manifest."""
+    if isinstance(root, BigtableRoot):
+        return f"snapshot {number} of {root}"
+    return str(manifest_path(root, number))
 
 
 def _check_names(root: Place) -> list[Problem]:
@@ -171,7 +186,7 @@ def list_problem(root: Root, component: Component) -> str:
     try:
         files = load_files(root, component)
     except UserError as error:
-        return _without(error, path)
+        return without(error, path)
     found = (len(files), sum(f.live_rows for f in files), sum(f.bytes for f in files))
     wanted = (component.files, component.rows, component.bytes)
     if found != wanted:
@@ -201,7 +216,7 @@ def check_file(root: Root, component: str, file: DataFile, quick: bool = False) 
     try:
         rows, keys = _verify(root / file.path, quick)
     except UserError as error:
-        return Problem("damaged", file.path, _without(error, root / file.path), component)
+        return Problem("damaged", file.path, without(error, root / file.path), component)
     if rows != file.rows:
         text = f"has {rows:,} rows, should have {file.rows:,}"
         return Problem("rows", file.path, text, component)
@@ -216,70 +231,6 @@ def check_file(root: Root, component: str, file: DataFile, quick: bool = False) 
     if kind in TABLETS and keys.n_unique() < len(keys):
         return Problem("order", file.path, "has a key twice", component)
     return None
-
-
-def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
-    """Finds tablets whose ranges of keys meet, and runs without a base."""
-    if component not in TABLETS:
-        return
-    last, before = "", ""
-    known = tablets(files)
-    for tablet in known:
-        if tablet.first is None or tablet.last is None:
-            continue
-        path = tablet.base.path
-        if before and tablet.first <= last:
-            yield Problem("overlap", path, f"its keys meet those of {before}", component)
-        last, before = max(last, tablet.last), path
-    whole = {path for tablet in known for path in tablet.paths}
-    for file in files:
-        if file.path not in whole:
-            text = f"is a run on {file.base}, which is not part of the table"
-            yield Problem("run", file.path, text, component)
-
-
-def check_runs(root: Place, component: str, tablet: Tablet) -> Problem | None:
-    """Looks whether the runs of a tablet fit what they lie on; its files are whole each.
-
-    Args:
-        root: The table's folder.
-        component: Where it belongs.
-        tablet: The tablet.
-    """
-    try:
-        keys = _columns(root / tablet.base.path, ["key"]).get_column("key")
-        for run in tablet.runs:
-            rows = _columns(root / run.path, ["key", NUMBER]).sort(NUMBER)
-            numbers = rows.get_column(NUMBER)
-            if not _follows(numbers, len(keys), run.fresh or 0):
-                text = f"does not number its rows as {tablet.base.path} and older runs do"
-                return Problem("run", run.path, text, component)
-            changed = rows.filter(numbers < len(keys))
-            if not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
-                text = f"has other keys than the rows of {tablet.base.path} that it replaces"
-                return Problem("run", run.path, text, component)
-            keys = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
-            if keys.n_unique() < len(keys):
-                text = f"has rows as new that {tablet.base.path} or older runs have"
-                return Problem("run", run.path, text, component)
-    except UserError:
-        return None  # said of the file itself
-    return None
-
-
-def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
-    """Returns whether the rows of a run, in order of their numbers, are old ones, then new ones."""
-    if numbers.null_count() or numbers.n_unique() < len(numbers):
-        return False
-    return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))
-
-
-def _columns(path: Place, names: list[str]) -> pl.DataFrame:
-    try:
-        with parquet_file(path) as opened:
-            return to_frame(opened.read(columns=names))
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
 
 
 def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
@@ -305,7 +256,7 @@ def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
         raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
 
 
-def whole(root: Place, manifest: Manifest) -> bool:
+def whole(root: Root, manifest: Manifest) -> bool:
     """Returns whether all files of a snapshot are there, by their sizes."""
     try:
         for component in manifest.components.values():
@@ -333,11 +284,27 @@ def left_over(root: Root) -> Left:
                 named |= named_files(root, [Manifest(components={"": component})])
             except UserError:
                 named.add(component.list)
-    orphans = list(unnamed_files(root, named, np.inf))
+    orphans = list(unnamed_files(files_of(root), named, np.inf))
+    if isinstance(root, BigtableRoot):
+        orphans += _applied(root)
     temporary = [found for found in orphans if found.path.name.startswith(".")]
     claims = [f for f in list_files(root / "batches") if f.path.suffix == ".claim"]
     rest = [found for found in orphans if not found.path.name.startswith(".")]
     return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
+
+
+def _applied(root: BigtableRoot) -> list[Found]:
+    """Returns the files of changes that nobody needs: they are in the rows, or never will be."""
+    from .bigtable_changes import purged_component  # late: Google's libraries take a second
+
+    # Listed before it is known what is needed: what is committed meanwhile is younger.
+    found = list(list_files(root / "changes"))
+    head = root.log.head()
+    needed = {change.path for change in root.log.changes(head)} if head.applying else set()
+    names = [below(root, file.path) for file in found]
+    # What is purged is in old versions of rows as long as its file is there.
+    idle = [name not in needed and not purged_component(name) for name in names]
+    return [file for file, is_idle in zip(found, idle, strict=True) if is_idle]
 
 
 def described(root: Root, component: str, path: Place) -> DataFile:
@@ -365,9 +332,3 @@ def _text(value: object) -> str | None:
 def known_kind(component: str) -> bool:
     """Returns whether this version knows what rows a component has."""
     return component.rpartition("/")[2] in COMPONENTS
-
-
-def _without(error: UserError, path: Place) -> str:
-    """Returns an error's message without the path and the advice that belong to it."""
-    text = str(error).partition(": run nutbeam fsck")[0]
-    return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")

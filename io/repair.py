@@ -2,20 +2,21 @@
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
 from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
 from .batches import page_order, place
+from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files, store_files
 from .files import list_files
 from .fsck import described, list_problem
 from .manifest import Manifest, NewerFormat, load_manifest, snapshots, store_manifest
 from .operations import pinned_snapshots
 from .parquet_files import collect, scan, schema_of
-from .places import Place, below, place_of
+from .places import Place, Root, below, place_of
 from .tablet_writer import zone
 from .tablets import NUMBER, TABLETS, run_schema, tablets
 from .written import ConflictError
@@ -31,6 +32,7 @@ class Repair:
         rebuilt: Components whose lists were made anew.
         dropped: Files that are no longer part of the table.
         lost: Numbers of the snapshots that cannot be read.
+        rows: What became of rows in Bigtable, as COMPONENT/WHAT.
     """
 
     manifest: Manifest | None
@@ -38,6 +40,25 @@ class Repair:
     rebuilt: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     lost: tuple[int, ...] = ()
+    rows: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mended:
+    """What a repair brings in that is in no list; all of it in Bigtable.
+
+    Attributes:
+        changes: Paths of files of changes, by component.
+        dropped: Files that nobody can read and that count no longer.
+        counts: What becomes of rows, as COMPONENT/WHAT.
+    """
+
+    changes: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+NOTHING = Mended()
 
 
 def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
@@ -72,7 +93,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
             continue
         lists = _lists(root, manifest)
         if lists is not None:
-            return _commit(table, operation, top, manifest, lists, drop, unreadable)
+            return commit_repair(root, operation, top, manifest, lists, drop, unreadable)
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
@@ -89,24 +110,33 @@ def _lists(root: Place, manifest: Manifest) -> dict[str, list[DataFile]] | None:
     return made
 
 
-def _commit(
-    table: str,
+def commit_repair(
+    root: Root,
     operation: str,
     top: int,
     base: Manifest,
     lists: dict[str, list[DataFile]],
     drop: Mapping[str, frozenset[str]],
-    unreadable: list[int],
+    unreadable: Iterable[int] = (),
+    mended: Mended = NOTHING,
 ) -> Repair:
-    root = place_of(table)
+    """Makes the snapshot behind all others.
+
+    Args:
+        root: The table.
+        operation: Id of this operation.
+        top: The largest number that anybody has seen.
+        base: The snapshot whose content it has.
+        lists: New lists, by component.
+        drop: Paths of data files to leave out, by component.
+        unreadable: Numbers of snapshots behind ``base`` that are lost.
+        mended: What it brings in besides.
+    """
     known = snapshots(root)
-    for number in range(base.snapshot - 1, known[0], -1):  # older ones, which nobody reads so far
-        try:
-            load_manifest(root, number)
-        except UserError:
-            unreadable.append(number)
-    lost = tuple(sorted({*base.lost, *unreadable}))
-    dropped: list[str] = []
+    # Older ones, which nobody reads so far.
+    older = range(base.snapshot - 1, known[0] - 1, -1)
+    lost = tuple(sorted({*base.lost, *unreadable, *(n for n in older if _is_lost(root, n))}))
+    dropped = list(mended.dropped)
     for name, paths in drop.items():
         component = base.components.get(name)
         if component is None:
@@ -117,28 +147,39 @@ def _commit(
         dropped += [file.path for file in files if file.path in paths]
         if len(left) < len(files):
             lists[name] = left
-    if base.snapshot == top and not lists and lost == base.lost:
+    if base.snapshot == top and not lists and lost == base.lost and mended == NOTHING:
         return Repair(None)
     components = {
         **base.components,
         **{name: store_files(root, name, files) for name, files in lists.items()},
     }
+    counts = {"rebuilt": len(lists), "dropped": len(dropped), "lost": len(lost)}
     made = dataclasses.replace(
         base,
-        snapshot=top + 1,
         operation=operation,
         job="fsck",
         batch=None,
         time=int(time.time() * 1000),
-        counts={"rebuilt": len(lists), "dropped": len(dropped), "lost": len(lost)},
+        counts=counts | dict(mended.counts),
         components=components,
         restores=base.snapshot if base.snapshot < top else None,
         lost=lost,
     )
-    if not store_manifest(root, made):
-        raise ConflictError("the table was changed meanwhile: run it again")
+    # In Bigtable no number is passed over: those that somebody has seen become repairs, too.
+    for number in range((base.snapshot if isinstance(root, BigtableRoot) else top) + 1, top + 2):
+        made = dataclasses.replace(made, snapshot=number)
+        if not store_manifest(root, made, mended.changes if number > top else {}):
+            raise ConflictError("the table was changed meanwhile: run it again")
     names = tuple(name for name in lists if name not in drop)
-    return Repair(made, base.snapshot, names, tuple(dropped), lost)
+    return Repair(made, base.snapshot, names, tuple(dropped), lost, mended.counts)
+
+
+def _is_lost(root: Root, number: int) -> bool:
+    try:
+        load_manifest(root, number)
+    except UserError:
+        return True
+    return False
 
 
 def with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> frozenset[str]:
@@ -154,7 +195,7 @@ def with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> f
 
 
 def rebuilt(
-    root: Place, manifest: Manifest, name: str, component: Component
+    root: Root, manifest: Manifest, name: str, component: Component
 ) -> list[DataFile] | None:
     """Returns a component's live files without its list; None if they cannot be told for sure."""
     others = _described_elsewhere(root, name, component)
@@ -193,7 +234,7 @@ def rebuilt(
 
 
 def layers(
-    root: Place,
+    root: Root,
     name: str,
     manifest: Manifest,
     bases: list[DataFile],
@@ -236,7 +277,7 @@ def layers(
     return [file for files in under.values() for file in files]
 
 
-def _lies_on(root: Place, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
+def _lies_on(root: Root, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
     """Returns whether a run replaces rows of just these keys; one that only adds rows tells nothing."""
     changed = rows.filter(pl.col(NUMBER) < base.rows)
     keys = collect(scan([root / base.path], COMPONENTS[name]).select("key")).get_column("key")
@@ -244,7 +285,7 @@ def _lies_on(root: Place, name: str, base: DataFile, rows: pl.DataFrame) -> bool
     return bool(len(changed)) and right.equals(changed.get_column("key"))
 
 
-def _described_elsewhere(root: Place, name: str, component: Component) -> dict[str, DataFile]:
+def _described_elsewhere(root: Root, name: str, component: Component) -> dict[str, DataFile]:
     """Returns what the lists of other snapshots say about a component's files, by path."""
     found: dict[str, DataFile] = {}
     seen = {component.list}
@@ -269,7 +310,7 @@ def _newest(files: list[DataFile]) -> Iterator[DataFile]:
             yield file
 
 
-def _described(root: Place, manifest: Manifest, name: str, path: Place) -> DataFile | None:
+def _described(root: Root, manifest: Manifest, name: str, path: Place) -> DataFile | None:
     """Returns a file's description by its content and its name; None if these do not say enough."""
     file = described(root, name, path)
     kind = name.rpartition("/")[2]
@@ -289,7 +330,7 @@ def _described(root: Place, manifest: Manifest, name: str, path: Place) -> DataF
     return file
 
 
-def _with_zone(root: Place, name: str, file: DataFile) -> DataFile:
+def _with_zone(root: Root, name: str, file: DataFile) -> DataFile:
     if name != "state" or not file.rows:
         return file
     columns = ("key", "fetch_time", "score", "status")
@@ -299,7 +340,7 @@ def _with_zone(root: Place, name: str, file: DataFile) -> DataFile:
     return dataclasses.replace(file, **{name: known[name] for name in names})  # type: ignore[arg-type]
 
 
-def _paired(root: Place, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
+def _paired(root: Root, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
     """Gives a file of documents the place of the file of pages that they were made from."""
     pages = manifest.components.get(place(name.split("/")[1], "pages"))
     try:

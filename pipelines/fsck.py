@@ -1,8 +1,9 @@
-"""fsck: says what is wrong with a table's files, and repairs what can be repaired.
+"""fsck: says what is wrong with a table, and repairs what can be repaired.
 
 ::
 
     manifests ─ newest that can be read ─ lists ─ data files, each read as a whole ─▶ problems
+                                                └ in Bigtable all rows, and the last commit
     what is whole ─▶ a new snapshot (--repair)
 """
 
@@ -12,24 +13,25 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..io.address import check_folder, open_table
+from ..io.address import open_table
+from ..io.bigtable_root import BigtableRoot
 from ..io.file_lists import DataFile, load_files
 from ..io.fsck import (
     Left,
     Problem,
+    Rows,
     check_file,
     check_lists,
     check_manifests,
-    check_overlaps,
-    check_runs,
     left_over,
     list_problem,
 )
-from ..io.manifest import Manifest, load_manifest, snapshots
+from ..io.manifest import Manifest, latest_snapshot, load_manifest, snapshots
 from ..io.operations import new_id
-from ..io.places import Place, place_of
+from ..io.places import Root, root_of
 from ..io.repair import Repair, repair
-from ..io.tablets import TABLETS, tablets
+from ..io.tablet_fsck import check_tablets
+from ..io.tablets import TABLETS
 from ..web.errors import UserError
 from ..web.options import option
 from ..web.progress import PROGRESS
@@ -47,18 +49,26 @@ class Options:
     """Options of fsck."""
 
     quick: bool = option(
-        False, "Look at sizes and ends of data files only, do not read them.", group="fsck"
+        False,
+        "Look at sizes and ends of data files only, do not read them, nor rows in Bigtable.",
+        group="fsck",
     )
     repair: bool = option(
         False,
         "Make a new snapshot of what is whole: lists made anew from their files, "
-        "or the newest snapshot that is whole. Nothing is deleted.",
+        "or the newest snapshot that is whole. Nothing is deleted. In Bigtable, finish a commit "
+        "that was cut off.",
         group="fsck",
     )
     drop: bool = option(
-        False, "With --repair: leave out the data files that are broken.", group="fsck"
+        False,
+        "With --repair: leave out the data files that are broken. In Bigtable, bring damaged rows "
+        "back to a version that is whole, or delete them.",
+        group="fsck",
     )
-    threads: int = option(4, "How many files to read at a time.", minimum=1, group="fsck")
+    threads: int = option(
+        4, "How many files, or ranges of rows, to read at a time.", minimum=1, group="fsck"
+    )
 
     def __post_init__(self) -> None:
         if self.drop and not self.repair:
@@ -74,45 +84,73 @@ class Findings:
         problems: What is wrong.
         left: What lies about.
         files: How many data files were looked at.
+        rows: What was found in Bigtable.
     """
 
     snapshot: int
     problems: tuple[Problem, ...]
     left: Left
     files: int
+    rows: Rows = dataclasses.field(default_factory=Rows)
 
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
-    check_folder(table, "fsck")
-    root = place_of(table)
-    if not snapshots(root):
+    root = root_of(table)
+    if not _is_begun(root):
         open_table(table)  # says that there is none
+    finished = _settle(root, options) if options.repair else None
     with live_view(invocation.progress):
         found = look(root, options)
     done = None
     if options.repair and found.problems:
-        drop: dict[str, frozenset[str]] = {}
-        for problem in found.problems if options.drop else ():
-            if problem.component and problem.kind != "list":
-                known = drop.get(problem.component, frozenset())
-                drop[problem.component] = known | {problem.path}
-        done = repair(table, f"{new_id()}.fsck", drop)
+        done = _repair(table, found, options)
         with live_view(invocation.progress):
             found, before = look(root, options), found
         if done.manifest is None and found.problems == before.problems:
             done = None
     if invocation.format == "json":
-        print(json.dumps(_record(found, done)))
+        print(json.dumps(_record(found, done, finished)))
     else:
-        print("\n".join(_lines(found, done, table, options)))
+        print("\n".join(_lines(found, done, finished, table, options)))
     return DAMAGED if found.problems else DONE
 
 
-def look(root: Place, options: Options) -> Findings:
-    """Looks at a table: at its manifests, and at all files of the newest that can be read."""
+def _is_begun(root: Root) -> bool:
+    if isinstance(root, BigtableRoot):
+        return root.log.head().snapshot > 0
+    return bool(snapshots(root))
+
+
+def _settle(root: Root, options: Options) -> int | None:
+    if not isinstance(root, BigtableRoot):
+        return None
+    from ..io.bigtable_repair import settle  # late: Google's libraries take a second
+
+    return settle(root, options.drop)
+
+
+def _repair(table: str, found: Findings, options: Options) -> Repair:
+    root, operation = root_of(table), f"{new_id()}.fsck"
+    drop: dict[str, frozenset[str]] = {}
+    for problem in found.problems if options.drop else ():
+        if problem.component and problem.kind != "list":
+            known = drop.get(problem.component, frozenset())
+            drop[problem.component] = known | {problem.path}
+    if not isinstance(root, BigtableRoot):
+        return repair(table, operation, drop)
+    from ..io import bigtable_repair  # late: Google's libraries take a second
+
+    return bigtable_repair.repair(root, operation, found.snapshot, found.rows, drop, options.drop)
+
+
+def look(root: Root, options: Options) -> Findings:
+    """Looks at a table: at its manifests, and at all of the newest that can be read."""
     problems = check_manifests(root)
     manifest = _newest(root)
+    if isinstance(root, BigtableRoot) and manifest.snapshot < latest_snapshot(root):
+        # Rows are as the newest snapshot has them, whatever older ones say.
+        return Findings(manifest.snapshot, tuple(problems), left_over(root), 0)
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
     PROGRESS.start("fsck", total=len(files), unit="files")
@@ -120,31 +158,31 @@ def look(root: Place, options: Options) -> Findings:
         for problem in pool.map(lambda of: _check(root, of[0], of[1], options.quick), files):
             problems += [problem] if problem else []
     PROGRESS.finish()
-    for name, component in manifest.components.items():
-        if not list_problem(root, component):
-            known = load_files(root, component)
-            problems += check_overlaps(name, known)
-            broken = {problem.path for problem in problems}
-            for tablet in tablets(known) if name in TABLETS and not options.quick else ():
-                if tablet.runs and not broken.intersection(tablet.paths):
-                    problem = check_runs(root, name, tablet)
-                    problems += [problem] if problem else []
+    rows = Rows()
+    if isinstance(root, BigtableRoot):
+        from ..io.bigtable_fsck import check_rows  # late: Google's libraries take a second
+
+        rows = check_rows(root, manifest, options.quick, options.threads)
+        problems += rows.problems
+    else:
+        broken = {problem.path for problem in problems}
+        problems += check_tablets(root, manifest, broken, options.quick)
     for batch, known_batch in manifest.batches.items():
         # Of one that is updated compact drops what nobody needs.
         needed = known_batch.phase != "updated"
         if needed and f"batches/{batch}/fetchlist" not in manifest.components:
             path = f"batches/{batch}/fetchlist"
             problems.append(Problem("batch", path, "the batch has no fetch list"))
-    return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files))
+    return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files), rows)
 
 
-def _check(root: Place, component: str, file: DataFile, quick: bool) -> Problem | None:
+def _check(root: Root, component: str, file: DataFile, quick: bool) -> Problem | None:
     problem = check_file(root, component, file, quick)
     PROGRESS.add()
     return problem
 
 
-def _newest(root: Place) -> Manifest:
+def _newest(root: Root) -> Manifest:
     for number in reversed(snapshots(root)):
         try:
             return load_manifest(root, number)
@@ -153,13 +191,15 @@ def _newest(root: Place) -> Manifest:
     return Manifest()
 
 
-def _files(root: Place, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
+def _files(root: Root, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
     for name, component in manifest.components.items():
+        if isinstance(root, BigtableRoot) and name in TABLETS:
+            continue  # its list names ranges
         if not list_problem(root, component):
             yield from ((name, file) for file in load_files(root, component))
 
 
-def _record(found: Findings, done: Repair | None) -> dict[str, Any]:
+def _record(found: Findings, done: Repair | None, finished: int | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": found.snapshot,
         "clean": not found.problems,
@@ -167,6 +207,12 @@ def _record(found: Findings, done: Repair | None) -> dict[str, Any]:
         "problems": [dataclasses.asdict(problem) for problem in found.problems],
         "left": dataclasses.asdict(found.left),
     }
+    if found.rows.numbers:
+        record["rows"] = dict(found.rows.numbers)
+    if found.rows.unfinished is not None:
+        record["unfinished"] = found.rows.unfinished
+    if finished is not None:
+        record["finished"] = finished
     if done is not None and done.manifest is not None:
         record["repaired"] = {
             "snapshot": done.manifest.snapshot,
@@ -175,15 +221,22 @@ def _record(found: Findings, done: Repair | None) -> dict[str, Any]:
             "dropped": list(done.dropped),
             "lost": list(done.lost),
         }
+        if done.rows:
+            record["repaired"]["rows"] = dict(done.rows)
     return record
 
 
-def _lines(found: Findings, done: Repair | None, table: str, options: Options) -> Iterator[str]:
+def _lines(
+    found: Findings, done: Repair | None, finished: int | None, table: str, options: Options
+) -> Iterator[str]:
+    if finished is not None:
+        yield f"finished: snapshot {finished}, which was not wholly applied"
     if done is not None and done.manifest is not None:
         yield f"repaired: snapshot {done.manifest.snapshot}, made from snapshot {done.base}"
         yield from (f"  list made anew: {name}" for name in done.rebuilt)
         yield from (f"  left out: {path}" for path in done.dropped)
         yield from (f"  lost: snapshot {number}" for number in done.lost)
+        yield from (f"  rows: {name} {number:,}" for name, number in done.rows.items())
     yield from (str(problem) for problem in found.problems)
     left = found.left
     if left.orphans or left.temporary:
@@ -193,8 +246,14 @@ def _lines(found: Findings, done: Repair | None, table: str, options: Options) -
         )
     if left.leases:
         yield f"left over, harmless: {left.leases:,} leases of fetches"
+    if found.rows.unfinished is not None:
+        yield (
+            f"snapshot {found.rows.unfinished} is not wholly applied: the next job that changes "
+            "the table does that, or --repair"
+        )
     if not found.problems:
-        yield f"snapshot {found.snapshot} is whole: {found.files:,} files"
+        rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
+        yield f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
     elif not options.repair:
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     elif not options.drop:

@@ -243,6 +243,14 @@ class SnapshotLog:
             history = {name: cells[name] for name in (_COMMIT, _RECORD)}
             self.rows.put(_history_row(head.snapshot), history, head.snapshot)
 
+    def time_again(self, snapshot: int, time: int) -> None:
+        """Writes when a snapshot was committed, ms, into the history again.
+
+        Who has made it is lost. Its readers may be told too early that it is too old.
+        """
+        value = new_head(snapshot, "", applying=False, now=time, writes=0).value
+        self.rows.put(_history_row(snapshot), {_COMMIT: value}, snapshot)
+
     def roll_forward(self, head: Head | None = None) -> Head:
         """Applies and finishes what was committed; returns a head that is finished."""
         head = head or self.head()

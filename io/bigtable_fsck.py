@@ -5,7 +5,7 @@ do not fit their layout, not a number in which a bit has flipped.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -52,6 +52,9 @@ def check_rows(root: BigtableRoot, manifest: Manifest, quick: bool, threads: int
         SnapshotTooOld: So much was committed meanwhile that nobody can tell.
     """
     unfinished, problems = check_changes(root, quick)
+    for number in untimed(root.log, manifest.lost):
+        text = "does not say when it was committed"
+        problems.append(Problem("manifest", f"snapshot/{number:08d}", text))
     numbers: dict[str, int] = {}
     damaged: dict[str, tuple[bytes, ...]] = {}
     for name in CELLS:
@@ -73,6 +76,13 @@ def check_rows(root: BigtableRoot, manifest: Manifest, quick: bool, threads: int
             text = f"names {known:,} rows, in Bigtable are {found.rows:,}"
             problems.append(Problem("rows", path, text, name))
     return Rows(tuple(problems), numbers, damaged, unfinished)
+
+
+def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
+    """Returns the snapshots of which the history does not say when they were committed."""
+    before, times = log.snapshots(), log.times()
+    there = set(log.snapshots())  # what is deleted meanwhile says nothing
+    return [n for n in before if n in there and n not in times and n not in lost]
 
 
 def check_changes(root: BigtableRoot, quick: bool) -> tuple[int | None, list[Problem]]:

@@ -16,7 +16,8 @@ from .bigtable_cells import CELLS, TOMBSTONE, CellKind, decode
 from .bigtable_changes import write_changes, write_deletions
 from .bigtable_channel import persistent
 from .bigtable_commit import Change
-from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable
+from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
+from .bigtable_head import Head
 from .bigtable_ranges import cut
 from .bigtable_root import BigtableRoot
 from .fsck import Rows, list_problem
@@ -34,7 +35,7 @@ Versions = list[tuple[int, bytes]]
 
 
 def settle(root: BigtableRoot, drop: bool) -> int | None:
-    """Finishes a commit that was cut off, and puts back what the history says of the newest one.
+    """Finishes a commit that was cut off, and puts back what the history lacks, if it is known.
 
     Cut off itself, it may be repeated; a job that finishes the same commit does no harm.
 
@@ -49,10 +50,7 @@ def settle(root: BigtableRoot, drop: bool) -> int | None:
     log = root.log
     head = log.head()
     if not head.applying:
-        try:
-            load_manifest(root, head.snapshot)
-        except UserError:
-            log.record_again(head)
+        _complete_history(root, head)
         return None
     changes = [change for change in log.changes(head) if not change.lost]
     lost = [change.path for change in changes if unreadable(root, change)]
@@ -60,8 +58,23 @@ def settle(root: BigtableRoot, drop: bool) -> int | None:
         return None
     if lost:
         log.leave_out(head, lost)
-    log.roll_forward()
+    _complete_history(root, log.roll_forward())
     return head.snapshot
+
+
+def _complete_history(root: BigtableRoot, head: Head) -> None:
+    """Puts back what else is known: all of the newest snapshot, the time of older ones."""
+    try:
+        lost = load_manifest(root, head.snapshot).lost
+    except UserError:
+        root.log.record_again(head)
+        lost = ()
+    for number in untimed(root.log, lost):
+        if number == head.snapshot:
+            root.log.record_again(head)
+            continue
+        with contextlib.suppress(UserError):  # it is lost
+            root.log.time_again(number, load_manifest(root, number).time)
 
 
 def repair(

@@ -317,30 +317,21 @@ def cure(path: Place) -> str:
     ''
     """
     for folder in path.parents:
-        if folder.name in _OF_TABLES:
-            return f": run nutbeam fsck {_CALLED.get(folder.parent, folder.parent)}"
+        if folder in _CALLED:
+            return f": run nutbeam fsck {_CALLED[folder]}"
+    for folder in path.parents:
+        if folder.name in ("manifest", "operations", "state", "hosts", "links", "bars", "batches"):
+            return f": run nutbeam fsck {folder.parent}"
     return ""
 
 
-def called(folder: Place, table: str) -> None:
-    """Notes what a table is called that has its files in a folder of another name."""
-    _CALLED[folder] = table
-
-
-_OF_TABLES = frozenset(
-    {
-        "bars",
-        "batches",
-        "changes",
-        "hosts",
-        "links",
-        "manifest",
-        "operations",
-        "seed_hosts",
-        "state",
-    }
-)
+# What tables are called, by the place of their files, where that has another name.
 _CALLED: dict[Place, str] = {}
+
+
+def called(files: Place, table: str) -> None:
+    """Notes what a table is called that has its files in a place of another name."""
+    _CALLED[files] = table
 
 
 def first_line(error: Exception) -> str:

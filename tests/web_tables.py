@@ -103,7 +103,6 @@ class InBigtable(InFolder):
     """Tables in Bigtable's emulator; their files are in folders."""
 
     versions = 4
-    commands = ()
 
     def __init__(self, tmp_path_factory, bigtable):
         super().__init__(tmp_path_factory)

@@ -102,10 +102,11 @@ def without(error: UserError, path: Place | str) -> str:
 
 def check_manifests(root: Root) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
-    # Asked for first: what is pinned later may have read what is committed later.
+    # In this order: what is pinned or committed meanwhile is known by the time it is looked for.
     seen = max(pinned_snapshots(root), default=0)
     problems = [] if isinstance(root, BigtableRoot) else _check_names(root)
-    known, newest = snapshots(root), latest_snapshot(root)
+    newest = latest_snapshot(root)
+    known = snapshots(root)
     for number in known:
         try:
             load_manifest(root, number)

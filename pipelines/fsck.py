@@ -146,9 +146,9 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
 
 def look(root: Root, options: Options) -> Findings:
     """Looks at a table: at its manifests, and at all of the newest that can be read."""
-    problems = check_manifests(root)
+    problems, newest = check_manifests(root), latest_snapshot(root)
     manifest = _newest(root)
-    if isinstance(root, BigtableRoot) and manifest.snapshot < latest_snapshot(root):
+    if isinstance(root, BigtableRoot) and manifest.snapshot < newest:
         # Rows are as the newest snapshot has them, whatever older ones say.
         return Findings(manifest.snapshot, tuple(problems), left_over(root), 0)
     problems += check_lists(root, manifest)

@@ -22,6 +22,7 @@ from test_pipelines_bigtable import every_third_key
 from web_tables import InBigtable
 
 from nutbeam.io import tablet_writer
+from nutbeam.io.bigtable import BigtableTable
 from nutbeam.io.bigtable_cells import CELLS, HOST_CELL, STATE_CELL, encode
 from nutbeam.io.bigtable_changes import write_changes
 from nutbeam.io.bigtable_commit import HEAD_ROW, SnapshotLog, open_log
@@ -603,3 +604,23 @@ def test_all_damages_at_once(table, web, fsck, monkeypatch):
     crawl(table, web)
     assert nutbeam("readdb", table, "--stats") == 0
     assert fsck(table)["clean"]
+
+
+@pytest.mark.parametrize(("commits", "code"), [(1, 0), (4, 3)])
+def test_commits_while_rows_are_read(table, monkeypatch, capsys, commits, code):
+    state, snapshot = rows_of(table, "state"), newest(table)
+    ranges = BigtableTable.ranges
+
+    def late(self, number):
+        while newest(table) < snapshot + commits:
+            commit_rows(table, state.head(1).with_columns(score=pl.lit(float(newest(table)))))
+        return ranges(self, number)
+
+    monkeypatch.setattr(BigtableTable, "ranges", late)
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == code
+    captured = capsys.readouterr()
+    if code:
+        assert f"snapshot {snapshot} of {table} is too old" in captured.err
+    else:
+        assert f"snapshot {snapshot} is whole" in captured.out

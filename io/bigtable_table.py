@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
-from .bigtable_cells import CELLS, decode
+from ..web.errors import UserError
+from .bigtable_cells import CELLS, CellKind, decode
 from .bigtable_changes import Written, changed_rows, write_changes, write_deletions
 from .bigtable_commit import SnapshotLog
 from .bigtable_ranges import KeyRange
@@ -48,8 +49,18 @@ def read_range(
     """
     kind = CELLS[component]
     for cells in log.table.scan(kind, part, snapshot, due):
-        yield to_frame(decode(cells, kind, columns))
+        yield _unpacked(log, cells, kind, columns)
     log.check_fresh(snapshot)
+
+
+def _unpacked(
+    log: SnapshotLog, cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
+    try:
+        return to_frame(decode(cells, kind, columns))
+    except UserError as error:
+        cure = " or" if str(error).endswith("upgrade nutbeam") else ":"
+        raise UserError(f"{error}{cure} run nutbeam fsck {log.table.address}") from error
 
 
 def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
@@ -71,7 +82,7 @@ def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) 
     """
     kind = CELLS[component]
     parts = [
-        to_frame(decode(cells, kind))
+        _unpacked(log, cells, kind)
         for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
     ]
     log.check_fresh(snapshot)

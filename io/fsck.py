@@ -16,7 +16,7 @@ from ..policy.schema import COMPONENTS
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files
-from .files import Found, crc32_of, list_files, size_of
+from .files import crc32_of, list_files, size_of
 from .manifest import (
     Manifest,
     SnapshotTooOld,
@@ -285,27 +285,23 @@ def left_over(root: Root) -> Left:
                 named |= named_files(root, [Manifest(components={"": component})])
             except UserError:
                 named.add(component.list)
-    orphans = list(unnamed_files(files_of(root), named, np.inf))
     if isinstance(root, BigtableRoot):
-        orphans += _applied(root)
+        named |= _needed_changes(root)
+    orphans = list(unnamed_files(files_of(root), named, np.inf))
     temporary = [found for found in orphans if found.path.name.startswith(".")]
     claims = [f for f in list_files(root / "batches") if f.path.suffix == ".claim"]
     rest = [found for found in orphans if not found.path.name.startswith(".")]
     return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
 
 
-def _applied(root: BigtableRoot) -> list[Found]:
-    """Returns the files of changes that nobody needs: they are in the rows, or never will be."""
+def _needed_changes(root: BigtableRoot) -> set[str]:
+    """Returns the files of changes that are needed: to finish a commit, or to erase old versions."""
     from .bigtable_changes import purged_component  # late: Google's libraries take a second
 
-    # Listed before it is known what is needed: what is committed meanwhile is younger.
-    found = list(list_files(root / "changes"))
+    names = [below(root, file.path) for file in list_files(root / "changes")]
     head = root.log.head()
-    needed = {change.path for change in root.log.changes(head)} if head.applying else set()
-    names = [below(root, file.path) for file in found]
-    # What is purged is in old versions of rows as long as its file is there.
-    idle = [name not in needed and not purged_component(name) for name in names]
-    return [file for file, is_idle in zip(found, idle, strict=True) if is_idle]
+    waiting = [change.path for change in root.log.changes(head)] if head.applying else []
+    return {*waiting, *(name for name in names if purged_component(name))}
 
 
 def described(root: Root, component: str, path: Place) -> DataFile:

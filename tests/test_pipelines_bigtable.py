@@ -256,6 +256,82 @@ def test_what_has_nothing_for_rows_says_so(table, said):
     assert tree(table) == before
 
 
+@pytest.mark.parametrize("what", ["state", "hosts", "pages", "documents"])
+def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
+    assert nutbeam("copy", here[0], table) == 0
+    paths = [tmp_path / "folder.parquet", tmp_path / "bigtable.parquet"]
+    for path, source in zip(paths, (here[0], table), strict=True):
+        assert nutbeam("export", source, "-o", path, "--what", what) == 0
+    right, found = (pl.read_parquet(path).sort("key") for path in paths)
+    assert found.equals(right)
+    assert len(found)
+
+
+def test_a_rollback_makes_rows_what_they_were(table, here, said):
+    """Back over new rows, changed ones and deleted ones, and forth again."""
+    assert nutbeam("copy", here[0], table) == 0
+    said_by = {newest(table): Snapshot(table).contents()}
+    for words in (
+        ["inject", table, "http://new.example.com/", "http://h0.example.com/\tnutch.score=7"],
+        ["purge", table, "--host", "h1.example.com"],
+        ["inject", table, "http://other.example.com/"],
+    ):
+        assert nutbeam(*words) == 0
+        said_by[newest(table)] = Snapshot(table).contents()
+    first, injected, _, last = said_by
+    assert len(said_by[last]["state"]) != len(said_by[first]["state"])
+    words = ["rollback", table, "--to", first, "--operation", "back"]
+    assert "is a purge: what it took out would come back" in said(*words)
+    assert nutbeam(*words, "--past_purge") == 0
+    back = newest(table)
+    assert back == last + 1
+    same(Snapshot(table).contents(), said_by[first], but="bars")
+    same(Snapshot(table, last).contents(), said_by[last])  # for readers nothing has changed
+    assert manifest_of(table).components["state"].rows == len(said_by[first]["state"])
+    assert nutbeam(*words, "--past_purge") == 0  # the same operation again
+    assert newest(table) == back
+    assert nutbeam("rollback", table, "--to", injected, "--past_purge") == 0
+    same(Snapshot(table).contents(), said_by[injected], but="bars")
+    # By now more commits have changed rows than Bigtable keeps versions.
+    before = tree(table)
+    line = said("rollback", table, "--to", injected, "--past_purge")
+    assert line.startswith(f"cannot go back to snapshot {injected}: Bigtable may have removed")
+    assert tree(table) == before
+
+
+def same(found, right, but=""):
+    """Asserts that two snapshots say the same, all but one component."""
+    assert found.keys() - {but} == right.keys() - {but}
+    for name in right.keys() - {but}:
+        assert found[name].equals(right[name]), name
+
+
+def test_a_rollback_reads_and_writes_changed_rows_only(counted):
+    table, counter = counted
+    load(table, state(2_000, due=0, now=clock(table)))
+    snapshot, was = newest(table), state_of(table)
+    assert nutbeam("inject", table, "http://new.example.com/", "http://h01.example.org/00001") == 0
+    counter.read.clear()
+    counter.written.clear()
+    assert nutbeam("rollback", table, "--to", snapshot) == 0
+    assert state_of(table).equals(was)
+    keys = {"com.example.new:http/", "org.example.h01:http/00001"}
+    assert {key for family, key in counter.written if family == "s"} <= keys
+
+
+def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_harm(table):
+    assert nutbeam("inject", table, "http://www.example.com/") == 0
+    operation = begin(table, "inject", "late.inject")
+    rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
+    found = write_changes(files_place(operation.root), "state", rows)
+    # Nothing of the purge has anything to do with it, but its file may be gone.
+    assert nutbeam("purge", table, "--host", "nobody.example.com", "--now") == 0
+    with pytest.raises(ConflictError, match="was purged in the meantime"):
+        commit(operation, [Written("state", (found.data_file(None),))])
+    assert nutbeam("inject", table, "http://www.example.com/3") == 0
+    assert len(state_of(table)) == 2
+
+
 def test_a_commit_that_was_cut_off_is_finished_by_the_next_job(table):
     assert nutbeam("inject", table, "http://www.example.com/") == 0
     # As if one had died between its commit and its rows.

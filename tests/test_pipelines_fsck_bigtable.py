@@ -156,8 +156,11 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
     record = fsck(table, code=3)
     wanted = [f"hosts/{hosts['key'][0]}", *(f"state/{keys[at]}" for at in (0, 5, 6))]
     assert kinds(record) == [("cell", path) for path in wanted]
-    assert nutbeam("readdb", table, "--stats") == 3  # and nobody can read them
     capsys.readouterr()
+    assert nutbeam("readdb", table, "--stats") == 3  # and nobody can read them
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"is damaged: it is cut short: run nutbeam fsck {table}" in line
     assert nutbeam("fsck", table, "--threads", "1") == 3
     out = capsys.readouterr().out
     assert f"state/{keys[5]}: its cell is damaged: it is cut short" in out

@@ -627,3 +627,19 @@ def test_commits_while_rows_are_read(table, monkeypatch, capsys, commits, code):
         assert f"snapshot {snapshot} of {table} is too old" in captured.err
     else:
         assert f"snapshot {snapshot} is whole" in captured.out
+
+
+def test_after_a_rollback_and_a_purge(table, fsck):
+    snapshot, state = newest(table), rows_of(table, "state")
+    key = state["key"][0]
+    commit_rows(table, rows_of_with(state, key, 7.0))
+    assert nutbeam("inject", table, MORE) == 0
+    assert nutbeam("rollback", table, "--to", snapshot) == 0
+    assert fsck(table)["clean"]
+    put(table, key, BAD, newest(table))  # what is below was undone
+    assert fsck(table, "--repair", "--drop")["repaired"]["rows"] == {"state/given_back": 1}
+    assert rows_of(table, "state").equals(state)
+    assert nutbeam("purge", table, "--host", "h1.example.com", "--now") == 0
+    record = fsck(table)
+    assert record["clean"]
+    assert record["rows"]["state"] < len(state)

@@ -17,8 +17,9 @@ from .bigtable_cells import CELLS, CellKind, decode
 from .bigtable_commit import Change, SnapshotLog
 from .bigtable_ranges import KeyRange
 from .bigtable_root import BigtableRoot
+from .file_lists import DataFile, load_files
 from .fsck import Problem, Rows, list_problem, without
-from .manifest import DataFile, Manifest, load_files
+from .manifest import Manifest
 
 # Of so many ranges a thread reads one after the other: they are not equally large.
 _PER_THREAD = 4

@@ -20,11 +20,13 @@ from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, unti
 from .bigtable_head import Head
 from .bigtable_ranges import cut
 from .bigtable_root import BigtableRoot
+from .file_lists import DataFile
 from .fsck import Rows, list_problem
-from .manifest import DataFile, Manifest, lineage, load_manifest
-from .operations import ConflictError, pinned_snapshots
+from .manifest import Manifest, lineage, load_manifest
+from .operations import pinned_snapshots
 from .parquet_files import parquet_file
 from .repair import Mended, Repair, commit_repair, rebuilt
+from .written import ConflictError
 
 # Rows of which all versions are asked for at a time.
 _SOUGHT = 1_000

@@ -21,7 +21,6 @@ from .manifest import (
     Manifest,
     SnapshotTooOld,
     latest_snapshot,
-    load_files,
     load_manifest,
     manifest_path,
     snapshots,

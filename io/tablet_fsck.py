@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from ..policy.schema import to_frame
 from ..web.errors import UserError
+from .file_lists import DataFile, load_files
 from .fsck import Problem, list_problem
-from .manifest import DataFile, Manifest, load_files
+from .manifest import Manifest
 from .parquet_files import parquet_file
 from .places import Place
 from .tablets import NUMBER, TABLETS, Tablet, tablets

@@ -28,8 +28,9 @@ from nutbeam.io.bigtable_changes import write_changes
 from nutbeam.io.bigtable_commit import HEAD_ROW, SnapshotLog, open_log
 from nutbeam.io.bigtable_fsck import damaged_cells, is_newer
 from nutbeam.io.bigtable_root import BigtableRoot
+from nutbeam.io.file_lists import load_files, store_files
 from nutbeam.io.files import list_files
-from nutbeam.io.manifest import load_files, load_manifest, store_files, store_manifest
+from nutbeam.io.manifest import load_manifest, store_manifest
 from nutbeam.io.operations import begin
 from nutbeam.io.places import root_of
 from nutbeam.policy.schema import STATE, conform

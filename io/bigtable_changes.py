@@ -32,37 +32,13 @@ class Written:
     """A file of changes, and what was left out of it.
 
     Attributes:
-        change: The file; None if nothing changes.
-        rows: How many rows it has.
-        fresh: How many of them are new; of deleted ones, how many go, as a negative number.
-        bytes: Its size.
-        crc32: Its checksum.
-        first: Smallest row key.
-        last: Largest row key.
+        file: The file; None if nothing changes. Of deletions, it counts how many rows go
+            as fresh ones below zero.
         dropped: Rows that Bigtable would refuse, by reason.
     """
 
-    change: Change | None
-    rows: int = 0
-    fresh: int = 0
-    bytes: int = 0
-    crc32: int | None = None
-    first: str | None = None
-    last: str | None = None
+    file: DataFile | None = None
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    def data_file(self, base: str | None, order: int = 0) -> DataFile:
-        """Returns the file as an operation tells of it.
-
-        Args:
-            base: The range that its rows are in; None is the only one.
-            order: Number of the snapshot that is being made.
-        """
-        assert self.change is not None
-        return DataFile(
-            self.change.path, self.rows, self.bytes, self.first, self.last, base,
-            order=order, fresh=self.fresh, crc32=self.crc32,
-        )  # fmt: skip
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -99,25 +75,25 @@ def write_changes(
     kind = CELLS[component]
     table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
-        return Written(None, dropped=dropped)
+        return Written(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component
     keys = to_frame(table.select(["key"])).get_column("key")
     fresh = len(keys) if known is None else int((~keys.is_in(known.implode())).sum())
-    return dataclasses.replace(_write(root, folder, component, table), fresh=fresh, dropped=dropped)
+    return Written(_write(root, folder, table, fresh), dropped)
 
 
 def write_deletions(root: Place, component: str, keys: pl.Series) -> Written:
     """Writes the keys of rows that are to be deleted, in key order."""
     table = pa.table({"key": keys.to_arrow()})
     if not len(table):
-        return Written(None)
-    done = _write(root, f"{DELETED}/{component}", component, table)
-    return dataclasses.replace(done, fresh=-len(table))
+        return Written()
+    return Written(_write(root, f"{DELETED}/{component}", table, -len(table)))
 
 
-def change_of(component: str, path: str) -> Change:
+def change_of(component: str, file: DataFile) -> Change:
     """Returns what a commit is to do with a file."""
-    return Change(component, path, deleted=path.startswith(f"{FOLDER}/{DELETED}/"))
+    deleted = file.path.startswith(f"{FOLDER}/{DELETED}/")
+    return Change(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
 
 
 def purged_component(path: str) -> str:
@@ -130,12 +106,11 @@ def purged_component(path: str) -> str:
     return parts[2] if len(parts) == 4 and parts[1] in (DELETED, PURGED) else ""
 
 
-def _write(root: Place, folder: str, component: str, table: pa.Table) -> Written:
+def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
     path = PurePosixPath(FOLDER) / folder / new_name()
     with ParquetWriter(root / path, table.schema) as writer:
         writer.write(table)
         size = writer.close()
-    change = change_of(component, str(path))
     keys = table.column("key")
     first, last = keys[0].as_py(), keys[-1].as_py()
-    return Written(change, len(table), bytes=size, crc32=writer.crc32, first=first, last=last)
+    return DataFile(str(path), len(table), size, first, last, fresh=fresh, crc32=writer.crc32)

@@ -34,6 +34,7 @@ from .bigtable_head import FORMAT, Head, Settings, head_of, new_head, parsed
 from .bigtable_limits import VERSIONS
 from .bigtable_pace import back_off
 from .bigtable_rows import Cells, OwnRows
+from .checksums import check_bytes
 from .files import called
 from .manifest import SnapshotTooOld
 from .parquet_files import row_groups
@@ -56,12 +57,16 @@ class Change:
         path: Below the place of the table's files.
         deleted: Whether the rows are to vanish; then only keys matter.
         lost: Whether nobody can read it, and a repair has left it out.
+        rows: How many it has; None where nobody has noted it.
+        crc32: Its checksum; None where nobody has noted it.
     """
 
     component: str
     path: str
     deleted: bool = False
     lost: bool = False
+    rows: int | None = None
+    crc32: int | None = None
 
 
 class SnapshotLog:
@@ -339,7 +344,8 @@ def rows_in(root: Place) -> RowsOf:
 
 def _rows_in(root: Place, change: Change) -> Iterator[pa.Table]:
     schema = COMPONENTS[change.component]
-    return row_groups(root / change.path, schema, ("key",) if change.deleted else None)
+    check_bytes(root / change.path, change.crc32)
+    yield from row_groups(root / change.path, schema, ("key",) if change.deleted else None)
 
 
 def _history_row(snapshot: int) -> bytes:

@@ -24,7 +24,6 @@ from .file_lists import DataFile
 from .fsck import Rows, list_problem
 from .manifest import Manifest, lineage, load_manifest
 from .operations import pinned_snapshots
-from .parquet_files import parquet_file
 from .repair import Mended, Repair, commit_repair, rebuilt
 from .written import ConflictError
 
@@ -111,9 +110,9 @@ def repair(
         raise ConflictError("the table was changed meanwhile: run it again")
     base = load_manifest(root, snapshot)
     lost = [change for change in root.log.changes(head) if change.lost]
-    counts = _rows_of(root, lost)
+    counts = _rows_of(lost)
     lists, gone = _lists(root, base, drop)
-    changes: dict[str, list[str]] = {}
+    changes: dict[str, list[DataFile]] = {}
     for name, kind in CELLS.items():
         damaged = rows.damaged.get(name, ()) if drop else ()
         changes[name], numbers = _mend(root, kind, damaged, snapshot)
@@ -127,7 +126,7 @@ def repair(
     if top - snapshot > _MOST_PASSED:
         raise UserError(f"an operation has read snapshot {top} of {root}, which is at {snapshot}")
     rest = {name: paths for name, paths in files.items() if name not in CELLS}
-    changes = {name: paths for name, paths in changes.items() if paths}
+    changes = {name: some for name, some in changes.items() if some}
     mended = Mended(changes, tuple(change.path for change in lost) + tuple(gone), counts)
     return commit_repair(root, operation, top, base, lists, rest if drop else {}, (), mended)
 
@@ -158,14 +157,12 @@ def _is_wrong(root: BigtableRoot, base: Manifest, name: str, rows: Rows) -> bool
     return any(p.component == name and p.kind in ("rows", "range") for p in rows.problems)
 
 
-def _rows_of(root: BigtableRoot, lost: Sequence[Change]) -> dict[str, int]:
-    """Returns how many rows are in files that are lost, of those that still say so."""
+def _rows_of(lost: Sequence[Change]) -> dict[str, int]:
+    """Returns how many rows were in files that are lost, as far as somebody has noted it."""
     counts: dict[str, int] = {}
     for change in lost:
-        path = root / change.path
-        with contextlib.suppress(OSError, pa.ArrowException, UserError), parquet_file(path) as file:
-            name = f"{change.component}/lost"
-            counts[name] = counts.get(name, 0) + file.metadata.num_rows
+        name = f"{change.component}/lost"
+        counts[name] = counts.get(name, 0) + (change.rows or 0)
     return counts
 
 
@@ -178,11 +175,11 @@ def _ranges(root: BigtableRoot, base: Manifest, name: str, rows: int) -> list[Da
 
 def _mend(
     root: BigtableRoot, kind: CellKind, keys: Sequence[bytes], snapshot: int
-) -> tuple[list[str], dict[str, int]]:
+) -> tuple[list[DataFile], dict[str, int]]:
     """Writes files of changes for rows that cannot be read.
 
     Returns:
-        (paths of the files, how many rows are ``given_back`` and ``deleted``).
+        (the files, how many rows are ``given_back`` and ``deleted``).
     """
     undone, purges = _past(root)
     back: list[tuple[bytes, bytes]] = []
@@ -195,19 +192,19 @@ def _mend(
             gone.append(key)
         else:
             back.append((key, cell))
-    paths = []
+    files = []
     if back:
         cells = pa.table({"key": [key for key, _ in back], "cell": [cell for _, cell in back]})
         rows = to_frame(decode(cells, kind))
         written = write_changes(root.files, kind.component, rows, rows.get_column("key"))
-        assert written.change is not None
-        paths.append(written.change.path)
+        assert written.file is not None
+        files.append(written.file)
     if gone:
         texts = pl.Series("key", [key.decode() for key in gone])
         written = write_deletions(root.files, kind.component, texts)
-        assert written.change is not None
-        paths.append(written.change.path)
-    return paths, {"given_back": len(back), "deleted": len(gone)}
+        assert written.file is not None
+        files.append(written.file)
+    return files, {"given_back": len(back), "deleted": len(gone)}
 
 
 def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int]) -> bytes | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .bigtable_changes import Written
     from .bigtable_commit import SnapshotLog
+    from .file_lists import DataFile
     from .places import Place
     from .tablets import Due, Tablet
 
@@ -102,7 +103,9 @@ class BigtableRoot:
         """Returns (key, bytes before it) of some rows, in key order."""
         return self.log.table.samples()
 
-    def store(self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[str]]) -> bool:
+    def store(
+        self, snapshot: int, record: bytes, changes: "Mapping[str, Iterable[DataFile]]"
+    ) -> bool:
         """Commits a snapshot, and brings in its files of changes, given by component.
 
         Returns:
@@ -110,11 +113,11 @@ class BigtableRoot:
         """
         from .bigtable_changes import change_of
 
-        files = [change_of(name, path) for name, paths in changes.items() for path in paths]
+        files = [change_of(name, file) for name, some in changes.items() for file in some]
         return self.log.store(snapshot, record, files)
 
-    def way_back(self, component: str, tablet: "Tablet", to: int) -> Iterator[str]:
-        """Writes what makes rows what they were in an older snapshot; yields paths of files of changes.
+    def way_back(self, component: str, tablet: "Tablet", to: int) -> "Iterator[DataFile]":
+        """Writes what makes rows what they were in an older snapshot; yields files of changes.
 
         Raises:
             SnapshotTooOld: Bigtable may have removed versions that it shows.
@@ -124,8 +127,8 @@ class BigtableRoot:
 
         part = KeyRange(tablet.first, tablet.last)
         for done in way_back(self.log, self.files, component, part, to):
-            if done.change is not None:
-                yield done.change.path
+            if done.file is not None:
+                yield done.file
 
     def erase(self, path: str, oldest: int) -> None:
         """Removes what snapshots before the oldest kept one show of rows that a purge has changed.

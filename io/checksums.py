@@ -21,8 +21,12 @@ def check_tablets(root: Root, *some: Tablet) -> None:
 
 def check_file(root: Root, file: DataFile) -> None:
     """Sees whether a file is what was written; see ``check_tablets``."""
-    path = root / file.path
-    if file.crc32 is not None and crc32_of(path) != file.crc32:
+    check_bytes(root / file.path, file.crc32)
+
+
+def check_bytes(path: Place, crc32: int | None) -> None:
+    """Sees whether a file has the checksum that was noted, if there is one."""
+    if crc32 is not None and crc32_of(path) != crc32:
         raise _damaged(path)
 
 

@@ -380,6 +380,23 @@ def remove_file(path: Place) -> int:
     return int(size)
 
 
+def empty_folders(folder: Place, before: float) -> Iterator[str]:
+    """Yields the names of the folders in a folder in which no file is.
+
+    Args:
+        folder: Where; in a store there are no folders to speak of.
+        before: Time of the store's clock, s: where something was changed later,
+            somebody may be about to write.
+    """
+    if isinstance(folder, Remote):
+        return
+    with contextlib.suppress(OSError):  # gone meanwhile
+        for path in folder.iterdir():
+            inside = [path, *path.rglob("*")]
+            if all(one.is_dir() and one.stat().st_mtime < before for one in inside):
+                yield path.name
+
+
 def remove_empty_folders(folder: Place) -> None:
     """Removes a folder and those below it, as far as there are no files in them."""
     with contextlib.suppress(OSError):

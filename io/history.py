@@ -195,14 +195,14 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     return made
 
 
-def _way_back(root: Root, latest: Manifest, to: int) -> dict[str, list[str]]:
+def _way_back(root: Root, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
     """Returns the files of changes, by component, that make rows in Bigtable what they were."""
     if not isinstance(root, BigtableRoot):
         return {}
     try:
         return {
-            name: [path for tablet in tablets(load_files(root, latest.components.get(name)))
-                   for path in root.way_back(name, tablet, to)]
+            name: [file for tablet in tablets(load_files(root, latest.components.get(name)))
+                   for file in root.way_back(name, tablet, to)]
             for name in TABLETS
         }  # fmt: skip
     except SnapshotTooOld as error:

@@ -271,14 +271,14 @@ def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
 
 
 def store_manifest(
-    root: Root, manifest: Manifest, changes: Mapping[str, Iterable[str]] | None = None
+    root: Root, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
 ) -> bool:
     """Commits a snapshot.
 
     Args:
         root: The table.
         manifest: The snapshot.
-        changes: Paths of files of changes, by component, that the commit brings into
+        changes: Files of changes, by component, that the commit brings into
             the rows; of a table whose rows are in Bigtable.
 
     Returns:

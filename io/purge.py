@@ -134,7 +134,9 @@ def _purge_range(
     if changed:
         rows = pl.concat(changed)
         done.append(write_changes(root.files, component, rows, rows.get_column("key"), purges=True))
-    files = tuple(one.data_file(tablet.base.path) for one in done if one.change is not None)
+    files = tuple(
+        dataclasses.replace(one.file, base=tablet.base.path) for one in done if one.file is not None
+    )
     if files:
         yield Written(component, files, (), counted.named())
 

@@ -48,12 +48,12 @@ class Mended:
     """What a repair brings in that is in no list; all of it in Bigtable.
 
     Attributes:
-        changes: Paths of files of changes, by component.
+        changes: Files of changes, by component.
         dropped: Files that nobody can read and that count no longer.
         counts: What becomes of rows, as COMPONENT/WHAT.
     """
 
-    changes: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+    changes: Mapping[str, list[DataFile]] = dataclasses.field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 

@@ -152,10 +152,10 @@ def _note_changes(
         return Part(component)
     done = root.resolve(component, changes, lambda old, new: extras.take(resolver(old, new)))
     extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
-    if done.change is None:
+    if done.file is None:
         return Part(component)
     base = part.base.base.path if part.base is not None else None
-    return Part(component, (done.data_file(base, order),))
+    return Part(component, (dataclasses.replace(done.file, base=base, order=order),))
 
 
 def _telling_seeds(resolver: Resolver) -> Resolver:

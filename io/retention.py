@@ -19,7 +19,15 @@ from typing import NamedTuple
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .file_lists import load_files
-from .files import list_files, read_bytes, remove_empty_folders, remove_file, size_of, store_time
+from .files import (
+    empty_folders,
+    list_files,
+    read_bytes,
+    remove_empty_folders,
+    remove_file,
+    size_of,
+    store_time,
+)
 from .manifest import PHASES, Batch, Manifest, latest_snapshot, lineage, load_manifest, snapshots
 from .operations import LOST
 from .places import Place, Root, below
@@ -271,6 +279,7 @@ def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) ->
                 continue
             touched.add(place.parts[1])
         yield path
-    for batch in touched:
+    # Who was killed may have made a folder, and nothing in it.
+    for batch in touched.union(empty_folders(root / "batches", min(until, since))):
         folder = root / "batches" / batch
         remove_empty_folders(folder / "aside" if batch in batches else folder)

@@ -109,12 +109,12 @@ def _commit(
             return following
 
 
-def _changes(operation: Operation, written: list[Written]) -> dict[str, list[str]]:
+def _changes(operation: Operation, written: list[Written]) -> dict[str, list[DataFile]]:
     """Returns the files of changes that go into rows in Bigtable, by component."""
     if not isinstance(operation.root, BigtableRoot):
         return {}
     return {
-        name: [file.path for part in written if part.component == name for file in part.files]
+        name: [file for part in written if part.component == name for file in part.files]
         for name in TABLETS
     }
 

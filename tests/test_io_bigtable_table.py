@@ -9,7 +9,7 @@ from frames import frame_of
 from nutbeam.io import bigtable_cells
 from nutbeam.io.bigtable import BigtableTable, Due
 from nutbeam.io.bigtable_admin import create_table
-from nutbeam.io.bigtable_changes import changed_rows, write_changes
+from nutbeam.io.bigtable_changes import change_of, changed_rows, write_changes
 from nutbeam.io.bigtable_commit import SnapshotLog, rows_in
 from nutbeam.io.bigtable_ranges import KeyRange
 from nutbeam.io.bigtable_table import find_rows, read_range, resolve_changes
@@ -45,7 +45,7 @@ def rows(number, **more):
 
 def load(log, root, frame, component="state"):
     written = write_changes(root, component, frame)
-    assert log.store(log.pin() + 1, b"", [written.change])
+    assert log.store(log.pin() + 1, b"", [change_of(component, written.file)])
     return log.pin()
 
 
@@ -81,10 +81,10 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
     )
     asked = proxy.received - before
     assert asked < 31 * 500
-    assert written.rows == 31
-    assert (written.first, written.last) == (keys[0], "com.new:http/")
+    assert written.file.rows == 31
+    assert (written.file.first, written.file.last) == (keys[0], "com.new:http/")
     assert len(read(log)) == 3_000  # not before the commit
-    assert log.store(snapshot + 1, b"", [written.change])
+    assert log.store(snapshot + 1, b"", [change_of("state", written.file)])
     found = {row["key"]: row["retries"] for row in read(log)}
     assert len(found) == 3_001
     assert found[keys[0]] == 2
@@ -98,7 +98,7 @@ def test_what_stays_as_it_was_is_not_written(log, tmp_path):
     written = resolve_changes(
         log, tmp_path, "state", rows(5).select("key"), lambda rows, _: rows, snapshot
     )
-    assert (written.change, written.rows, written.dropped) == (None, 0, {})
+    assert (written.file, written.dropped) == (None, {})
 
 
 def test_maps_and_nulls_count_as_values():
@@ -112,8 +112,8 @@ def test_maps_and_nulls_count_as_values():
 def test_what_bigtable_would_refuse_is_left_out_and_counted(log, tmp_path):
     frame = frame_of(STATE, {"key": "a"}, {"key": "k" * 5_000})
     written = write_changes(tmp_path, "state", frame)
-    assert (written.rows, written.dropped) == (1, {"key_too_long": 1})
-    assert log.store(1, b"", [written.change])
+    assert (written.file.rows, written.dropped) == (1, {"key_too_long": 1})
+    assert log.store(1, b"", [change_of("state", written.file)])
 
 
 def test_hosts_are_found(log, tmp_path):

@@ -192,6 +192,15 @@ def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
     assert ("batches/b1/pages/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
 
 
+def test_a_folder_that_stayed_empty_goes(table):
+    for name in ("batches/dead/aside", "batches/new/aside"):
+        (table / name).mkdir(parents=True)
+    for path in (table / "batches/dead/aside", table / "batches/dead"):
+        os.utime(path, (0, 0))
+    sweep(table, WEEK)
+    assert [path.name for path in (table / "batches").iterdir()] == ["new"]
+
+
 def test_copies_of_seeds_may_be_older_than_their_operation(table):
     put(table, "seeds/1.txt")
     sweep(table, 0)

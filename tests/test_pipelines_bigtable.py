@@ -30,7 +30,7 @@ from crawling import (
 from web_tables import Snapshot, newest
 
 from nutbeam.io import tablet_writer
-from nutbeam.io.bigtable_changes import write_changes
+from nutbeam.io.bigtable_changes import change_of, write_changes
 from nutbeam.io.bigtable_commit import Change, open_log
 from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import list_files
@@ -327,7 +327,7 @@ def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_har
     # Nothing of the purge has anything to do with it, but its file may be gone.
     assert nutbeam("purge", table, "--host", "nobody.example.com", "--now") == 0
     with pytest.raises(ConflictError, match="was purged in the meantime"):
-        commit(operation, [Written("state", (found.data_file(None),))])
+        commit(operation, [Written("state", (found.file,))])
     assert nutbeam("inject", table, "http://www.example.com/3") == 0
     assert len(state_of(table)) == 2
 
@@ -341,7 +341,7 @@ def test_a_commit_that_was_cut_off_is_finished_by_the_next_job(table):
     found = write_changes(files_place(operation.root), "state", rows)
     dying = Dying(log)
     with pytest.raises(KeyboardInterrupt):
-        dying.store(found.change)
+        dying.store(change_of("state", found.file))
     assert list(statuses_of(table)) == ["http://www.example.com/"]  # readers see the one before
     assert nutbeam("generate", table) == 0
     (batch,) = manifest_of(table).batches.values()

@@ -61,9 +61,8 @@ class InFolder:
     def age(self, table, days):
         """Makes all that there is so many days older, by the store's clock."""
         for path in files_of(root_of(table)).rglob("*"):
-            if path.is_file():
-                then = path.stat().st_mtime - days * 86_400
-                os.utime(path, (then, then))
+            then = path.stat().st_mtime - days * 86_400
+            os.utime(path, (then, then))
 
     def promised(self, table):
         """Returns the newest snapshot that is committed, even if nobody can read it yet."""

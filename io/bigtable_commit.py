@@ -43,6 +43,7 @@ from .places import Place, place_of
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"
 _COMMIT, _RECORD, _REDO, _SETTINGS = b"commit", b"record", b"redo", b"settings"
+_OLDEST = b"oldest"
 _ATTEMPTS = 20
 
 RowsOf = Callable[["Change"], Iterable[pa.Table]]
@@ -122,9 +123,16 @@ class SnapshotLog:
 
         Raises:
             SnapshotTooOld: So many commits have changed rows since that
-                Bigtable may have removed versions of it.
+                Bigtable may have removed versions of it; or we have erased some.
         """
         newest = self.head()
+        if newest.snapshot == snapshot:
+            return
+        if snapshot < self.oldest():
+            raise SnapshotTooOld(
+                f"snapshot {snapshot} of {self.table.address} is too old: what a purge took out of "
+                "it was erased since: run it again"
+            )
         if newest.snapshot - snapshot < VERSIONS:
             return
         then = self._commit_of(snapshot)
@@ -133,6 +141,15 @@ class SnapshotLog:
                 f"snapshot {snapshot} of {self.table.address} is too old: the table is at "
                 f"{newest.snapshot}, and keeps {VERSIONS} versions of a row: run it again"
             )
+
+    def oldest(self) -> int:
+        """Returns the number of the first snapshot of which nothing was erased."""
+        return int(self.rows.get(HEAD_ROW, _OLDEST).get(_OLDEST, b"0"))
+
+    def give_up(self, before: int) -> None:
+        """Says that snapshots before one may no longer be read: some of what they show is erased."""
+        # By its timestamp the highest number counts, whoever comes last.
+        self.rows.put(HEAD_ROW, {_OLDEST: str(before).encode()}, before)
 
     def store(
         self, snapshot: int, record: bytes, changes: Iterable[Change], attempt: str = ""

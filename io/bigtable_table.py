@@ -151,6 +151,7 @@ def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> N
         oldest: Number of the oldest snapshot that can be read.
     """
     kind = CELLS[component]
+    log.give_up(oldest)
     for rows in row_groups(path, COMPONENTS[component], ("key",)):
         keys = to_frame(rows).get_column("key").to_list()
         shown = log.table.newest(kind, keys, oldest)

@@ -35,7 +35,7 @@ from nutbeam.io.bigtable_commit import Change, open_log
 from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.files import list_files
 from nutbeam.io.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.manifest import load_manifest
+from nutbeam.io.manifest import SnapshotTooOld, load_manifest
 from nutbeam.io.operations import begin
 from nutbeam.io.places import files_of as files_place
 from nutbeam.io.places import root_of
@@ -317,6 +317,20 @@ def test_a_rollback_reads_and_writes_changed_rows_only(counted):
     assert state_of(table).equals(was)
     keys = {"com.example.new:http/", "org.example.h01:http/00001"}
     assert {key for family, key in counter.written if family == "s"} <= keys
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_who_reads_what_a_purge_has_erased_is_told(table, at_once):
+    assert nutbeam("inject", table, "http://www.example.com/", "http://gone.example.com/") == 0
+    reader = Snapshot(table)
+    (part,) = reader.parts()
+    assert nutbeam("purge", table, "--host", "gone.example.com", *["--now"] * at_once) == 0
+    if not at_once:
+        assert len(reader.read(part)) == 2
+        assert nutbeam("compact", table, "--snapshot_retention", 0) == 0
+    assert len(Snapshot(table).rows()) == 1
+    with pytest.raises(SnapshotTooOld, match="too old"):
+        reader.read(part)
 
 
 def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_harm(table):

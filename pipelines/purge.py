@@ -19,7 +19,9 @@ from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
 from ..io.written import Written
 from ..policy.bars import Names
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..web.domains import is_public_suffix
 from ..web.errors import UsageError
+from ..web.normalize import normalize_basic
 from ..web.options import option
 from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules
@@ -87,13 +89,19 @@ def names_of(options: PurgeOptions) -> Names:
 
 
 def _host_key(flag: str, name: str) -> str:
+    """Returns the key of a host, normalized as the hosts of URLs are."""
     try:
-        key = host_key(host(f"http://{name}/"))
+        found = host(normalize_basic(f"http://{name}/"))
     except BadUrl:
-        key = ""
-    if not key or (any(c in name for c in "/:@?# ") and not name.startswith("[")):
-        raise UsageError(f"--{flag} must be a name such as www.example.com, got {name!r}")
-    return key
+        found = ""
+    if not found or (any(c in name for c in "/:@?#* ") and not name.startswith("[")):
+        hint = ", an IPv6 address in brackets" if name.count(":") > 1 else ""
+        raise UsageError(f"--{flag} must be a name such as www.example.com{hint}, got {name!r}")
+    if flag == "domain" and is_public_suffix(found):
+        raise UsageError(
+            f"--domain is a public suffix, below which are domains of many: name these, got {name!r}"
+        )
+    return host_key(found)
 
 
 def build(

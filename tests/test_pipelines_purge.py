@@ -313,12 +313,35 @@ def test_the_same_purge_again_changes_nothing_and_two_names_are_one_operation(ta
     assert record["counts"] == {}
 
 
+def test_names_are_normalized_as_those_of_urls(backend):
+    table = backend.fresh()
+    words = ("http://example.com./a", "http://sub.example.com/b", "http://[2001:DB8::1]/",
+             "http://b\u00fccher.example/", "http://kept.example.org/")  # fmt: skip
+    assert nutbeam("inject", table, *words) == 0
+    assert len(statuses_of(table)) == len(words)
+    names = [
+        "--domain",
+        "EXAMPLE.com.",
+        "--host",
+        "[2001:db8:0::1]",
+        "--host",
+        "B\u00dcCHER.example.",
+    ]
+    assert nutbeam("purge", table, *names) == 0
+    assert list(statuses_of(table)) == ["http://kept.example.org/"]
+    backend.remove(table)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "--url, --host or --domain must say what to purge"),
         (["--host", "http://a.com/"], "--host must be a name such as www.example.com"),
         (["--domain", "a b"], "--domain must be a name such as www.example.com"),
+        (["--host", "*.a.com"], "--host must be a name such as www.example.com, got '*.a.com'"),
+        (["--host", "::1"], "an IPv6 address in brackets, got '::1'"),
+        (["--domain", "co.uk"], "--domain is a public suffix"),
+        (["--domain", "COM."], "--domain is a public suffix"),
         (["--url", "a.com"], "--url is no URL that can be crawled"),
         (["--host", "a.com", "--unbar", "--now"], "contradict each other"),
     ],

@@ -25,6 +25,16 @@ def registered_domain(host: str) -> str:
     return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
 
+def is_public_suffix(host: str) -> bool:
+    """Returns whether anybody may have a domain below a name; see ``registered_domain``.
+
+    >>> [is_public_suffix(name) for name in ("com", "co.uk", "example.com", "localhost")]
+    [True, True, False, False]
+    """
+    parts = _extractor()(host)
+    return bool(parts.suffix) and not parts.domain
+
+
 @functools.cache
 def _extractor() -> Any:
     # Late: it draws in requests. No addresses and no cache: never network or disk.

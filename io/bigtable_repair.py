@@ -23,7 +23,7 @@ from .bigtable_root import BigtableRoot
 from .file_lists import DataFile
 from .fsck import Rows, list_problem
 from .manifest import Manifest, lineage, load_manifest
-from .operations import pinned_snapshots
+from .operations import seen_snapshots
 from .repair import Mended, Repair, commit_repair, rebuilt
 from .written import ConflictError
 
@@ -122,7 +122,7 @@ def repair(
             if total is None:
                 total = read_cells(root.log, name, snapshot, 1).rows
             lists[name] = _ranges(root, base, name, total - numbers["deleted"])
-    top = max([snapshot, *pinned_snapshots(root)])
+    top = max([snapshot, *seen_snapshots(root)])
     if top - snapshot > _MOST_PASSED:
         raise UserError(f"an operation has read snapshot {top} of {root}, which is at {snapshot}")
     rest = {name: paths for name, paths in files.items() if name not in CELLS}

@@ -25,7 +25,7 @@ from .manifest import (
     manifest_path,
     snapshots,
 )
-from .operations import pinned_snapshots
+from .operations import seen_snapshots
 from .parquet_files import parquet_file
 from .places import Place, Root, below, files_of
 from .purge import unnamed_files
@@ -102,7 +102,7 @@ def without(error: UserError, path: Place | str) -> str:
 def check_manifests(root: Root) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
     # In this order: what is pinned or committed meanwhile is known by the time it is looked for.
-    seen = max(pinned_snapshots(root), default=0)
+    seen = max(seen_snapshots(root), default=0)
     problems = [] if isinstance(root, BigtableRoot) else _check_names(root)
     newest = latest_snapshot(root)
     known = snapshots(root)
@@ -116,7 +116,7 @@ def check_manifests(root: Root) -> list[Problem]:
             problems.append(Problem("manifest", _name(root, number), text))
     first = known[0] if known else max(1, newest)
     for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
-        text = "is missing" + (": an operation has read it" if number > newest else "")
+        text = "is missing" + (": an operation has read or made it" if number > newest else "")
         problems.append(Problem("manifest", _name(root, number), text))
     accepted = _lost(root, known)
     return [p for p in problems if _number(p.path) not in accepted]

@@ -17,13 +17,15 @@ from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .commit import create_exclusive
 from .file_lists import Component, DataFile, load_files
-from .files import cure, file_version, first_line, names, read_bytes, versions
+from .files import cure, file_version, first_line, names, read_bytes, size_of, versions
 from .places import Place, Remote, Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
 FORMAT = 2
 
 
+# Where an empty file says of each snapshot that it was made, should its manifest get lost.
+MADE = "manifest/made"
 PHASES = ("generated", "fetched", "parsed", "updated")
 
 
@@ -292,7 +294,31 @@ def store_manifest(
     data = json.dumps(record).encode()
     if isinstance(root, BigtableRoot):
         return root.store(manifest.snapshot, data, changes or {})
-    return create_exclusive(manifest_path(root, manifest.snapshot), data)
+    if not create_exclusive(manifest_path(root, manifest.snapshot), data):
+        return False
+    with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+        create_exclusive(root / MADE / f"{manifest.snapshot:08d}", b"", durable=False)
+    return True
+
+
+def check_newest(root: Root, snapshot: int) -> None:
+    """Sees whether the newest snapshot that is there is the newest that was made.
+
+    Raises:
+        UserError: The manifest of the next one is missing.
+    """
+    if isinstance(root, BigtableRoot) or size_of(root / MADE / f"{snapshot + 1:08d}") is None:
+        return
+    if latest_snapshot(root) == snapshot:  # nobody has made it just now
+        path = manifest_path(root, snapshot + 1)
+        raise UserError(f"manifest is missing: {path}{cure(path)}")
+
+
+def made_snapshots(root: Root) -> list[int]:
+    """Returns the numbers of snapshots that were made, whether their manifests are there or not."""
+    if isinstance(root, BigtableRoot):
+        return []
+    return [int(name) for name in names(root / MADE) if name.isdigit()]
 
 
 def _digest(record: Mapping[str, Any]) -> str:

@@ -20,8 +20,10 @@ from .manifest import (
     Manifest,
     Pinned,
     check_kept,
+    check_newest,
     lineage,
     load_manifest,
+    made_snapshots,
     settled_snapshot,
     undone_by,
 )
@@ -89,6 +91,7 @@ def begin(
         batch=batch,
     )
     load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
+    check_newest(root, pinned.snapshot)
     if known is None:
         if pinned.snapshot == 0:
             check_exclusive(path.parent)
@@ -180,9 +183,9 @@ def find(table: str, operation: str) -> Operation | None:
     return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
-def pinned_snapshots(root: Root) -> list[int]:
-    """Returns the numbers of the snapshots that operations have read; damaged files do not count."""
-    found = []
+def seen_snapshots(root: Root) -> list[int]:
+    """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
+    found = made_snapshots(root)
     for file in list_files(root / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):

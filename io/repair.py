@@ -14,7 +14,7 @@ from .file_lists import Component, DataFile, load_files, store_files
 from .files import list_files
 from .fsck import described, list_problem
 from .manifest import Manifest, NewerFormat, load_manifest, snapshots, store_manifest
-from .operations import pinned_snapshots
+from .operations import seen_snapshots
 from .parquet_files import collect, scan, schema_of
 from .places import Place, Root, below, place_of
 from .tablet_writer import zone
@@ -79,7 +79,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
     """
     root = place_of(table)
     known = snapshots(root)
-    top = max([*known, *pinned_snapshots(root)], default=0)
+    top = max([*known, *seen_snapshots(root)], default=0)
     unreadable: list[int] = []
     for number in range(top, 0, -1):
         if known and number < known[0]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..io.batches import live_file
+from ..io.checksums import check_file, check_tablets
 from ..io.files import creating
 from ..io.fold import read_tablets
 from ..io.parquet_files import collect, scan
@@ -119,6 +120,7 @@ def tablets_of(reading: Reading) -> Iterator[Exported]:
 def _rows_by_document(exported: Exported) -> Iterator[tuple[str, Chunk]]:
     with exported.reading.reading():
         root, tablet = exported.reading.root, exported.tablet
+        check_tablets(root, tablet)  # what is damaged is not passed on
         rows = read_tablets(root, "state", [tablet], ROW_COLUMNS, _with_document)
     for (document,), part in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(part):
@@ -137,6 +139,7 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
         return  # it was dropped: there is no text to show
     path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     with reading.reading():
+        check_file(reading.root, file)
         texts = collect(scan([reading.root / file.path], DOCUMENTS))
     pages = page_records(rows, texts)
     with creating(path) as part:

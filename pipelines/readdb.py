@@ -237,9 +237,17 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _iso(time_ms: int | None) -> str | None:
+    """Returns a time in ISO form.
+
+    >>> _iso(0), _iso(1 << 62)
+    ('1970-01-01T00:00:00.000Z', '4611686018427387904 ms')
+    """
     if time_ms is None:
         return None
-    moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+    try:
+        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):  # of no year that there is
+        return f"{time_ms} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import (
@@ -406,6 +407,31 @@ def test_a_bit_that_flips_stops_a_job_with_one_line_or_not_at_all(table, web, se
         after = tree(table)
         assert {name: after.get(name) for name in files} == files
     assert nutbeam("fsck", table) == 3  # nobody has passed the damage on under a new checksum
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("documents", ["pages"]), ("state", ["pages"]), ("state", ["export"]),
+     ("pages", ["export", "--what", "pages"])],
+)  # fmt: skip
+def test_what_is_damaged_is_not_passed_on(table, tmp_path, capsys, kind, words):
+    names = [name for name in manifest_of(table).components if name.endswith(kind)]
+    path = next(path for name in names for path in files_of(table, name))
+    data = path.read_bytes()
+    for at in range(4, len(data)):  # a bit of which no reader knows
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        try:
+            pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError):
+            continue
+        break
+    capsys.readouterr()
+    output = tmp_path / "out.jsonl"
+    assert nutbeam(words[0], table, "-o", output, *words[1:]) == 3
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"{path}: its checksum is another: run nutbeam fsck {table}" in line
+    assert not output.exists()
 
 
 def test_errors_of_commands_name_the_cure(table, capsys):

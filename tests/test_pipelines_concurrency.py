@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyStrategyDefinition
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -198,7 +199,7 @@ class Job:
 class Interleavings(RuleBasedStateMachine):
     """One table, jobs and readers on it."""
 
-    backend = counts = None  # of the test
+    backend = counts = failures = None  # of the test
 
     @initialize(numbers=st.lists(st.integers(0, 47), min_size=4, max_size=12))
     def make_table(self, numbers):
@@ -292,6 +293,10 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: self.readers)
     @rule(pick=st.integers(0, READERS - 1))
     def read_on(self, pick):
+        with self.noted():
+            self.read_part(pick)
+
+    def read_part(self, pick):
         reader = self.readers[pick % len(self.readers)]
         snapshot, parts, rows = reader
         try:
@@ -312,7 +317,21 @@ class Interleavings(RuleBasedStateMachine):
 
     # What must hold after each step.
 
+    @contextlib.contextmanager
+    def noted(self):
+        try:
+            yield
+        except IndexError:  # of a snapshot that a repair has left out
+            raise
+        except Exception as error:
+            self.failures.append(error)
+            raise
+
     def look(self):
+        with self.noted():
+            self.look_closely()
+
+    def look_closely(self):
         """Compares all snapshots that are new; sees what has become of jobs that have ended."""
         for number in range(max(self.said) + 1, newest(self.table) + 1):
             self.compare(number)
@@ -403,21 +422,32 @@ def may_be_refused(job, error):
 
 def interleave(backend, examples, steps):
     """Runs so many interleavings; returns what came of them."""
-    machine = type("Machine", (Interleavings,), {"backend": backend, "counts": Counter()})
+    counts, failures = Counter(), []
+    machine = type(
+        "Machine", (Interleavings,), {"backend": backend, "counts": counts, "failures": failures}
+    )
     with gates(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", 8)
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=steps,
-                deadline=None,
-                database=None,
-                phases=[Phase.generate],  # to shrink takes longer than to read
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    return machine.counts
+        while counts["interleavings"] < examples:
+            try:
+                run_state_machine_as_test(
+                    machine,
+                    settings=settings(
+                        max_examples=min(20, examples),
+                        stateful_step_count=steps,
+                        deadline=None,
+                        database=None,
+                        phases=[Phase.generate],  # to shrink takes longer than to read
+                        suppress_health_check=list(HealthCheck),
+                    ),
+                )
+            except FlakyStrategyDefinition:
+                # It has tried the same steps again, and a job took another number of them: ids
+                # are random. That is no failure, but may have come of looking at one again.
+                if failures:
+                    raise failures[0] from None
+                counts["begun anew"] += 1
+    return counts
 
 
 def test_interleavings(backend):

@@ -321,7 +321,7 @@ class Interleavings(RuleBasedStateMachine):
     def noted(self):
         try:
             yield
-        except IndexError:  # of a snapshot that a repair has left out
+        except IndexError:  # teardown passes over it
             raise
         except Exception as error:
             self.failures.append(error)

@@ -190,7 +190,8 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
             raise UserError(
                 f"cell {kind.family}:{kind.qualifier.decode()} of row "
                 f"{_key_text(keys, int(np.argmax(versions == version)))} has version {version!r}, "
-                f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam"
+                f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam; "
+                "if no newer nutbeam has written to the table, this is damage"
             )
     if len(found) <= 1:
         layout = known[int(found[0])] if len(found) else kind.newest

@@ -59,8 +59,7 @@ def _unpacked(
     try:
         return to_frame(decode(cells, kind, columns))
     except UserError as error:
-        cure = " or" if str(error).endswith("upgrade nutbeam") else ":"
-        raise UserError(f"{error}{cure} run nutbeam fsck {log.table.address}") from error
+        raise UserError(f"{error}: run nutbeam fsck {log.table.address}") from error
 
 
 def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:

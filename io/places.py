@@ -16,6 +16,8 @@ STORES = {
     "hdfs": ("HDFS", "hdfs"),
 }
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
+_PLACES = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
+_HDFS = "hdfs://HOST:PORT/NAME"
 # What clients, or HTTP, would take for something else.
 _STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
 
@@ -97,7 +99,9 @@ def root_of(table: str) -> Root:
     >>> root_of("s3://bucket/table")
     Remote(store='s3://bucket', key=PurePosixPath('table'))
     """
-    return BigtableRoot(parse_address(table)) if is_bigtable(table) else place_of(table)
+    if is_bigtable(table):
+        return BigtableRoot(parse_address(table))
+    return place_of(table, f"{_PLACES}, {_HDFS} or bigtable://PROJECT/INSTANCE/TABLE")
 
 
 def files_of(root: Root) -> Place:
@@ -105,8 +109,12 @@ def files_of(root: Root) -> Place:
     return root.files if isinstance(root, BigtableRoot) else root
 
 
-def place_of(address: str) -> Place:
+def place_of(address: str, allowed: str = f"{_PLACES} or {_HDFS}") -> Place:
     """Returns the place that an address names; nothing is asked for there.
+
+    Args:
+        address: The address.
+        allowed: What it may be, for people.
 
     Raises:
         UsageError: It is of a kind that is not supported, or names no bucket.
@@ -119,10 +127,7 @@ def place_of(address: str) -> Place:
         return Path(address)
     if scheme not in STORES:
         hint = f": write {_OTHER_NAMES[scheme]}://" if scheme in _OTHER_NAMES else ""
-        raise UsageError(
-            f"an address must be a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME or "
-            f"hdfs://HOST:PORT/NAME, got {address!r}{hint}"
-        )
+        raise UsageError(f"an address must be {allowed}, got {address!r}{hint}")
     netloc, _, key = rest.partition("/")
     strange = _STRANGE.search(rest)
     if strange:

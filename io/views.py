@@ -57,9 +57,9 @@ def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataF
 
 
 def shown(manifest: Manifest) -> list[str]:
-    """Returns the names of the views that a snapshot has; ``batches`` is one more."""
+    """Returns the views of components that a snapshot has; ``batches`` and ``links`` are two more."""
     tablets = [name for name in TABLETS if name in COMPONENTS or name in manifest.components]
-    return [*tablets, *KINDS]
+    return [*(name for name in tablets if name != "links"), *KINDS]
 
 
 def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -71,6 +71,40 @@ def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> st
         files: Of ``files_of``.
     """
     return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
+
+
+def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
+    """Returns the SQL of the view of links: those of each page's newest document.
+
+    The view ``state`` and a relation ``empty_documents`` must exist.
+
+    Args:
+        root: The table's folder.
+        files: Of ``files_of``, those of ``documents``.
+    """
+    found = [file for _, file in files]
+    read = _read(root, found, "filename = true, file_row_number = true") if found else ""
+    # What the state calls a file, which may have taken another one's place since.
+    names = ", ".join(
+        f"({_quoted(str(root / file.path))}, {_quoted(name)})"
+        for file in found
+        for name in sorted({file.path, file.formerly or file.path})
+    )
+    return f"""CREATE VIEW links AS
+        WITH found AS NOT MATERIALIZED (
+            SELECT *, '' AS filename, 0 AS file_row_number FROM empty_documents
+            {"UNION ALL BY NAME SELECT * FROM " + read if read else ""}),
+        newest AS (
+            SELECT found.filename, found.key, min(found.file_row_number) AS file_row_number
+            FROM found JOIN (VALUES {names or "('', '')"}) AS named (filename, name)
+              ON found.filename = named.filename
+            JOIN state ON state.key = found.key AND state.document = named.name
+            GROUP BY ALL),
+        every AS (
+            SELECT found.key, unnest(found.outlinks) AS link FROM found SEMI JOIN newest
+            USING (filename, key, file_row_number))
+        SELECT url_of(key) AS url, key, url_of(link.key) AS target_url, link.key AS target_key,
+               link.anchor AS anchor, link.rel AS rel FROM every"""
 
 
 def _first(view: str) -> str:

@@ -43,7 +43,7 @@ from .launch import LaunchOptions
 
 ARGUMENTS = (TABLE,)
 HELP = "Write a component of the table to a file, as it is stored"
-WHAT = ("state", "hosts", "links", "batches", *KINDS)
+WHAT = ("state", "hosts", "batches", *KINDS)
 COUNT = ".rows"
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
 FORMATS = ("text", "json", *KINDS_OF_FILES)

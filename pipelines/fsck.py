@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..io.address import open_table
+from ..io.bigtable_address import is_bigtable
 from ..io.bigtable_root import BigtableRoot
 from ..io.file_lists import DataFile, load_files
 from ..io.fsck import (
@@ -257,9 +258,11 @@ def _lines(
     elif not options.repair:
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     elif not options.drop:
+        # Bigtable goes back by what was changed since, and that may be what is lost.
+        back = "" if is_bigtable(table) else "go back with nutbeam rollback, "
         yield (
-            f"{len(found.problems):,} problems are left; restore the files from a copy, go back "
-            "with nutbeam rollback, or leave them out with --drop"
+            f"{len(found.problems):,} problems are left; restore the files from a copy, {back}"
+            "or leave them out with --drop"
         )
     else:
         yield f"{len(found.problems):,} problems are left"

@@ -12,7 +12,7 @@ from typing import Any
 from ..io.address import check_folder, open_table
 from ..io.manifest import Manifest
 from ..io.places import Remote, place_of
-from ..io.views import MACROS, batches_frame, empty_table, files_of, shown, view_sql
+from ..io.views import MACROS, batches_frame, empty_table, files_of, links_sql, shown, view_sql
 from ..web.errors import UsageError, UserError
 from ..web.options import option
 from .command import TABLE, Argument, Invocation
@@ -111,6 +111,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         paths += [str(root / file.path) for _, file in files]
         connection.register(f"empty_{view}", empty_table(view))
         connection.execute(view_sql(root, view, files))
+    connection.execute(links_sql(root, files_of(root, manifest, "documents")))
     connection.register("batches", batches_frame(manifest).to_arrow())
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
     connection.execute(f"SET allowed_paths = [{listed}]")

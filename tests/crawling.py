@@ -10,6 +10,7 @@ import polars as pl
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
+from nutbeam.io.batches import live_file
 from nutbeam.io.bigtable_root import BigtableRoot
 from nutbeam.io.file_lists import load_files
 from nutbeam.io.files import read_bytes
@@ -70,6 +71,21 @@ def manifests_of(table):
     """Returns all snapshots, oldest first."""
     root = root_of(str(table))
     return [load_manifest(root, number) for number in range(1, latest_snapshot(root) + 1)]
+
+
+def links_of(table):
+    """Returns the links of the newest document of each page: URL and key of both ends, anchor, rel."""
+    root, manifest, found = root_of(str(table)), manifest_of(table), []
+    for key, document in rows_of(table, "state").select("key", "document").iter_rows():
+        file = live_file(root, manifest, document) if document else None
+        if file is not None:
+            frame = pl.read_parquet(read_bytes(root / file.path)).filter(pl.col("key") == key)
+            for link in (frame["outlinks"].to_list()[0] or ()) if len(frame) else ():
+                target = link["key"]
+                found.append(
+                    (from_key(key), key, from_key(target), target, link["anchor"], link["rel"])
+                )
+    return found
 
 
 def files_of(table, component):

@@ -192,7 +192,8 @@ def test_a_newer_version_is_refused():
     newer = cells.set_column(1, "cell", pa.array([bytes(cell)], pa.large_binary()))
     with pytest.raises(
         UserError,
-        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 1: upgrade",
+        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 1: upgrade "
+        "nutbeam; if no newer nutbeam has written to the table, this is damage$",
     ):
         decode(newer, STATE_CELL)
 

@@ -86,7 +86,10 @@ def below(root):
 @pytest.mark.parametrize(
     ("address", "word"),
     [
-        ("ftp://host/table", "local folder, gs://BUCKET/NAME, s3://BUCKET/NAME or hdfs://"),
+        (
+            "ftp://host/table",
+            "s3://BUCKET/NAME, hdfs://HOST:PORT/NAME or bigtable://PROJECT/INSTANCE/TABLE, got",
+        ),
         ("bigtable-like://x", "local folder, gs://"),
         ("gcs://b/t", "write gs://"),
         ("s3a://b/t", "write s3://"),

@@ -97,7 +97,7 @@ def test_where_something_is_nothing_is_written(original, tmp_path, capsys):
         (tmp_path / "music", "is not empty: it has 'song.mp3'"),
         (original, "cannot be within the other"),
         (original / "copy", "cannot be within the other"),
-        ("ftp://host/table", "local folder"),
+        ("ftp://host/table", "or bigtable://PROJECT/INSTANCE/TABLE, got 'ftp://host/table'"),
     ]:
         capsys.readouterr()
         assert nutbeam("copy", original, to) == 2

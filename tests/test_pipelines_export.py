@@ -109,14 +109,10 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         (["--format", "parquet"], "--format parquet needs a file: give --output"),
         (["-o", "none/x.csv"], "no folder"),
         (["--what", "bars"], "--what"),
+        (["--what", "links"], "--what must be one of state, hosts, batches, "),
     ],
 )
 def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, message):
     monkeypatch.chdir(tmp_path)
     assert nutbeam("export", table, *words) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_component_that_a_table_does_not_have_is_empty(table, tmp_path):
-    assert nutbeam("export", table, "--what", "links", "-o", tmp_path / "links.csv") == 0
-    assert (tmp_path / "links.csv").read_text().startswith("url,key")

@@ -8,7 +8,17 @@ import sys
 
 import polars as pl
 import pytest
-from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of, tree
+from crawling import (
+    crawl,
+    files_of,
+    json_lines,
+    links_of,
+    manifest_of,
+    nutbeam,
+    reach,
+    state_of,
+    tree,
+)
 
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.simweb.server import SimWeb
@@ -91,6 +101,43 @@ def test_views_can_be_joined(table, ask):
     assert {row["status"]: row["name"] for row in names}.items() <= STATUS_NAMES.items()
 
 
+def test_links_are_those_of_the_newest_document_of_each_page(table, tmp_path, capsys):
+    table = shutil.copytree(table, tmp_path / "table")
+    before = links(table, capsys)
+    assert list(before[0]) == ["url", "key", "target_url", "target_key", "anchor", "rel"]
+    assert len({row["url"] for row in before}) > 8
+    with SimWeb(hosts=2, pages=8, seed=8, crawl_delay=0) as web:  # the same hosts, other texts
+        assert nutbeam("crawl", table, "--rounds", "1", "--add_days", "62", *reach(web)) == 0
+    after = links(table, capsys)
+    assert {row["url"] for row in before} & {row["url"] for row in after}
+    stored = [pl.read_parquet(file)["outlinks"].list.len().sum() for file in documents_of(table)]
+    assert sum(stored) > len(after)
+    # A file that took another one's place goes by the other one's name.
+    source = after[0]["url"]
+    assert nutbeam("purge", table, "--url", source) == 0
+    named = {table / path for path in state_of(table)["document"].drop_nulls()}
+    assert not named <= set(documents_of(table))
+    rest = links(table, capsys)
+    assert rest
+    assert source not in {row["url"] for row in rest}
+
+
+def documents_of(table):
+    names = [name for name in manifest_of(table).components if name.endswith("/documents")]
+    return [file for name in names for file in files_of(table, name)]
+
+
+def links(table, capsys):
+    """Asserts that the view has the links that the table has; returns them."""
+    capsys.readouterr()
+    assert nutbeam("sql", table, "select * from links", "--format", "json") == 0
+    rows = json_lines(capsys.readouterr().out)
+    assert sorted(str([*row.values()]) for row in rows) == sorted(
+        str([*r]) for r in links_of(table)
+    )
+    return rows
+
+
 def test_hosts_by_name(table, ask):
     found = {row["host"] for row in rows_of(ask, "select host from hosts")}
     assert {"h0.example.com", "[::1]"} <= found
@@ -161,6 +208,7 @@ def test_a_fresh_table_has_all_views(tmp_path, capsys):
         "learnt",
         "documents",
         "outcome",
+        "links",
         "batches",
     ):
         assert (

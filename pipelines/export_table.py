@@ -19,6 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..io.checksums import check_file, check_tablets
+from ..io.file_lists import DataFile
 from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded
 from ..io.manifest import Manifest
@@ -76,7 +78,7 @@ class Part:
     number: int
     tablet: Tablet | None = None
     batch: str = ""
-    path: str = ""
+    file: DataFile | None = None
 
 
 def run(invocation: Invocation) -> int:
@@ -164,7 +166,7 @@ def _parts(reading: Reading, what: str) -> Iterator[Part]:
             yield Part(reading, number, tablet)
     else:
         for number, (batch, file) in enumerate(files_of(reading.root, manifest, what)):
-            yield Part(reading, number, batch=batch, path=file.path)
+            yield Part(reading, number, batch=batch, file=file)
 
 
 def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
@@ -172,10 +174,15 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
     if what == "batches":
         yield batches_frame(part.reading.manifest())
         return
+    # What is damaged is not passed on.
     if part.tablet is not None:
+        check_tablets(root, part.tablet)
         frames = folded(root, what, part.tablet)
     else:
-        frames = (to_frame(group) for group in row_groups(root / part.path, COMPONENTS[what]))
+        assert part.file is not None
+        check_file(root, part.file)
+        groups = row_groups(root / part.file.path, COMPONENTS[what])
+        frames = (to_frame(group) for group in groups)
     named = from_host_key if _name(what) == "host" else from_key
     for frame in frames:
         names = [named(key) for key in frame.get_column("key")]

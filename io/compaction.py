@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ..policy.schema import COMPONENTS
 from . import tablet_writer
-from .batches import batch_files, place
+from .batches import place
 from .checksums import check_file, check_tablets
 from .fold import folded
 from .hosts import SEED_HOSTS
@@ -101,12 +101,8 @@ def superseded(
         batches: Ids of the batches; see ``spent_batches``.
         named: Paths of all files that rows of the state name.
     """
-    manifest = operation.manifest()
     for batch in batches:
-        bodies = {
-            kind: batch_files(operation.root, manifest, batch, kind)
-            for kind in ("pages", "documents")
-        }
+        bodies = {kind: operation.files(place(batch, kind)) for kind in ("pages", "documents")}
         gone = {
             kind: [file for file in files if not named & {file.path, file.formerly}]
             for kind, files in bodies.items()
@@ -115,7 +111,7 @@ def superseded(
         if len(gone["documents"]) == len(bodies["documents"]):
             kinds.append("outcome")
         for kind in kinds:
-            gone[kind] = batch_files(operation.root, manifest, batch, kind)
+            gone[kind] = operation.files(place(batch, kind))
         for kind, files in gone.items():
             if files:
                 counts = {f"dropped/{kind}": len(files)}

@@ -371,4 +371,6 @@ class Pinned:
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot that is read."""
-        return load_files(self.root, self.manifest().components.get(component))
+        known = self.manifest().components.get(component)
+        with self.reading():
+            return load_files(self.root, known)

@@ -13,7 +13,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches import batch_files
+from ..io.batches import place
 from ..io.fold import read_tablets
 from ..io.operations import Operation
 from ..io.parquet_files import collect, scan
@@ -95,7 +95,7 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
         outcome = tuple(
             file.path
             for batch in sorted(waiting)
-            for file in batch_files(operation.root, manifest, batch, "outcome")
+            for file in operation.files(place(batch, "outcome"))
         )
     known = tablets(operation.files("state"))
     PROGRESS.start("dedup", total=len(known), unit="tablets")

@@ -21,7 +21,7 @@ import pyarrow as pa
 from apache_beam.metrics import Metrics
 
 from ..io.bars import read_bars
-from ..io.batches import adopted_learnt, adopted_pages, batch_files, page_name, place, write_file
+from ..io.batches import adopted_learnt, adopted_pages, page_name, place, write_file
 from ..io.file_lists import DataFile
 from ..io.hosts import read_hosts, seed_files
 from ..io.leases import Lease, acquire
@@ -119,10 +119,9 @@ def build(
 
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
-    manifest = operation.manifest()
     hosts = tuple(operation.files("hosts"))
     by_number: dict[int, list[DataFile]] = {}
-    for file in batch_files(operation.root, manifest, str(operation.batch), "fetchlist"):
+    for file in operation.files(place(str(operation.batch), "fetchlist")):
         by_number.setdefault(file.partition, []).append(file)
     total = sum(file.rows for files in by_number.values() for file in files)
     PROGRESS.start("fetch", total=total)

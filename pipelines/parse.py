@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 
-from ..io.batches import batch_files
+from ..io.batches import place
 from ..io.documents import parse_file
 from ..io.file_lists import DataFile
 from ..io.hosts import seed_files
@@ -83,10 +83,9 @@ def build(
 
 
 def _files(operation: Operation) -> Iterator[PageFile]:
-    manifest = operation.manifest()
     assert operation.batch is not None
     hosts = seed_files(operation)
-    files = batch_files(operation.root, manifest, operation.batch, "pages")
+    files = operation.files(place(operation.batch, "pages"))
     PROGRESS.start("parse", total=sum(file.rows for file in files))
     for file in files:
         yield PageFile(operation, file, hosts)

@@ -15,7 +15,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.bars import read_bars
-from ..io.batches import batch_files
+from ..io.batches import place
 from ..io.file_lists import DataFile
 from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.operations import Operation
@@ -94,18 +94,16 @@ def build(
 
 
 def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
-    manifest = operation.manifest()
     hosts = seed_files(operation)
     batch = str(operation.batch)
     documents = {
-        (file.partition, file.order): file
-        for file in batch_files(operation.root, manifest, batch, "documents")
+        (file.partition, file.order): file for file in operation.files(place(batch, "documents"))
     }
-    pages = batch_files(operation.root, manifest, batch, "pages")
+    pages = operation.files(place(batch, "pages"))
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
-    for file in batch_files(operation.root, manifest, batch, "learnt"):
+    for file in operation.files(place(batch, "learnt")):
         yield Learnt(operation, file)
 
 

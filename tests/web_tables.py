@@ -9,7 +9,7 @@ import shutil
 import polars as pl
 from crawling import cells_of
 
-from nutbeam.io.batches import batch_files
+from nutbeam.io.batches import place
 from nutbeam.io.files import list_files
 from nutbeam.io.fold import read_tablets
 from nutbeam.io.fsck import left_over
@@ -163,7 +163,7 @@ class Snapshot(Pinned):
 
     def of_batch(self, batch, kind):
         """Returns the rows of a batch's files of one kind in key order, or None."""
-        files = batch_files(self.root, self.manifest(), batch, kind)
+        files = self.files(place(batch, kind))
         with self.reading():
             paths = [self.root / file.path for file in files]
             return collect(scan(paths, COMPONENTS[kind]).sort("key")) if paths else None

@@ -129,9 +129,10 @@ def _run(command: str, words: list[str]) -> int:
         return _without_command(words)
     quiet(logging.WARNING)
     module = load(command)
-    # What was imported stays: to look through it for garbage costs 5 % of a crawl.
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    if not gc.get_freeze_count():  # else what an earlier command has left would stay, too
+        # What was imported stays: to look through it for garbage costs 5 % of a crawl.
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser)

@@ -36,6 +36,7 @@ from nutbeam.io.files import (
     write_bytes,
 )
 from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
+from nutbeam.io.manifest import snapshots
 from nutbeam.io.operations import begin
 from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
 from nutbeam.io.places import Remote, in_store, place_of

@@ -417,7 +417,7 @@ def test_an_operation_has_read_what_is_not_there(table, fsck):
     assert pinned.snapshot == number
     found = fsck(table, code=3)
     assert kinds(found) == [("manifest", f"snapshot/{number + n:08}") for n in (1, 2)]
-    assert "an operation has read it" in found["problems"][0]["message"]
+    assert "an operation has read" in found["problems"][0]["message"]
     assert fsck(table, "--repair")["clean"]
     assert newest(table) == number + 3
     assert begin(table, "inject", "ahead.inject").snapshot == number + 3

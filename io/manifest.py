@@ -11,20 +11,22 @@ import functools
 import json
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .commit import create_exclusive
 from .file_lists import Component, DataFile, load_files
-from .files import cure, file_version, first_line, names, read_bytes, size_of, versions
+from .files import cure, file_version, first_line, names, read_bytes, versions
 from .places import Place, Remote, Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
 FORMAT = 2
 
 
-# Where an empty file says of each snapshot that it was made, should its manifest get lost.
+# Where, in a folder of ours, an empty file says of each snapshot that it was made, should its manifest
+# get lost.
 MADE = "manifest/made"
 PHASES = ("generated", "fetched", "parsed", "updated")
 
@@ -296,8 +298,9 @@ def store_manifest(
         return root.store(manifest.snapshot, data, changes or {})
     if not create_exclusive(manifest_path(root, manifest.snapshot), data):
         return False
-    with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
-        create_exclusive(root / MADE / f"{manifest.snapshot:08d}", b"", durable=False)
+    if isinstance(root, Path):  # stores lose no names, and each further one is a request
+        with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+            create_exclusive(root / MADE / f"{manifest.snapshot:08d}", b"", durable=False)
     return True
 
 
@@ -307,7 +310,7 @@ def check_newest(root: Root, snapshot: int) -> None:
     Raises:
         UserError: The manifest of the next one is missing.
     """
-    if isinstance(root, BigtableRoot) or size_of(root / MADE / f"{snapshot + 1:08d}") is None:
+    if not isinstance(root, Path) or not (root / MADE / f"{snapshot + 1:08d}").exists():
         return
     if latest_snapshot(root) == snapshot:  # nobody has made it just now
         path = manifest_path(root, snapshot + 1)
@@ -316,7 +319,7 @@ def check_newest(root: Root, snapshot: int) -> None:
 
 def made_snapshots(root: Root) -> list[int]:
     """Returns the numbers of snapshots that were made, whether their manifests are there or not."""
-    if isinstance(root, BigtableRoot):
+    if not isinstance(root, Path):
         return []
     return [int(name) for name in names(root / MADE) if name.isdigit()]
 

@@ -46,8 +46,10 @@ def through_proxy(stores, kind, monkeypatch):
         for name, value in stores.environ(kind, proxy.url).items():
             monkeypatch.setenv(name, value)
         shared_pool.cache_clear()
-        yield proxy
-    shared_pool.cache_clear()
+        try:
+            yield proxy
+        finally:
+            shared_pool.cache_clear()
 
 
 @pytest.fixture(scope="module")

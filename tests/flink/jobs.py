@@ -38,13 +38,8 @@ class Launched:
     def __init__(self, cluster: Cluster, words: Sequence[object], slots: int | None = None) -> None:
         self._cluster = cluster
         self._earlier = set(cluster.jobs())
-        words = [
-            *map(str, words),
-            *cluster.options,
-            f"--parallelism={slots}",
-            "--progress",
-            "false",
-        ]
+        options = [*cluster.options, *([f"--parallelism={slots}"] if slots else [])]
+        words = [*map(str, words), *options, "--progress", "false"]
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "nutbeam.pipelines", *words], env=cluster.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -121,7 +121,7 @@ def same(one, other):
 def stages(backend, nursery, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", TABLET_ROWS)
-        return Stages(backend, nursery, tmp_path_factory.mktemp("seeds"), 3)
+        return Stages(backend, nursery, tmp_path_factory.mktemp("seeds"), 2)
 
 
 def kill_and_look(backend, nursery, stages, job, after):

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 from crawling import crawl, json_lines, nutbeam
-from stores_here import in_stores
+from stores_here import STORES
 
 from nutbeam.io.file_lists import load_files
 from nutbeam.io.files import crc32_of, list_files, new_name, read_bytes, remove_file, write_bytes
@@ -14,6 +14,12 @@ from nutbeam.io.places import place_of
 from nutbeam.web.simweb.server import SimWeb
 
 HOST = "h1.example.com"
+# What differs from store to store is below; there each store is tried in the short form, too.
+IN_STORES = pytest.mark.parametrize(
+    "address",
+    [kind if kind == "gs" else pytest.param(kind, marks=pytest.mark.long) for kind in STORES],
+    indirect=True,
+)
 
 
 pytestmark = pytest.mark.usefixtures("all_stores")
@@ -39,7 +45,7 @@ def fsck(table, capsys, *options):
     return code, json.loads(capsys.readouterr().out)
 
 
-@in_stores
+@IN_STORES
 def test_checksums_and_sizes_are_those_of_the_objects(table):
     root, (_, files) = place_of(table), live(table)
     for file in files:
@@ -49,7 +55,7 @@ def test_checksums_and_sizes_are_those_of_the_objects(table):
     assert {str(root / file.path): file.bytes for file in files}.items() <= listed.items()
 
 
-@in_stores
+@IN_STORES
 def test_history_and_the_way_back_and_forth(table, capsys):
     before, _ = live(table)
     assert nutbeam("rollback", table, "--to", str(before.snapshot - 3)) == 0
@@ -62,7 +68,7 @@ def test_history_and_the_way_back_and_forth(table, capsys):
     assert fsck(table, capsys)[0] == 0
 
 
-@in_stores
+@IN_STORES
 def test_a_lost_list_is_made_anew_and_a_lost_file_left_out(table, capsys):
     root, (manifest, files) = place_of(table), live(table)
     remove_file(root / manifest.components["state"].list)
@@ -77,7 +83,7 @@ def test_a_lost_list_is_made_anew_and_a_lost_file_left_out(table, capsys):
     assert (code, record["repaired"]["dropped"]) == (0, [gone])
 
 
-@in_stores
+@IN_STORES
 def test_a_purge_leaves_no_object_that_names_the_host(table, capsys):
     root = place_of(table)
     write_bytes(root / "seeds" / new_name(".txt"), f"http://{HOST}/\n".encode())
@@ -95,7 +101,7 @@ def test_a_purge_leaves_no_object_that_names_the_host(table, capsys):
     assert fsck(table, capsys)[0] == 0
 
 
-@in_stores
+@IN_STORES
 def test_export_reads_a_store_and_sql_refuses_it(table, tmp_path, capsys):
     for name in ("state.parquet", "state.csv", "state.jsonl"):
         assert nutbeam("export", table, "--output", tmp_path / name) == 0

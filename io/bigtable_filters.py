@@ -40,12 +40,23 @@ def change_filter(kind: CellKind, snapshot: int) -> Any:
     return chain
 
 
+def history_filter(kind: CellKind, snapshot: int) -> Any:
+    """Returns the filter that leaves all versions of each row up to a snapshot."""
+    return _cells(kind, {"end_timestamp_micros": (snapshot + 1) * 1000})
+
+
 def _one_cell(kind: CellKind, times: dict[str, int]) -> Any:
     """Returns the filter that leaves each row's newest cell of some time."""
+    chain = _cells(kind, times)
+    chain.chain.filters.add(cells_per_column_limit_filter=1)
+    return chain
+
+
+def _cells(kind: CellKind, times: dict[str, int]) -> Any:
+    """Returns the filter that leaves each row's cells of some time."""
     chain = types.RowFilter.pb()()
     add = chain.chain.filters.add
     add(column_range_filter={"family_name": kind.family, "start_qualifier_closed": kind.qualifier,
                              "end_qualifier_closed": kind.qualifier})  # fmt: skip
     add(timestamp_range_filter=times)
-    add(cells_per_column_limit_filter=1)
     return chain

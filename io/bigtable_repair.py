@@ -16,6 +16,7 @@ from .bigtable_cells import CELLS, TOMBSTONE, CellKind, decode
 from .bigtable_changes import write_changes, write_deletions
 from .bigtable_channel import persistent
 from .bigtable_commit import Change
+from .bigtable_filters import history_filter
 from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
 from .bigtable_head import Head
 from .bigtable_ranges import cut
@@ -244,12 +245,7 @@ def _versions(
             table_name=table.address.name, app_profile_id=table.address.app_profile
         )
         request.rows.row_keys.extend(keys[at : at + _SOUGHT])
-        add = request.filter.chain.filters.add
-        add(column_range_filter={
-            "family_name": kind.family, "start_qualifier_closed": kind.qualifier,
-            "end_qualifier_closed": kind.qualifier,
-        })  # fmt: skip
-        add(timestamp_range_filter={"end_timestamp_micros": (snapshot + 1) * 1000})
+        request.filter.CopyFrom(history_filter(kind, snapshot))
         wrapped = types.ReadRowsRequest.wrap(request)
         found = persistent(table.address, functools.partial(_read, table, wrapped))
         yield from found.items()

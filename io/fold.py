@@ -6,6 +6,7 @@ has that number. Predicates narrow each file by itself; what is superseded goes
 afterwards, and so it never comes back where a newer row does not match.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -153,7 +154,13 @@ def newest_rows(
 
 
 def folded(
-    root: Root, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Root,
+    component: str,
+    tablet: Tablet,
+    over: pl.DataFrame | None = None,
+    start: int = 0,
+    stop: int | None = None,
+    behind: str = "",
 ) -> Iterator[pl.DataFrame]:
     """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
 
@@ -162,6 +169,10 @@ def folded(
         component: ``state`` or ``hosts``.
         tablet: The tablet.
         over: Rows of a run that is newer than all that it has.
+        start: Number of the first row group of the base that is wanted; a base
+            in a store is read from its beginning.
+        stop: Number of the first behind those that are wanted; None is open.
+        behind: Rows up to this key are not wanted: the last one before ``start``.
 
     Yields:
         For each row group of the base its rows, and those of runs up to its
@@ -170,7 +181,7 @@ def folded(
     if isinstance(root, BigtableRoot):
         yield from root.scan(component, tablet)
         return
-    groups = _groups(root, component, tablet)
+    groups = _groups(root, component, tablet, start, stop)
     if not tablet.runs and over is None:
         yield from groups
         return
@@ -180,7 +191,8 @@ def folded(
     live[numbers[numbers < tablet.base.rows]] = False
     runs = runs.drop(NUMBER)
     keys = runs.get_column("key")
-    begin = done = 0
+    begin = start * ROW_GROUP_ROWS
+    done = int(keys.search_sorted(behind, side="right")) if behind else 0
     for rows in groups:
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
         kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
@@ -202,15 +214,18 @@ def group_bounds(root: Root, component: str, tablet: Tablet) -> pl.Series:
     return collect(pl.concat(last)).get_column("key")
 
 
-def _groups(root: Root, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+def _groups(
+    root: Root, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
+) -> Iterator[pl.DataFrame]:
     """Yields the rows of the base, so many at a time as are in a row group."""
     base = root / tablet.base.path
     if isinstance(base, Remote):
-        yield from _pieces(base, component)
+        yield from itertools.islice(_pieces(base, component), start, stop)
         return
     rows = scan([base], COMPONENTS[component])
-    for start in range(0, tablet.base.rows, ROW_GROUP_ROWS):
-        yield collect(rows.slice(start, ROW_GROUP_ROWS))
+    end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
+    for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
+        yield collect(rows.slice(at, ROW_GROUP_ROWS))
 
 
 def _pieces(

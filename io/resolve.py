@@ -264,21 +264,24 @@ def _pairs(
     if part.base is None:
         yield empty(COMPONENTS[component]), changes
         return
-    # Not sorted: to compare with a few bounds is much cheaper.
     bounds = group_bounds(root, component, part.base)
-    group = bounds.search_sorted(changes.get_column("key"), side="left")
-    changes = changes.with_columns(_group=group).sort("_group", maintain_order=True)
-    edges = (
-        changes.get_column("_group")
-        .search_sorted(pl.Series(range(len(bounds) + 2), dtype=pl.UInt32))
-        .to_list()
-    )
-    changes = changes.drop("_group")
-    frames = folded(root, component, part.base)
-    for start, end in itertools.pairwise(edges):
+    # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
+    start = 0 if part.low is None else int(bounds.search_sorted(part.low, side="left"))
+    stop = len(bounds)
+    if part.high is not None:
+        stop = min(stop, int(bounds.search_sorted(part.high, side="left")) + 1)
+    behind = bounds[start - 1] if start else ""
+    # The changes are not sorted: to compare with a few bounds is much cheaper.
+    piece = bounds.search_sorted(changes.get_column("key"), side="left")
+    changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
+    pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
+    edges = changes.get_column("_piece").search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
+    changes = changes.drop("_piece")
+    frames = folded(root, component, part.base, None, start, stop, behind)
+    for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
         rows = empty(COMPONENTS[component]) if rows is None else within(rows, part.low, part.high)
-        yield rows, changes.slice(start, end - start)
+        yield rows, changes.slice(begin, end - begin)
 
 
 def within(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFrame:

@@ -19,6 +19,8 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner,
 from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.transforms import userstate
 
+from ..transforms.spill import spilling
+
 _SAMPLING_PERIOD_MS = 2
 _state_specs: dict[Any, Any] = {}
 
@@ -47,7 +49,9 @@ class InProcessRunner(FnApiRunner):
                 command = environment.payload.removeprefix(b"exec ").removesuffix(quiet)
                 environment.payload = b"exec " + command + quiet
         self._translated = copy.deepcopy(pipeline_proto)  # running changes it
-        with _hurried():
+        urns = {env.urn for env in pipeline_proto.components.environments.values()}
+        alone = python_urns.SUBPROCESS_SDK not in urns
+        with _hurried(), spilling() if alone else contextlib.nullcontext():
             return super().run_via_runner_api(pipeline_proto, options)
 
 

@@ -79,7 +79,7 @@ def build(
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
-        outputs=(COUNTS,), step="Files", receipts=COUNTS,
+        outputs=(COUNTS,), step="Files", receipts=COUNTS, at_once=True,
     )  # fmt: skip
     targets = {
         "state": Target(CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}),

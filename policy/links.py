@@ -83,7 +83,7 @@ def changes_of(
 
 
 def sum_links(links: pl.DataFrame) -> pl.DataFrame:
-    """Adds up what links bring to each key, in the order of the rows.
+    """Adds up what links bring to each key, in the order of its rows; keys come in any order.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()
@@ -91,7 +91,7 @@ def sum_links(links: pl.DataFrame) -> pl.DataFrame:
     """
     # As lists, not sum(): that adds up in another order for each number of threads.
     return (
-        links.group_by("key", maintain_order=True)
+        links.group_by("key")
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min())
         .with_columns(pl.col("inlink_score").list.sum())
     )

@@ -8,6 +8,7 @@ in the order of their sources, so that a rerun gives the same bits.
 
 import dataclasses
 
+import numpy as np
 import polars as pl
 
 from ..web.options import option
@@ -52,72 +53,92 @@ def update_state(
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
-    joined = _join(rows, changes)
-    stale = _event() & (pl.col("event.fetch_time") < pl.col("last_fetch_time"))
-    count = int(joined.select(stale.fill_null(False).sum()).item())
-    joined = joined.with_columns(
-        pl.when(stale)
-        .then(None)
-        .otherwise(pl.col("event.fetch_status"))
-        .alias("event.fetch_status")
+    events, links = _events(changes), _links(changes)
+    at_event, at_link = (_find(rows, some) for some in (events, links))
+    stale = rows.get_column("last_fetch_time") > events.get_column("event.fetch_time")[at_event]
+    strangers = links.filter(_missed(links, at_link))
+    unknown = events.filter(_missed(events, at_event)).join(strangers, on="key", how="anti")
+    known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
+    new = pl.concat([strangers, unknown.select("key")], how="diagonal")
+    refused = 0 if options.additions_allowed else len(new)
+    new = new.clear() if refused else new
+    # What nothing arrives for stays as it is; what only links arrive for needs few columns.
+    arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
+    fresh = at_event.set(stale.fill_null(False), None)
+    at_event = pl.concat([fresh, _find(new, events)])
+    tried = at_event.is_not_null()
+    event = events.drop("key")[at_event.drop_nulls()]
+    resolved = _schedule(_statuses(arrived.filter(tried).hstack(event), options), options)
+    outcome = resolved.select("key", "document", "status", "score", "signature")
+    counts = _counts(resolved) | {
+        "added": len(new),
+        "stale_results": stale.sum(),
+        "dropped/additions_not_allowed": refused,
+    }
+    parts = [part.select(*STATE.names) for part in (arrived.filter(~tried), resolved)]
+    return (
+        pl.concat(parts).sort("key"),
+        outcome.sort("key"),
+        {name: n for name, n in counts.items() if n},
     )
-    refused = pl.col("status").is_null() & ~pl.lit(options.additions_allowed)
-    nobody = pl.col("status").is_null() & ~_event() & pl.col("inlink_score").is_null()
-    dropped = joined.select((refused & ~nobody).sum()).item()
-    joined = joined.filter(~refused & ~nobody)
-    resolved = _schedule(_statuses(_arrive(joined, now, options), options), options)
-    outcome = resolved.filter(_event()).select(
-        "key", "document", "status", "score", pl.col("signature")
-    )
-    counts = _counts(resolved) | {"stale_results": count, "dropped/additions_not_allowed": dropped}
-    kept = resolved.select(*STATE.names).sort("key")
-    return kept, outcome.sort("key"), {name: n for name, n in counts.items() if n}
 
 
-def _join(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """One row per key: its state, its event as ``event.*``, and its links' sums."""
+def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
+    """Returns which row of others has the key of each row, null where there is none.
+
+    To look up numbers and take what is needed is cheaper than a join, which copies all columns.
+    """
+    numbered = among.select("key").with_row_index("at")
+    found = rows.select("key").join(numbered, on="key", how="left", maintain_order="left")
+    return found.get_column("at")
+
+
+def _missed(among: pl.DataFrame, at: pl.Series) -> pl.Series:
+    """Returns which rows are not among those that ``_find`` has found."""
+    missed = np.ones(len(among), dtype=bool)
+    missed[at.drop_nulls().to_numpy()] = False
+    return pl.Series(missed)
+
+
+def _events(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns what happened to each page that was tried, as ``event.*``: of several the first."""
     events = (
         changes.filter(pl.col("fetch_status").is_not_null())
         .sort("order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
     )
-    links = sum_links(
+    return events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
+
+
+def _links(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns what links bring to each key."""
+    return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
         .select("key", "order", "inlink_score", "inlink_distance")
         .sort("order", maintain_order=True)
         .drop("order")
     )
-    events = events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
-    return rows.join(events, on="key", how="full", coalesce=True).join(
-        links, on="key", how="full", coalesce=True
-    )
-
-
-def _event() -> pl.Expr:
-    return pl.col("event.fetch_status").is_not_null()
 
 
 def _is(*statuses: int) -> pl.Expr:
     return pl.col("event.fetch_status").is_in(statuses).fill_null(False)
 
 
-def _arrive(joined: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
+def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
     """Fills in what a new row has, and adds what links bring (OPIC 1.x)."""
     linked = pl.col("inlink_score").is_not_null()
-    gained = pl.col("inlink_score").fill_null(0.0)
-    # Rows that nothing arrives for stay as they are, whatever they fall among.
-    met = pl.col("status").is_null() | _event()
-    return joined.with_columns(
-        is_new=pl.col("status").is_null(),
+    return rows.with_columns(
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
-        fetch_interval=pl.when(met & (pl.col("fetch_interval").fill_null(0) <= 0))
+        fetch_interval=pl.when(pl.col("status").is_null())
         .then(options.fetch_interval)
         .otherwise("fetch_interval")
         .cast(pl.Int32),
         retries=pl.col("retries").fill_null(0),
-        score=(pl.col("score").fill_null(0.0).cast(pl.Float64) + gained).cast(pl.Float32),
+        score=(
+            pl.col("score").fill_null(0.0).cast(pl.Float64) + pl.col("inlink_score").fill_null(0.0)
+        ).cast(pl.Float32),
         distance=pl.min_horizontal("distance", "inlink_distance"),
         last_inlink_day=pl.when(linked)
         .then(pl.lit(now // DAY_MS, pl.Int32))
@@ -135,6 +156,10 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     unchanged = (_is(FETCH_SUCCESS) & same) | _is(FETCH_NOTMODIFIED)
     return frame.with_columns(
         unchanged=unchanged,
+        fetch_interval=pl.when(pl.col("fetch_interval").fill_null(0) <= 0)
+        .then(options.fetch_interval)
+        .otherwise("fetch_interval")
+        .cast(pl.Int32),
         modified=_is(FETCH_SUCCESS) & changed,
         gone=_is(FETCH_GONE) | (_is(FETCH_RETRY) & exhausted),
         status=pl.when(unchanged)
@@ -153,7 +178,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .cast(pl.UInt8),
         retries=pl.when(_is(FETCH_RETRY))
         .then(pl.col("retries") + 1)
-        .when(_event() & ~_is(FETCH_GONE))
+        .when(~_is(FETCH_GONE))
         .then(0)
         .otherwise("retries")
         .cast(pl.Int32),
@@ -164,7 +189,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     """Sets the times, and takes over what the event brought."""
     fetched = pl.col("event.fetch_time")
     body = _is(FETCH_SUCCESS)
-    visited = _event() & ~_is(FETCH_RETRY) & ~pl.col("gone")
+    visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
     # Too long an interval: really fetch it again, whatever the signature says.
     force = visited & (pl.col("fetch_interval") > options.max_fetch_interval)
     interval = (
@@ -180,22 +205,17 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .otherwise("fetch_time")
     )
     first_seen = body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
-    taken = {
-        name: pl.when(condition).then(f"event.{name}").otherwise(name)
-        for condition, names in (
-            (_event(), ("protocol_status", "protocol_message", "http_code", "response_ms")),
-            (body, ("content_type", "etag", "last_modified", "signature", "parse_status",
-                    "document", "page")),
-        )
-        for name in names
-    }  # fmt: skip
+    of_event = ("protocol_status", "protocol_message", "http_code", "response_ms")
+    of_body = ("content_type", "etag", "last_modified", "signature", "parse_status",
+               "document", "page", "batch_id")  # fmt: skip
+    taken = {name: pl.col(f"event.{name}") for name in of_event}
+    taken |= {name: pl.when(body).then(f"event.{name}").otherwise(name) for name in of_body}
     scheduled = frame.with_columns(
         **taken,
         fetch_interval=interval,
         fetch_time=next_time,
-        last_fetch_time=pl.when(_event()).then(fetched).otherwise("last_fetch_time"),
+        last_fetch_time=fetched,
         modified_time=pl.when(first_seen).then(fetched).otherwise("modified_time"),
-        batch_id=pl.when(body).then("event.batch_id").otherwise("batch_id"),
     )
     return scheduled.with_columns(
         status=pl.when(force).then(int(Status.DB_UNFETCHED)).otherwise("status").cast(pl.UInt8),
@@ -212,7 +232,5 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
 
 
 def _counts(resolved: pl.DataFrame) -> Counts:
-    tried = resolved.filter(_event()).get_column("status").value_counts()
-    counts = {f"status/{STATUS_NAMES[status]}": n for status, n in tried.iter_rows()}
-    counts["added"] = int(resolved.get_column("is_new").sum())
-    return counts
+    tried = resolved.get_column("status").value_counts()
+    return {f"status/{STATUS_NAMES[status]}": n for status, n in tried.iter_rows()}

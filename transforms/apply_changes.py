@@ -17,6 +17,7 @@ from ..policy.schema import to_frame
 from .chunks import Chunk
 from .display import Displayed
 from .operations import Together
+from .threads import FlatMapInThreads
 
 RESOLVE = "Resolve"  # as Commit is told, in rows of changes
 _ALL = ("", 0)  # stands for the plan as a whole
@@ -80,12 +81,13 @@ class ApplyChanges(Displayed):
         schemas = {name: target.schema for name, target in self.targets.items()}
         return (
             (
-                changes | "Route" >> beam.FlatMap(_route, plan).with_output_types(parts),
+                changes | "Route" >> beam.ParDo(FlatMapInThreads(_route), plan).with_output_types(parts),
                 plans | "Touch" >> beam.FlatMap(_touch, schemas).with_output_types(parts),
             )
             | "Join" >> beam.Flatten()
             | "ByRange" >> beam.GroupByKey()
-            | "Resolve" >> beam.FlatMap(_resolve, plan, self.targets).with_output_types(Written)
+            | "Resolve"
+            >> beam.ParDo(FlatMapInThreads(_resolve), plan, self.targets).with_output_types(Written)
         )
 
 

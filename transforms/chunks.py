@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
+from .spill import brought, put_away
 
 Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072
@@ -15,19 +16,35 @@ MAX_BYTES = 16 << 20
 
 
 class ChunkCoder(beam.coders.Coder):
-    """Arrow IPC: the schema travels along, columns are copied as they lie."""
+    """Arrow IPC: the schema travels along, columns are copied as they lie.
+
+    In one process what is large lies in a file meanwhile (spill.py).
+    """
 
     def encode(self, chunk: Chunk) -> bytes:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, chunk.schema) as writer:
-            writer.write_table(chunk)
-        return sink.getvalue().to_pybytes()
+        return put_away(to_ipc(chunk))
 
     def decode(self, encoded: bytes) -> Chunk:
-        return pa.ipc.open_stream(encoded).read_all()
+        return from_ipc(brought(encoded))
+
+    def estimate_size(self, chunk: Chunk) -> int:
+        return chunk.nbytes  # Beam would encode it to know
 
     def is_deterministic(self) -> bool:
         return False
+
+
+def to_ipc(chunk: Chunk) -> pa.Buffer:
+    """Returns a chunk as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, chunk.schema) as writer:
+        writer.write_table(chunk)
+    return sink.getvalue()
+
+
+def from_ipc(stream: pa.Buffer | bytes) -> Chunk:
+    """Returns the chunk of an Arrow IPC stream; its columns are where the stream is."""
+    return pa.ipc.open_stream(stream).read_all()
 
 
 beam.coders.registry.register_coder(Chunk, ChunkCoder)

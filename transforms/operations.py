@@ -18,6 +18,7 @@ from ..web.json_logs import working_on
 from ..web.progress import PROGRESS
 from .display import Displayed
 from .metrics import count
+from .threads import FlatMapInThreads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,6 +251,8 @@ class ForEach(Displayed):
         step: Name under which ``Commit`` is told how many items there are and
             which are done; empty tells nothing.
         receipts: Tag of the output that leads there.
+        at_once: Whether several items may be worked on at once in one process:
+            what ``work`` yields of an item is then held until it is done.
     """
 
     divide: Callable[[Operation], Iterable[Any]]
@@ -259,11 +262,14 @@ class ForEach(Displayed):
     outputs: tuple[str, ...] = ()
     step: str = ""
     receipts: str = "main"
+    at_once: bool = False
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         numbered = tuple[int, Any]
-        tells = (self.step, self.receipts)
-        step = beam.FlatMap(_work, tells, self.work, *self.args).with_output_types(self.element)
+        args = ((self.step, self.receipts), self.work, *self.args)
+        works = beam.ParDo(FlatMapInThreads(_work), *args)
+        step = works if self.at_once else beam.FlatMap(_work, *args)
+        step = step.with_output_types(self.element)
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)

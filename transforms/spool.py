@@ -9,7 +9,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from ..policy.schema import to_frame
-from .chunks import Chunk, ChunkCoder
+from .chunks import Chunk, from_ipc, to_ipc
 
 
 class Spool:
@@ -47,11 +47,11 @@ class Spool:
         with FileSystems.create(
             f"{path}.part", compression_type=CompressionTypes.UNCOMPRESSED
         ) as file:
-            file.write(ChunkCoder().encode(chunk))
+            file.write(memoryview(to_ipc(chunk)))
         FileSystems.rename([f"{path}.part"], [path])
         self._files += 1
 
 
 def _read(path: str) -> Chunk:
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-        return ChunkCoder().decode(file.read())
+        return from_ipc(file.read())

@@ -1,0 +1,92 @@
+"""Several elements of a step at once, where a runner would leave cores idle.
+
+Beam's in-process runner works on one element at a time; others have as many
+workers as there are cores, and need none of this.
+"""
+
+import collections
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindow, WindowedValue
+
+from . import spill
+
+MOST = 4  # elements: each holds what it works on in memory
+_WINDOW = GlobalWindow()
+
+
+def cores() -> int:
+    """Returns how many elements of a step are worked on at once, here."""
+    if not spill.is_open():
+        return 1
+    known = getattr(os, "sched_getaffinity", None)
+    return min(MOST, len(known(0)) if known else os.cpu_count() or 1)
+
+
+class FlatMapInThreads(beam.DoFn):
+    """``beam.FlatMap`` of a function that mostly waits for C code, in the global window.
+
+    What comes out is in the order of what goes in.
+
+    Args:
+        function: ``function(element, *args)`` yields elements. It is called in
+            a thread, and its results are held until its turn comes.
+    """
+
+    def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
+        self._function = function
+        self._running: collections.deque[Future[list[Any]]] = collections.deque()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def default_label(self) -> str:
+        return self._function.__name__
+
+    def start_bundle(self) -> None:
+        self._cores = cores()
+        if self._cores > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self._cores, "nutbeam-step")
+
+    def process(self, element: Any, *args: Any) -> Iterator[Any]:
+        if self._cores == 1 or self._pool is None:
+            yield from self._function(element, *args)
+            return
+        self._running.append(self._pool.submit(self._all, element, args))
+        # One more waits, so that no thread does.
+        while len(self._running) > self._cores:
+            yield from self._next()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        while self._running:
+            yield from map(_in_window, self._next())
+
+    def teardown(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _all(self, element: Any, args: tuple[Any, ...]) -> list[Any]:
+        return list(self._function(element, *args))
+
+    def _next(self) -> list[Any]:
+        try:
+            return self._running.popleft().result()
+        except BaseException:
+            # A job that has failed writes nothing any more.
+            for running in self._running:
+                running.cancel()
+            wait(self._running)
+            self._running.clear()
+            raise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FlatMapInThreads, (self._function,)
+
+
+def _in_window(value: Any) -> Any:
+    if isinstance(value, beam.pvalue.TaggedOutput):
+        return beam.pvalue.TaggedOutput(value.tag, _in_window(value.value))
+    return WindowedValue(value, _WINDOW.max_timestamp(), (_WINDOW,))

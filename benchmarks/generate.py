@@ -1,6 +1,6 @@
 """generate against the same query in DuckDB on the same files.
 
-``python benchmarks/generate.py [--small] [--memory]``. A table of 5 million rows, of which 20 %
+``python benchmarks/generate.py [--small] [--memory]``. A table of 10 million rows, of which 20 %
 are due, on 200,000 hosts; the best 100,000 by score, with at most 100 a host and without limit.
 
 Budget: at most twice DuckDB's time, measured alike: both as whole processes, and both as the work
@@ -203,7 +203,7 @@ def main() -> None:
             memory(pathlib.Path(name), *sizes)
             return
         measure.need("duckdb")
-        sizes = (200_000, 8_000, 4_000, 2) if small else (5_000_000, 200_000, 100_000, 3)
+        sizes = (200_000, 8_000, 4_000, 2) if small else (10_000_000, 200_000, 100_000, 3)
         compare(pathlib.Path(name), *sizes)
 
 

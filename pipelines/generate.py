@@ -12,6 +12,7 @@ that are chosen.
 """
 
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,7 @@ from ..io.written import Written
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.selection import GenerateOptions, eligible, ranked, spanning
-from ..policy.threshold import Summary, Threshold, summarize, threshold
+from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
 from ..transforms.partition import partition_by_host, split_by_hash
@@ -113,7 +114,7 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
         _tablets, _survey, (options,),
-        outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE,
+        outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE, at_once=True,
     )  # fmt: skip
     bars = _raise_bar(operations, surveyed, options)
     chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
@@ -173,9 +174,11 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
     operation, tablet = surveyed.operation, surveyed.tablet
+    least = _leaders(operation, options.top_n).least
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        return eligible(state, operation.now, options)
+        rows = eligible(state, operation.now, options)
+        return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(operation.now, options)
     rows = read_tablets(operation.root, "state", [tablet], NEEDED, narrow, due)
@@ -190,6 +193,12 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     if len(resting):
         rows = rows.filter(~host_keys(keys).is_in(resting.implode()))
     return ranked(rows, options)
+
+
+@functools.lru_cache(maxsize=4)
+def _leaders(operation: Operation, top_n: int) -> Leaders:
+    """Returns what the tablets that this process has read say of an operation's choice."""
+    return Leaders(top_n)
 
 
 def _divide(
@@ -226,6 +235,9 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if dropped:
         yield beam.pvalue.TaggedOutput(DONE, Written(counts=dropped))
     inside, apart = _divide(rows, surveyed, options)
+    leaders = _leaders(operation, options.top_n)
+    leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
+    inside = inside.filter(pl.col("rank") >= leaders.least)
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)

@@ -36,7 +36,8 @@ class InProcessRunner(FnApiRunner):
 
     def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> RunnerResult:
         if self._translated is None:
-            return super().run_pipeline(pipeline, options)
+            with hurried():
+                return super().run_pipeline(pipeline, options)
         return self.run_via_runner_api(self._translated, options)
 
     def run_via_runner_api(
@@ -51,12 +52,12 @@ class InProcessRunner(FnApiRunner):
         self._translated = copy.deepcopy(pipeline_proto)  # running changes it
         urns = {env.urn for env in pipeline_proto.components.environments.values()}
         alone = python_urns.SUBPROCESS_SDK not in urns
-        with _hurried(), spilling() if alone else contextlib.nullcontext():
+        with hurried(), spilling() if alone else contextlib.nullcontext():
             return super().run_via_runner_api(pipeline_proto, options)
 
 
 @contextlib.contextmanager
-def _hurried() -> Iterator[None]:
+def hurried() -> Iterator[None]:
     """Remembers what kinds of DoFns have user state, and samples times more often."""
     look, defaults = userstate.get_dofn_specs, StateSampler.__init__.__defaults__
 

@@ -23,6 +23,7 @@ from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules
 from ..web.wire import tls_context
 from .command import Invocation, configuration
+from .in_process import hurried
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .live import live_view
 from .runner import make_pipeline, run_pipeline, waits
@@ -95,7 +96,8 @@ def prepare(
     if elsewhere:
         filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
         tickets |= CheckWorker(_shown(ticket.table), filters)
-    build(tickets, options)
+    with hurried():
+        build(tickets, options)
     return pipeline
 
 

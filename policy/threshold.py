@@ -7,6 +7,7 @@ between the two have to meet.
 """
 
 import dataclasses
+import threading
 from collections.abc import Iterable
 
 import numpy as np
@@ -57,6 +58,41 @@ def rank(scores: pl.Series, keys: pl.Series) -> pl.Series:
     ordered = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
     ties = keys.hash(0).to_numpy() >> np.uint64(32)
     return pl.Series("rank", (ordered << np.uint64(32)) | ties, dtype=pl.UInt64)
+
+
+def score_of(rank: int) -> float:
+    """Returns the score that a rank was made of.
+
+    >>> score_of(rank(pl.Series([-0.25]), pl.Series(["a"])).item())
+    -0.25
+    """
+    ordered = np.uint32(rank >> 32)
+    bits = ordered ^ np.uint32(0x80000000) if ordered >> 31 else ~ordered
+    return float(bits.view(np.float32))
+
+
+class Leaders:
+    """The best ``n`` ranks of the parts that were seen: what is worse is nobody's choice.
+
+    Parts that are seen later need not say more than that of their rows. Safe to
+    use from several threads.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._parts: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
+        self.least = 0
+
+    def add(self, part: str, ranks: pl.Series) -> None:
+        """Takes up a part's ranks; of a part that is seen again they count once."""
+        with self._lock:
+            values = ranks.to_numpy()
+            self._parts[part] = values[values >= self.least]
+            together = np.concatenate(list(self._parts.values()))
+            if len(together) >= self._n:
+                self.least = int(np.partition(together, -self._n)[-self._n])
+                self._parts = {name: v[v >= self.least] for name, v in self._parts.items()}
 
 
 def summarize(ranks: pl.Series, n: int) -> Summary:

@@ -230,6 +230,11 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     assert [len(piece) for piece in whole] == [40, 41, 20]
     bounds = group_bounds(root, "state", tablet).to_list()
     assert bounds == [f"com.a:http/{n:03d}" for n in (78, 158, 198)]
+    for start, stop in [(0, 1), (1, 2), (1, 3), (2, None), (3, None)]:
+        behind = bounds[start - 1] if start else ""
+        some = list(folded(root, "state", tablet, None, start, stop, behind))
+        wanted = whole[start:stop]
+        assert [piece.rows() for piece in some[: len(wanted)]] == [p.rows() for p in wanted]
     read = read_tablets(root, "state", [tablet, tablet], ["key", "score"])
     assert sorted(read.rows()) == sorted(list(zip(keys, scores, strict=True)) * 2)
     good = pl.col("score") > 1

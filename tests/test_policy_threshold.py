@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nutbeam.policy import threshold as module
-from nutbeam.policy.threshold import STEPS, rank, summarize, threshold
+from nutbeam.policy.threshold import STEPS, Leaders, rank, score_of, summarize, threshold
 
 
 def ranks_of(values):
@@ -39,6 +39,32 @@ def test_exactly_the_best_n_are_chosen(parts, n, steps):
         patch.setattr(module, "STEPS", steps)
         chosen, _ = choose(parts, n)
     assert sorted(chosen, reverse=True) == sorted(itertools.chain(*parts), reverse=True)[:n]
+
+
+@given(PARTS, st.integers(1, 80))
+def test_what_the_leaders_leave_out_is_nobodys_choice(parts, n):
+    leaders, left = Leaders(n), []
+    for number, part in enumerate(parts):
+        left.append([r for r in part if r >= leaders.least])
+        leaders.add(f"part {number}", ranks_of(left[-1]))
+        left[-1] = [r for r in left[-1] if r >= leaders.least]
+    chosen, _ = choose(left, n)
+    assert sorted(chosen, reverse=True) == sorted(itertools.chain(*parts), reverse=True)[:n]
+
+
+def test_a_part_that_is_seen_again_counts_once():
+    leaders = Leaders(4)
+    for _ in range(3):
+        leaders.add("one", ranks_of([7, 9]))
+    assert leaders.least == 0
+    leaders.add("two", ranks_of([5, 6, 8]))
+    assert leaders.least == 6
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_rank_tells_its_score(score):
+    ranked = rank(pl.Series([score], dtype=pl.Float32), pl.Series(["a"])).item()
+    assert score_of(ranked) == score
 
 
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8191, 8192, 20_000, 50_000])

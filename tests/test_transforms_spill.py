@@ -1,0 +1,128 @@
+import multiprocessing
+import os
+import resource
+import tempfile
+
+import apache_beam as beam
+import polars as pl
+import pytest
+
+from nutbeam.pipelines.runner import make_pipeline, run_pipeline
+from nutbeam.transforms import spill
+from nutbeam.transforms.chunks import Chunk, ChunkCoder
+
+LARGE = pl.DataFrame({"key": [f"com.example:http/{n:06d}" for n in range(20_000)]}).to_arrow()
+SMALL = LARGE.slice(0, 10)
+CODER = ChunkCoder()
+
+
+def test_of_a_large_chunk_only_its_place_goes_along():
+    with spill.spilling():
+        large, small = CODER.encode(LARGE), CODER.encode(SMALL)
+        assert len(large) < 64
+        assert len(small) > 64
+        assert CODER.decode(large).equals(LARGE)
+        assert CODER.decode(large).equals(LARGE)  # several steps may read it
+        assert CODER.decode(small).equals(SMALL)
+
+
+def test_elsewhere_chunks_go_along_whole():
+    assert not spill.is_open()
+    encoded = CODER.encode(LARGE)
+    assert len(encoded) > LARGE.nbytes
+    with spill.spilling():
+        assert CODER.decode(encoded).equals(LARGE)
+
+
+def test_what_was_brought_outlasts_the_file():
+    with spill.spilling():
+        chunk = CODER.decode(CODER.encode(LARGE))
+    assert not spill.is_open()
+    assert chunk.equals(LARGE)
+
+
+def test_pipelines_that_run_at_once_share_the_file():
+    with spill.spilling():
+        encoded = CODER.encode(LARGE)
+        with spill.spilling():
+            other = CODER.encode(LARGE)
+        assert CODER.decode(encoded).equals(LARGE)
+        assert CODER.decode(other).equals(LARGE)
+
+
+def test_no_file_is_left_however_the_process_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with spill.spilling():
+        CODER.encode(LARGE)
+        assert os.listdir(tmp_path) == []
+
+
+def test_where_the_disk_takes_no_more_chunks_stay_in_memory():
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with spill.spilling():
+        first = CODER.encode(LARGE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LARGE.nbytes, before[1]))
+        try:
+            second = CODER.encode(LARGE)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        third = CODER.encode(LARGE)
+        assert [len(encoded) < 64 for encoded in (first, second, third)] == [True, False, True]
+        assert all(CODER.decode(encoded).equals(LARGE) for encoded in (first, second, third))
+
+
+MODES = {
+    "in memory": [],
+    "threads": ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
+    "processes": ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
+}
+
+
+def looking_at(chunks):
+    """Returns a function that is pickled by value: workers have no tests to import."""
+
+    def look(grouped):
+        number, values = grouped
+        same = [chunk.equals(chunks) for chunk in values]
+        from nutbeam.transforms import spill
+
+        yield number, len(same), all(same), spill.is_open()
+
+    return look
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_chunks_that_pass_between_steps_are_what_they_were(mode, tmp_path):
+    pipeline = make_pipeline(MODES[mode])
+    found = tmp_path / "found"
+    large = LARGE
+
+    def copies(number):
+        return [(number % 3, large)] * 4
+
+    def keep(row, path=str(found)):
+        with open(path, "a") as file:
+            file.write(f"{row}\n")
+
+    (
+        pipeline
+        | beam.Create(range(9))
+        | beam.Reshuffle()
+        | "Copies" >> beam.FlatMap(copies).with_output_types(tuple[int, Chunk])
+        | beam.GroupByKey()
+        | "Look" >> beam.FlatMap(looking_at(large))
+        | "Keep" >> beam.Map(keep)
+    )
+    run_pipeline(pipeline)
+    rows = [eval(line) for line in found.read_text().splitlines()]  # noqa: S307 - ours
+    assert sorted(rows) == [(n, 12, True, mode != "processes") for n in range(3)]
+    assert not spill.is_open()
+
+
+def test_another_process_cannot_mistake_a_place_for_its_own():
+    with spill.spilling():
+        encoded = CODER.encode(LARGE)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(spill.is_open) is False
+    with pytest.raises(OSError, match="(?i)schema|stream|null"):
+        CODER.decode(encoded)

@@ -72,7 +72,7 @@ def update_state(
     outcome = resolved.select("key", "document", "status", "score", "signature")
     counts = _counts(resolved) | {
         "added": len(new),
-        "stale_results": stale.sum(),
+        "stale_results": int(stale.sum()),
         "dropped/additions_not_allowed": refused,
     }
     parts = [part.select(*STATE.names) for part in (arrived.filter(~tried), resolved)]

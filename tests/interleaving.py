@@ -14,7 +14,7 @@ from nutbeam.io import history, operations, written
 from nutbeam.pipelines import compact, dedup, generate, inject, purge, update
 from nutbeam.pipelines.cli import load
 from nutbeam.pipelines.command import Invocation
-from nutbeam.transforms import apply_changes
+from nutbeam.transforms import apply_changes, threads
 from nutbeam.transforms import operations as steps
 
 # What functions of ours are called by, each at a step of some job.
@@ -105,6 +105,7 @@ def gates():
                 return _real(*args, **kwargs)
 
             patch.setattr(owner, name, gated)
+        patch.setattr(threads, "cores", lambda: 1)  # a job is at one gate at a time
         yield
 
 

@@ -81,7 +81,8 @@ class ApplyChanges(Displayed):
         schemas = {name: target.schema for name, target in self.targets.items()}
         return (
             (
-                changes | "Route" >> beam.ParDo(FlatMapInThreads(_route), plan).with_output_types(parts),
+                changes
+                | "Route" >> beam.ParDo(FlatMapInThreads(_route), plan).with_output_types(parts),
                 plans | "Touch" >> beam.FlatMap(_touch, schemas).with_output_types(parts),
             )
             | "Join" >> beam.Flatten()

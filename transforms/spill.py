@@ -6,7 +6,6 @@ copies it some six times. With this it holds the places of what is large.
 
 import contextlib
 import mmap
-import os
 import struct
 import tempfile
 import threading
@@ -47,7 +46,9 @@ class Spill:
     def get(self, token: bytes) -> pa.Buffer:
         """Returns bytes that were kept, not copied: they outlast the file's end."""
         _, at, size = _TOKEN.unpack(token)
-        return pa.py_buffer(mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ, offset=at))
+        return pa.py_buffer(
+            mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ, offset=at)
+        )
 
     def close(self) -> None:
         """Gives the disk back, but for what is still looked at."""
@@ -60,7 +61,7 @@ def spilling() -> Iterator[None]:
 
     Pipelines that run at once share it: Beam makes the coders, and tells them nothing.
     """
-    global _open, _users  # noqa: PLW0603
+    global _open, _users
     with _opening:
         _open, _users = _open or Spill(), _users + 1
     try:

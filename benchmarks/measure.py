@@ -76,7 +76,8 @@ def fresh(module: str, function: str, *args: object) -> Figures:
         done = subprocess.run(command, check=False, capture_output=True, text=True, input=given)
         process = time.perf_counter() - start
         if done.returncode:
-            raise SystemExit(f"{module}.{function}{args} failed:\n{done.stderr or done.stdout}")
+            shown = str(args)[:300]
+            raise SystemExit(f"{module}.{function}{shown} failed:\n{done.stderr or done.stdout}")
         return Figures(process=process, **json.loads(report.read()))
 
 

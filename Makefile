@@ -107,6 +107,8 @@ docs: $(READY)
 	@mkdir -p docs/reference
 	@$(BIN)/python -m nutbeam.pipelines.reference options > build.tmp
 	@mv build.tmp docs/reference/options.md
+	@$(BIN)/python -m nutbeam.pipelines.reference status > build.tmp
+	@mv build.tmp docs/reference/status.md
 	@$(BIN)/python -m nutbeam.pipelines.reference templates templates
 
 # Pins of what the templates' image installs; run it when dependencies change.

@@ -17,6 +17,7 @@ from nutbeam.pipelines.reference import (
     main,
     modules,
     reference_page,
+    status_page,
     template,
 )
 from nutbeam.pipelines.runner import beam_parser
@@ -36,6 +37,12 @@ from_source = pytest.mark.skipif(
 def test_the_reference_page_is_up_to_date():
     committed = (ROOT / "docs" / "reference" / "options.md").read_text()
     assert committed == reference_page(), "run make docs"
+
+
+@from_source
+def test_the_page_of_status_codes_is_up_to_date():
+    committed = (ROOT / "docs" / "reference" / "status.md").read_text()
+    assert committed == status_page(), "run make docs"
 
 
 @from_source

@@ -1,10 +1,13 @@
 import functools
 import gzip
+import random
 import socket
 import ssl
 import time
+import tracemalloc
 import zlib
 
+import brotli
 import pytest
 import requests
 from web_servers import doors, reply, serve
@@ -211,6 +214,10 @@ def raw_deflate(data):
         ("GZIP", gzip.compress),
         ("deflate", zlib.compress),
         ("deflate", raw_deflate),
+        ("br", brotli.compress),
+        ("BR", brotli.compress),
+        ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
+        ("br, deflate", lambda data: zlib.compress(brotli.compress(data))),
         ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
         ("gzip", lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:])),
         ("gzip", lambda data: gzip.compress(data) + b"trailing"),
@@ -229,7 +236,10 @@ def test_codings_are_undone(coding, encode):
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("br", b"x"),
+        ("br", b"\xff" * 20),
+        ("br", brotli.compress(bytes(range(256)) * 100)[:200] + b"\xff" * 200),
+        ("br, br, br", b"x"),
+        ("zstd", b"x"),
         ("gzip, gzip, gzip", b"x"),
         ("gzip", gzip.compress(b"x" * 10_000, mtime=0)[:15] + b"\xff" * 20),
     ],
@@ -262,6 +272,47 @@ def test_bombs_are_cut(layers, limit):
     assert response.truncated == ("length" if (layers, limit) == (1, 2_000_000) else "ratio")
     assert len(response.body) < 25_000_000
     assert response.error is None
+
+
+@functools.cache
+def gigabyte(coding):
+    """1 GiB of zeros: 1 MB of gzip, 1.6 kB of brotli."""
+    part = bytes(1 << 20)
+    if coding == "gzip":
+        member = gzip.compress(part, 9)  # RFC 1952 2.2: members may follow each other
+        return member * 1024
+    compressor = brotli.Compressor(quality=5)
+    return b"".join(compressor.process(part) for _ in range(1024)) + compressor.finish()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize(("limit", "most"), [(1 << 20, 1 << 20), (-1, 16 << 20)])
+def test_a_gigabyte_in_disguise_takes_little_memory(coding, limit, most):
+    wire = reply(gigabyte(coding), "200 OK", f"Content-Encoding: {coding}")
+    ask(lambda _: reply(b"x"))  # what is loaded once is not counted
+    tracemalloc.start()
+    try:
+        response, _ = ask(lambda _: wire, content_limit=limit)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert response.truncated in ("length", "ratio")
+    assert response.error is None
+    assert len(response.body) <= most
+    assert peak < 3 * most + (8 << 20)
+
+
+def test_a_brotli_body_without_its_end_is_kept_as_truncated():
+    body = random.Random(1).randbytes(100_000)
+    half = brotli.compress(body)[:-1000]
+    response, _ = ask(lambda _: reply(half, "200 OK", "Content-Encoding: br"))
+    assert (response.truncated, response.error) == ("encoding", None)
+    assert body.startswith(response.body)
+
+
+def test_what_is_decoded_is_what_is_asked_for():
+    response, _ = ask(lambda _: reply(b"x"))
+    assert "\r\nAccept-Encoding: gzip, deflate, br\r\n" in response.request
 
 
 def test_a_server_that_hangs_times_out():

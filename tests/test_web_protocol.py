@@ -4,7 +4,13 @@ import time
 import pytest
 
 from nutbeam.web.http import Response
-from nutbeam.web.protocol import PROTOCOL_STATUS_NAMES, classify
+from nutbeam.web.protocol import (
+    FETCH_STATUS_NAMES,
+    PROTOCOL_STATUS_NAMES,
+    STATUS_TABLE,
+    classify,
+    parse_codes,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +30,31 @@ def test_each_status(status, fetch_status, protocol_status):
     assert outcome[:2] == (fetch_status, protocol_status)
     assert protocol_status in PROTOCOL_STATUS_NAMES
     assert bool(outcome.message) == (status >= 300)
+
+
+def test_each_code_is_in_the_table_once_and_means_what_it_says_there():
+    rows = {code: row for row in STATUS_TABLE for code in parse_codes(row.codes)}
+    codes = [code for row in STATUS_TABLE for code in parse_codes(row.codes)]
+    assert sorted(codes) == list(range(100, 600))
+    request = "GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n"
+    for code, row in rows.items():
+        outcome = classify(Response("http://a/", status=code, reason="Why", request=request))
+        assert outcome[:2] == (row.fetch_status, row.protocol_status), code
+        assert row.fetch_status in FETCH_STATUS_NAMES
+        assert row.protocol_status in PROTOCOL_STATUS_NAMES
+        assert row.meaning.endswith(".")
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503, 599])
+def test_what_is_tried_again_heeds_retry_after(status):
+    headers = [("Retry-After", "7")]
+    assert classify(Response("http://a/", status=status, headers=headers)).retry_after_s == 7
+
+
+@pytest.mark.parametrize("status", [200, 301, 403, 404, 410])
+def test_what_is_not_tried_again_heeds_none(status):
+    headers = [("Retry-After", "7")]
+    assert classify(Response("http://a/", status=status, headers=headers)).retry_after_s is None
 
 
 def test_304_where_it_was_asked_for():
@@ -52,7 +83,17 @@ def test_redirect_targets(location, target):
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("120", 120), ("0", 0), ("-5", None), ("soon", None), ("9" * 5000, 999_999_999), (None, None)],
+    [
+        ("120", 120),
+        ("0", 0),
+        ("2592000", 2_592_000),
+        ("2592001", 2_592_000),
+        ("9" * 5000, 2_592_000),
+        *(("-5", None), ("+5", None), ("1.5", None), ("1e3", None), ("soon", None), ("", None)),
+        *(("\u0665", None), ("Tue, 99 Foo 9999 99:99:99 GMT", None), (None, None)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 2_592_000),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+    ],
 )
 def test_retry_after(value, seconds):
     headers = [] if value is None else [("Retry-After", value)]

@@ -17,15 +17,7 @@ from ..web.agent import require_agent
 from ..web.engine import Engine
 from ..web.http import Client, HttpOptions
 from ..web.pace import FetchOptions
-from ..web.protocol import (
-    FETCH_GONE,
-    FETCH_NOTMODIFIED,
-    FETCH_REDIR_PERM,
-    FETCH_REDIR_TEMP,
-    FETCH_RETRY,
-    FETCH_SUCCESS,
-    PROTOCOL_STATUS_NAMES,
-)
+from ..web.protocol import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.rules import UrlOptions, UrlRules
 from ..web.tasks import Result, Task
 from .chunks import MAX_BYTES
@@ -35,14 +27,6 @@ from .row_types import arrow_schema
 
 PAGES = "pages"
 DEAD_LETTERS = "dead_letters"
-FETCH_STATUS_NAMES = {
-    FETCH_SUCCESS: "success",
-    FETCH_RETRY: "retry",
-    FETCH_REDIR_TEMP: "redir_temp",
-    FETCH_REDIR_PERM: "redir_perm",
-    FETCH_GONE: "gone",
-    FETCH_NOTMODIFIED: "notmodified",
-}
 FETCHED = arrow_schema(FetchedPage)
 DEAD = arrow_schema(DeadLetter)
 # What crosses the shuffle: each row's URL, and what was given with it.

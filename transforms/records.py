@@ -45,7 +45,7 @@ class FetchedPage(NamedTuple):
         response_ms: How long it took.
         truncated: Why the body is not whole: ``length`` (over content_limit),
             ``ratio``, ``time``, ``disconnect``, ``encoding``; None if it is.
-        body: The bytes, decoded from gzip or deflate; None unless the status is
+        body: The bytes, decoded from gzip, deflate or brotli; None unless the status is
             ``success`` or a redirect's.
     """
 

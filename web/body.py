@@ -3,7 +3,9 @@
 import http.client
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import brotli
 
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
 from .wire import Message
@@ -14,8 +16,10 @@ _MAX_CODINGS = 2
 _MAX_RATIO = 200
 # Small bodies may shrink as they like: 1 MiB of spaces is harmless.
 _RATIO_FREE_BYTES = 1 << 20
-_DECODED = frozenset({"gzip", "x-gzip", "deflate"})
-_UNDECODABLE = frozenset({"br", "zstd", "compress", "x-compress", "dcb", "dcz"})
+ACCEPTED = "gzip, deflate, br"
+_DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
+# No zstd: Python has it from 3.14 on.
+_UNDECODABLE = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz"})
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -87,7 +91,7 @@ def _read_pieces(
     message: Message, codings: list[str], limit: int, parts: list[bytes]
 ) -> str | None:
     """Appends the decoded body to ``parts``; returns why it stopped early, if it did."""
-    inflaters = [_Inflater(coding) for coding in codings]
+    inflaters = [_decoder(coding) for coding in codings]
     taken = received = 0
     while not message.isclosed():
         piece = message.read(_PIECE_BYTES)
@@ -105,7 +109,20 @@ def _read_pieces(
     return None if all(inflater.ended for inflater in inflaters) else "encoding"
 
 
-def _inflate(inflaters: list["_Inflater"], piece: bytes) -> Iterator[bytes]:
+class _Decoder(Protocol):
+    """Undoes a coding, in parts of bounded size."""
+
+    ended: bool
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yields what a piece of the stream decodes to; BadEncoding if it is damaged."""
+
+
+def _decoder(coding: str) -> _Decoder:
+    return _Unbrotli() if coding == "br" else _Inflater(coding)
+
+
+def _inflate(inflaters: list[_Decoder], piece: bytes) -> Iterator[bytes]:
     if not inflaters:
         yield piece
         return
@@ -157,3 +174,30 @@ class _Inflater:
         elif data[0] & 0x0F != 8 or int.from_bytes(data[:2]) % 31:
             # Some send deflate without zlib's header (RFC 1950 2.2).
             self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)
+
+
+class _Unbrotli:
+    """Undoes brotli, about ``_PIECE_BYTES`` at a time."""
+
+    def __init__(self) -> None:
+        self._brotli = brotli.Decompressor()
+        self.ended = True  # no data, no stream
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yields what a piece of the stream decodes to, in bounded parts.
+
+        Raises:
+            BadEncoding: The stream is damaged.
+        """
+        if not data or self._brotli.is_finished():
+            return
+        while True:
+            try:
+                part = self._brotli.process(data, output_buffer_limit=_PIECE_BYTES)
+            except brotli.error as error:
+                raise BadEncoding(str(error)) from error
+            yield part
+            data = b""
+            if self._brotli.is_finished() or len(part) < _PIECE_BYTES:
+                break
+        self.ended = self._brotli.is_finished()

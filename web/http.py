@@ -13,7 +13,7 @@ import requests
 
 from .adapter import GuardedAdapter, split_url
 from .agent import AgentOptions, agent_token, missing_agent, user_agent
-from .body import read_body
+from .body import ACCEPTED, read_body
 from .failures import NETWORK_ERRORS, reason_of
 from .guard import Guard
 from .options import option
@@ -154,7 +154,7 @@ class Client:
             "User-Agent": user_agent(options),
             "Accept": options.accept,
             "Accept-Language": options.accept_language,
-            "Accept-Encoding": "gzip, deflate",
+            "Accept-Encoding": ACCEPTED,
         }
 
     def get(

@@ -16,6 +16,15 @@ FETCH_REDIR_PERM = 36
 FETCH_GONE = 37
 FETCH_NOTMODIFIED = 38
 
+FETCH_STATUS_NAMES = {
+    FETCH_SUCCESS: "success",
+    FETCH_RETRY: "retry",
+    FETCH_REDIR_TEMP: "redir_temp",
+    FETCH_REDIR_PERM: "redir_perm",
+    FETCH_GONE: "gone",
+    FETCH_NOTMODIFIED: "notmodified",
+}
+
 # ProtocolStatus.
 SUCCESS = 1
 FAILED = 2
@@ -53,10 +62,62 @@ PROTOCOL_STATUS_NAMES = {
     BLOCKED: "blocked",
 }
 
-_TEMPORARY = frozenset({302, 303, 307})
-# 408: the server gave up waiting, and says that asking again may help (RFC 9110 15.5.9).
-_LATER = frozenset({408, 429})
-_CLIENT_ERRORS = {401: ACCESS_DENIED, 403: ACCESS_DENIED, 407: ACCESS_DENIED, 404: NOTFOUND}
+# Longer than this nobody is left alone because they say so: a typing error would be for ever.
+MAX_RETRY_AFTER_S = 30 * 86_400
+
+
+class Row(NamedTuple):
+    """A row of the table of status codes.
+
+    Attributes:
+        codes: Codes and ``FIRST-LAST`` ranges, separated by commas.
+        fetch_status: What becomes of the URL, one of ``FETCH_…``.
+        protocol_status: One of the ProtocolStatus codes.
+        meaning: For people.
+    """
+
+    codes: str
+    fetch_status: int
+    protocol_status: int
+    meaning: str
+
+
+# Every code from 100 to 599 once; docs/reference/status.md is made of it.
+STATUS_TABLE = (
+    Row("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
+    Row("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
+    Row("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Elsewhere for now."),
+    Row("304", FETCH_NOTMODIFIED, NOTMODIFIED, "As it was, where the request asked so."),
+    Row("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Elsewhere for good."),
+    Row("401,403,407", FETCH_GONE, ACCESS_DENIED, "Not for us: gone at once."),
+    Row("404", FETCH_GONE, NOTFOUND, "Not there: gone at once."),
+    Row(
+        "400,402,405,406,409-428,430-499",
+        *(FETCH_GONE, GONE),
+        "Refused, and asking again will not help.",
+    ),
+    # 408: the server gave up waiting, and says that asking again may help (RFC 9110 15.5.9).
+    Row("408", FETCH_RETRY, EXCEPTION, "The server waited too long; another time."),
+    Row("429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."),
+    Row("500-599", FETCH_RETRY, EXCEPTION, "The server's fault; 503 with Retry-After as 429."),
+)
+
+
+def parse_codes(codes: str) -> list[int]:
+    """Returns the codes that a row of the table names.
+
+    >>> parse_codes("302,307-309")
+    [302, 307, 308, 309]
+    """
+    found: list[int] = []
+    for part in codes.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+_MEANINGS = {code: row for row in STATUS_TABLE for code in parse_codes(row.codes)}
+_REDIRECTED = frozenset({FETCH_REDIR_TEMP, FETCH_REDIR_PERM})
 
 
 class Outcome(NamedTuple):
@@ -80,8 +141,8 @@ class Outcome(NamedTuple):
 def classify(response: Response) -> Outcome:
     """Returns what a response means for its page.
 
-    As Nutch's table, but: all of 2xx succeeds; 4xx is gone at once, save 408
-    and 429; 304 counts only where it was asked for.
+    As ``STATUS_TABLE`` says. Different from Nutch's: all of 2xx succeeds; 4xx
+    is gone at once, save 408 and 429; 304 counts only where it was asked for.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \
@@ -95,21 +156,14 @@ redirect_target=None, retry_after_s=None)
     if 200 <= status < 300:
         return Outcome(FETCH_SUCCESS, SUCCESS)
     message = f"{status} {response.reason}".strip()[:200]
-    if status == 304 and "\r\nIf-" in response.request:
-        return Outcome(FETCH_NOTMODIFIED, NOTMODIFIED, message)
-    if 300 <= status < 400 and status != 304:
-        return _redirect(response)
-    if 400 <= status < 500 and status not in _LATER:
-        return Outcome(FETCH_GONE, _CLIENT_ERRORS.get(status, GONE), message)
-    return Outcome(FETCH_RETRY, EXCEPTION, message, retry_after_s=_retry_after(response))
-
-
-def _redirect(response: Response) -> Outcome:
-    target = redirect_target(response)
-    message = target or "no location"
-    if response.status in _TEMPORARY:
-        return Outcome(FETCH_REDIR_TEMP, TEMP_MOVED, message, target)
-    return Outcome(FETCH_REDIR_PERM, MOVED, message, target)
+    row = _MEANINGS.get(status)
+    if row is None or (status == 304 and "\r\nIf-" not in response.request):
+        return Outcome(FETCH_RETRY, EXCEPTION, message)
+    if row.fetch_status in _REDIRECTED:
+        target = redirect_target(response)
+        return Outcome(row.fetch_status, row.protocol_status, target or "no location", target)
+    wait = _retry_after(response) if row.fetch_status == FETCH_RETRY else None
+    return Outcome(row.fetch_status, row.protocol_status, message, retry_after_s=wait)
 
 
 def redirect_target(response: Response) -> str | None:
@@ -123,14 +177,17 @@ def redirect_target(response: Response) -> str | None:
 
 
 def _retry_after(response: Response) -> float | None:
-    """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3)."""
+    """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3).
+
+    At most ``MAX_RETRY_AFTER_S``; None where it is neither, or negative.
+    """
     value = response.header("retry-after")
     if value is None:
         return None
     if value.isascii() and value.isdigit():
-        return float(value[:9])
+        return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
     try:
         moment = email.utils.parsedate_to_datetime(value).timestamp()
     except (ValueError, OverflowError):
         return None
-    return max(0.0, moment - time.time())
+    return min(max(0.0, moment - time.time()), float(MAX_RETRY_AFTER_S))

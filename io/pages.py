@@ -13,7 +13,15 @@ import pyarrow as pa
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
 from ..web.http import Response
-from ..web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, PROTOCOL_STATUS_NAMES, classify
+from ..web.protocol import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+    PROTOCOL_STATUS_NAMES,
+    UNCHECKED,
+    classify,
+)
 from ..web.tasks import Result
 from .batches import page_name, page_order, page_started, place, write_file
 from .documents import parse_file, write_documents
@@ -189,13 +197,16 @@ def page_row(result: Result) -> dict[str, Any]:
     if response is None:
         return row
     keep = result.fetch_status == FETCH_SUCCESS or result.redirect is not None
+    if response.tls == "unchecked" and result.fetch_status in (FETCH_SUCCESS, FETCH_NOTMODIFIED):
+        row["protocol_message"] = UNCHECKED
     return row | {
         "http_code": response.status or None,
         "response_ms": response.elapsed_ms,
         "content_type": response.header("content-type"),
         "etag": response.header("etag"),
         "last_modified": response.header("last-modified"),
-        "ip": response.ip,
+        "ip": response.ip or None,
+        "tls": response.tls,
         "request": response.request,
         "status_line": _status_line(response),
         "headers": [{"name": name, "value": value} for name, value in response.headers],

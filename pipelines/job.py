@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +18,11 @@ from ..io.operations import committed, find, new_id
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import NothingInLine, Ticket, versions
 from ..web.agent import require_agent
+from ..web.credentials import Credentials, load_credentials, open_to_others
 from ..web.http import HttpOptions, guard_of
 from ..web.options import option
 from ..web.progress import PROGRESS
+from ..web.proxy import OPEN, parse_proxy
 from ..web.rules import UrlOptions, UrlRules
 from ..web.wire import tls_context
 from .command import Invocation, configuration
@@ -29,6 +32,7 @@ from .live import live_view
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, CheckWorker
 
+_LOG = logging.getLogger(__name__)
 Build = Callable[[Any, Any], Any]
 
 
@@ -66,6 +70,22 @@ def check(options: Any) -> None:
             guard_of(options)
             require_agent(options)
             _check_ca_file(options.ca_file)
+            _check_http(options)
+
+
+def _check_http(options: HttpOptions) -> None:
+    """Reads what is told of proxy and credentials, and says what they leave open."""
+    proxy, path = parse_proxy(options.http_proxy), options.http_credentials
+    if path:
+        credentials = Credentials(load_credentials(path))
+        if proxy:
+            credentials.proxy_header(*proxy)
+        if open_to_others(path):
+            _LOG.warning("other users may read %s: chmod 600 it", path)
+    if proxy:
+        _LOG.warning(OPEN, proxy.url)
+    if options.insecure_host:
+        _LOG.warning("certificates are not checked of %s", ", ".join(options.insecure_host))
 
 
 def _check_ca_file(path: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..web.html import Page, ParseFailed, ParseOptions, parse
 from ..web.options import option
-from ..web.protocol import FETCH_SUCCESS
+from ..web.protocol import FETCH_SUCCESS, UNCHECKED
 from ..web.rules import resolve
 from ..web.signature import md5
 from ..web.urls import from_key
@@ -23,7 +23,7 @@ from .schema import DOCUMENTS, ParseStatus, conform
 from .scope import Seeds, TargetOptions, judge
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
-          "truncated", "body")  # fmt: skip
+          "truncated", "protocol_message", "body")  # fmt: skip
 # Told instead of a row's number when what remains is done for all rows together.
 AFTER_ROWS = -1
 
@@ -83,6 +83,8 @@ def documents_of(
                 robots_header=_header(page["headers"], "x-robots-tag"),
             )  # fmt: skip
             metadata = _metadata(parsed)
+            if page["protocol_message"] == UNCHECKED:
+                metadata["tls"] = "unchecked"
             if filters:
                 filtered = FilteredPage(url, page["content_type"], parsed, metadata)
                 apply_filters(filtered, filters)

@@ -117,6 +117,7 @@ PAGES = pa.schema(
         ("redirect", TEXT),  # absolute URL, as the server meant it
         ("retry_after", pa.int32()),  # s
         ("ip", TEXT),
+        ("tls", TEXT),  # checked, or unchecked where the operator wants it so; null without TLS
         ("request", TEXT),  # request line and headers
         ("status_line", TEXT),
         ("headers", HEADERS),

@@ -12,10 +12,12 @@ import pytest
 import requests
 from web_servers import doors, reply, serve
 
+from nutbeam.io.pages import page_row
 from nutbeam.web.adapter import GuardedAdapter, split_url
 from nutbeam.web.guard import Guard
 from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.protocol import classify
+from nutbeam.web.tasks import Result, Task
 
 URL = "http://a.example.com/"
 # Made for these tests: a key and a certificate of a.example.com that nobody trusts.
@@ -450,3 +452,86 @@ def test_the_adapter_can_be_mounted_on_a_session():
 def test_split_url():
     assert split_url("https://H:8443?a") == (("https", "h", 8443), "/?a")
     assert split_url("http://[::1]/") == (("http", "[::1]", 80), "/")
+
+
+def test_an_answer_that_drips_is_cut():
+    def answer(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(100):
+            connection.sendall(b"x")
+            time.sleep(0.02)
+
+    began = time.monotonic()
+    response, _ = ask(answer, min_rate=1000, min_rate_grace=0.1)
+    assert (response.error, response.truncated) == ("low_rate", "time")
+    assert classify(response)[:3] == (34, 16, "low_rate")
+    assert time.monotonic() - began < 1
+    assert ask(lambda _: reply(b"x" * 10), min_rate=1e9, min_rate_grace=1)[0].error is None
+
+
+@pytest.mark.parametrize("grace", [0.1, 60])
+def test_a_head_that_drips_is_cut_too(grace):
+    def answer(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        for _ in range(20):
+            connection.sendall(b"x")
+            time.sleep(0.02)
+        connection.sendall(b": y\r\nContent-Length: 0\r\n\r\n")
+
+    response, _ = ask(answer, min_rate=1000, min_rate_grace=grace)
+    assert response.error == ("low_rate" if grace < 1 else None)
+
+
+def test_the_time_before_an_answer_does_not_count_as_slow():
+    def answer(connection):
+        time.sleep(0.3)
+        return reply(b"x")
+
+    with serve(lambda path, connection: answer(connection)) as server:
+        options = HttpOptions(connect_to=doors(server.port), min_rate=1000, min_rate_grace=0.1)
+        client = Client(options)
+        assert [client.get(URL).error for _ in range(2)] == [None, None]
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "insecure", "tls", "error"),
+    [
+        ("a", (), None, "tls"),
+        ("a", ("A.example.com",), "unchecked", None),
+        ("b", ("b.example.com",), "unchecked", None),  # the name is not that of the certificate
+        ("b", ("a.example.com", "example.com"), None, "tls"),
+    ],
+)
+def test_certificates_are_unchecked_only_where_the_operator_says_so(
+    pem, host, insecure, tls, error
+):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with serve(lambda path, connection: reply(b"x"), context=context) as server:
+        door = f"*.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(door,), insecure_host=insecure))
+        response = client.get(f"https://{host}.example.com/")
+        row = page_row(Result(Task(response.url), response, 33 if error is None else 34, 1))
+    assert (response.error, response.tls) == (error, tls)
+    assert row["tls"] == tls
+    assert row["protocol_message"] == ("certificate not checked" if tls else None)
+
+
+def test_what_a_page_keeps_of_the_exchange():
+    """What a WARC record needs: verbatim, in order."""
+    wire = reply(
+        b"hello", "200 Quite  Fine", "Cache-Control: max-age=5", "X-a: 1", "ETag: \"e\"", "x-A:  2",
+        "Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT", "Expires: 0", "Age: 1", "Vary: x",
+    )  # fmt: skip
+    response, server = ask(lambda _: wire)
+    row = page_row(Result(Task(response.url), response, 33, 1))
+    assert row["status_line"] == "HTTP/1.1 200 Quite  Fine"
+    assert [(h["name"], h["value"]) for h in row["headers"]] == [
+        ("Content-Length", "5"),
+        *(("Cache-Control", "max-age=5"), ("X-a", "1"), ("ETag", '"e"'), ("x-A", "2")),
+        ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT"),
+        *(("Expires", "0"), ("Age", "1"), ("Vary", "x")),
+    ]
+    assert (row["ip"], row["request"]) == ("127.0.0.1", server.requests[0][1])
+    assert (row["etag"], row["tls"], row["body"]) == ('"e"', None, b"hello")

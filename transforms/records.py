@@ -39,7 +39,8 @@ class FetchedPage(NamedTuple):
         last_modified: Last-Modified, as it was sent; the same.
         redirect: Absolute URL where the page is said to be. It is not followed.
         retry_after: Seconds that the server asks to be left alone.
-        ip: Address that was asked.
+        ip: Address that was asked; None behind a proxy.
+        tls: ``checked`` for https, ``unchecked`` where ``insecure_host`` names the host.
         headers: All headers, in the order received.
         fetch_time: End of the request, UTC ms.
         response_ms: How long it took.
@@ -63,6 +64,7 @@ class FetchedPage(NamedTuple):
     redirect: Optional[str]
     retry_after: Optional[int]
     ip: Optional[str]
+    tls: Optional[str]
     headers: Sequence[Header]
     fetch_time: int
     response_ms: int

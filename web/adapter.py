@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import certifi
@@ -18,6 +18,8 @@ from requests.adapters import HTTPAdapter
 
 from .failures import BadUrl
 from .guard import Denied, Guard, Target
+from .headers import SECRET, WITHHELD
+from .proxy import Proxy, as_address, judge_name
 from .wire import Connection, Message, PlainConnection, TlsConnection, tls_context
 
 # Not urlsplit: it drops tabs and newlines without a word.
@@ -69,6 +71,11 @@ class GuardedAdapter(HTTPAdapter):
         missing_agent: What to add before a host is asked to which the operator
             did not open the way himself; None if nothing is missing.
         gate: Is asked right before each request; False denies it.
+        rate: Least bytes per second of a response, 0 for no least.
+        grace: Seconds after its first byte from which on that counts.
+        unchecked: Hosts whose certificates are not checked.
+        proxy: What all connections go through, but those that ``connect_to`` names.
+        proxy_auth: Value of Proxy-Authorization; empty for none.
     """
 
     def __init__(
@@ -79,12 +86,20 @@ class GuardedAdapter(HTTPAdapter):
         ca_file: str = "",
         missing_agent: str | None = None,
         gate: Callable[[], bool] | None = None,
+        *,
+        rate: float = 0.0,
+        grace: float = 10.0,
+        unchecked: frozenset[str] = frozenset(),
+        proxy: Proxy | None = None,
+        proxy_auth: str = "",
     ) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
         self.guard = guard
         self._timeout, self._time_limit = timeout, time_limit
         self._ca_file, self._missing_agent = ca_file, missing_agent
         self._gate = gate
+        self._rate, self._grace, self._unchecked = rate, grace, unchecked
+        self._proxy, self._proxy_auth = proxy, proxy_auth
         self._idle: OrderedDict[Origin, list[Connection]] = OrderedDict()
         self._idle_count = 0
         self._lock = threading.Lock()
@@ -94,7 +109,7 @@ class GuardedAdapter(HTTPAdapter):
         return self
 
     def cert_verify(self, *_: Any) -> None:
-        """Does nothing: the context of all connections verifies."""
+        """Does nothing: the contexts of connections say what is checked."""
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
         """Returns the whole URL: it is taken apart where it is sent."""
@@ -111,9 +126,22 @@ class GuardedAdapter(HTTPAdapter):
     def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
         """Sends a request without a body and returns the response, its body unread."""
         origin, target = split_url(url)
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {_host_header(origin)}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        head = "\r\n".join((*lines, "\r\n")).encode("latin-1")
+        host, forwarded = _host_header(origin), origin[0] == "http" and self.is_proxied(origin)
+        fields = [("Host", host), *headers.items()]
+        if forwarded:  # RFC 9112 3.2.2: absolute-form
+            target = f"http://{host}{target}"
+            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+        start = f"{method} {target} HTTP/1.1"
+        head, shown = _head(start, fields), _head(start, [_shown(*field) for field in fields])
+        message = self._ask(origin, head)
+        message.request = shown
+        return message
+
+    def is_proxied(self, origin: Origin) -> bool:
+        """Returns whether an origin is asked through the proxy."""
+        return self._proxy is not None and self.guard.door(origin[1].strip("[]"), origin[2]) is None
+
+    def _ask(self, origin: Origin, head: bytes) -> Message:
         deadline = time.monotonic() + self._time_limit
         connection = self._take(origin)
         if connection is not None:
@@ -136,27 +164,50 @@ class GuardedAdapter(HTTPAdapter):
         scheme, host, port = origin
         connection: Connection
         if scheme == "https":
-            connection = TlsConnection(host, port, timeout=self._timeout, ssl_context=self._tls)
+            checked = host not in self._unchecked
+            context = self._tls if checked else self._tls_unchecked
+            connection = TlsConnection(host, port, timeout=self._timeout, ssl_context=context)
+            connection.checked = checked
         else:
             connection = PlainConnection(host, port, timeout=self._timeout)
         connection.origin, connection.dial = origin, self.dial
         connection.patience, connection.gate = self._timeout, self._gate
+        connection.rate, connection.grace = self._rate, self._grace
+        connection.proxied = self.is_proxied(origin)
+        if connection.proxied and scheme == "https":
+            fields = [("Host", f"{host}:{port}")]
+            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+            connection.tunnel = _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
         return connection
 
     @functools.cached_property
     def _tls(self) -> ssl.SSLContext:
         return tls_context(self._ca_file or certifi.where())
 
+    @functools.cached_property
+    def _tls_unchecked(self) -> ssl.SSLContext:
+        return tls_context(self._ca_file or certifi.where(), check=False)
+
     def dial(self, host: str, port: int) -> Target:
         """Returns where to connect to for a host; see ``Guard.target``.
+
+        Where that is the proxy, the host is judged as far as can be.
 
         Raises:
             Denied: Also when the host is a stranger's and the agent has no name.
         """
-        target = self.guard.target(host, port)
+        proxied = self.is_proxied(("", host, port))
+        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port)
         if self._missing_agent and not target.opened:
             raise Denied("agent_missing", f"add {self._missing_agent}")
         return target
+
+    def _through_proxy(self, host: str, port: int) -> Target:
+        assert self._proxy is not None
+        self.guard.check_port(port)
+        opened = self.guard.allows(as_address(host) or "")
+        judge_name(host, opened)
+        return Target(self.guard.addresses(*self._proxy), opened)
 
     def _take(self, origin: Origin) -> Connection | None:
         while True:
@@ -212,3 +263,12 @@ class GuardedAdapter(HTTPAdapter):
 def _host_header(origin: Origin) -> str:
     scheme, host, port = origin
     return host if port == _PORTS[scheme] else f"{host}:{port}"
+
+
+def _head(start: str, fields: Iterable[tuple[str, str]]) -> bytes:
+    lines = [start, *(f"{name}: {value}" for name, value in fields), "\r\n"]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def _shown(name: str, value: str) -> tuple[str, str]:
+    return (name, WITHHELD) if name.lower() in SECRET else (name, value)

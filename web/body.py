@@ -58,7 +58,12 @@ def read_body(message: Message, limit: int) -> Body:
         return Body(b"".join(parts), truncated)
     except NETWORK_ERRORS as error:
         reason = reason_of(error)
-        kept = {"too_slow": "time", "timeout": "time", "bad_encoding": "encoding"}
+        kept = {
+            "too_slow": "time",
+            "low_rate": "time",
+            "timeout": "time",
+            "bad_encoding": "encoding",
+        }
         return Body(b"".join(parts), kept.get(reason, "disconnect"), reason)
 
 

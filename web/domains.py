@@ -35,6 +35,19 @@ def is_public_suffix(host: str) -> bool:
     return bool(parts.suffix) and not parts.domain
 
 
+def is_shared_suffix(host: str) -> bool:
+    """Returns whether strangers to each other have names below a name.
+
+    The private section of the list counts, and a name that is one word.
+
+    >>> [is_shared_suffix(name) for name in ("co.uk", "github.io", "example.com", "localhost")]
+    [True, True, False, True]
+    """
+    host = host.strip(".")
+    parts = _extractor()(host, include_psl_private_domains=True)
+    return "." not in host or (bool(parts.suffix) and not parts.domain)
+
+
 @functools.cache
 def _extractor() -> Any:
     # Late: it draws in requests. No addresses and no cache: never network or disk.

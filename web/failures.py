@@ -8,7 +8,7 @@ import requests
 import urllib3
 
 from .guard import Denied
-from .wire import HeadTooLarge, TooSlow
+from .wire import HeadTooLarge, LowRate, ProxyFailed, TooSlow
 
 
 class BadEncoding(Exception):
@@ -30,6 +30,8 @@ NETWORK_ERRORS = (
 
 # The first class that fits an error names it.
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (ProxyFailed, "proxy_error"),
+    (LowRate, "low_rate"),
     (TooSlow, "too_slow"),
     (BadEncoding, "bad_encoding"),
     (socket.gaierror, "dns"),

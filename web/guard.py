@@ -235,20 +235,35 @@ class Guard:
         """
         door = self.door(host, port)
         if door is not None:
-            to_port = door.to_port or port
-            resolved = self._resolve(door.address or host)
-            return Target(tuple((f, (a[0], to_port, *a[2:])) for f, a in resolved), True)
-        if not any(port in ports for ports in self._ports):
-            raise Denied("port_denied", f"port {port} is not in allowed_ports")
+            return Target(self.addresses(door.address or host, door.to_port or port), True)
+        self.check_port(port)
         resolved = self._resolve(host)
-        opened = [entry for entry in resolved if self._is_opened(entry[1][0])]
+        opened = [entry for entry in resolved if self.allows(entry[1][0])]
         passed = [e for e in resolved if e in opened or is_public(e[1][0])]
         if not passed:
             raise Denied("address_denied", f"{resolved[0][1][0]} is no public address")
         addresses = tuple((family, (a[0], port, *a[2:])) for family, a in passed)
         return Target(addresses, len(opened) == len(passed))
 
-    def _is_opened(self, address: str) -> bool:
+    def check_port(self, port: int) -> None:
+        """Checks the port of a URL.
+
+        Raises:
+            Denied: It is not among the allowed ones.
+        """
+        if not any(port in ports for ports in self._ports):
+            raise Denied("port_denied", f"port {port} is not in allowed_ports")
+
+    def addresses(self, host: str, port: int) -> tuple[tuple[int, SockAddress], ...]:
+        """Returns the addresses of a host that the operator named himself, unjudged.
+
+        Raises:
+            socket.gaierror: The name does not resolve.
+        """
+        return tuple((f, (a[0], port, *a[2:])) for f, a in self._resolve(host))
+
+    def allows(self, address: str) -> bool:
+        """Returns whether ``allow_addresses`` holds an address literal."""
         try:
             parsed = ipaddress.ip_address(address)
         except ValueError:

@@ -14,9 +14,13 @@ import requests
 from .adapter import GuardedAdapter, split_url
 from .agent import AgentOptions, agent_token, missing_agent, user_agent
 from .body import ACCEPTED, read_body
+from .cookies import CookieJar
+from .credentials import Credentials, load_credentials
 from .failures import NETWORK_ERRORS, reason_of
 from .guard import Guard
+from .headers import parse_headers
 from .options import option
+from .proxy import parse_proxy
 from .wire import Message
 
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
@@ -63,12 +67,50 @@ class HttpOptions(AgentOptions):
         "Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any.",
     )
     ca_file: str = option("", "File of certificates to trust instead of the bundled ones.")
+    insecure_host: tuple[str, ...] = option(
+        (),
+        "Hosts whose certificates are not checked; their pages are marked.",
+        nutch="http.tls.certificates.check",
+        pattern=r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]",
+    )
+    min_rate: float = option(
+        100.0,
+        "Least bytes per second of an answer; 0 for no least. What comes more slowly is cut.",
+        unit="bytes/s",
+        minimum=0.0,
+    )
+    min_rate_grace: float = option(
+        10.0, "How long an answer may come more slowly than that.", unit="s", minimum=0.0
+    )
+    http_header: tuple[str, ...] = option(
+        (),
+        "Header to send with every request, 'Name: value'. It is stored with the pages: no "
+        "place for secrets.",
+    )
+    http_credentials: str = option(
+        "",
+        "File of user names, passwords and tokens, each for one origin; it must be on each "
+        "machine that fetches. Lines: ORIGIN basic USER PASSWORD, ORIGIN digest USER "
+        "PASSWORD, ORIGIN bearer TOKEN.",
+        nutch="http.auth.file",
+    )
+    http_cookies: bool = option(
+        False, "Keep cookies and send them back, as long as a fetch of a partition lasts."
+    )
+    http_proxy: str = option(
+        "",
+        "Proxy that all requests go through, http://HOST:PORT; hosts of connect_to are reached "
+        "past it. It resolves names itself.",
+        nutch="http.proxy.host",
+    )
 
     def __post_init__(self) -> None:
         for name in ("accept", "accept_language"):
             if not _HEADER.fullmatch(getattr(self, name)):
                 raise ValueError(f"{name} must be printable ASCII, got {getattr(self, name)!r}")
         guard_of(self)
+        parse_headers(self.http_header)
+        parse_proxy(self.http_proxy)
 
 
 def guard_of(options: HttpOptions) -> Guard:
@@ -93,13 +135,14 @@ class Response:
         body: Decoded bytes.
         truncated: None, or why the body is not whole; see ``Body``.
         ip: Address asked; empty where none was.
-        request: Head of the request, as sent.
+        request: Head of the request, as sent, but for secrets.
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
-            unreachable, tls, incomplete, protocol_error, headers_too_large,
+            unreachable, tls, low_rate, proxy_error, incomplete, protocol_error, headers_too_large,
             bad_encoding, bad_url, address_denied, port_denied, agent_missing,
             stopped.
+        tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
     """
 
     url: str
@@ -114,6 +157,7 @@ class Response:
     started: int = 0
     elapsed_ms: int = 0
     error: str | None = None
+    tls: str | None = None
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""
@@ -121,6 +165,10 @@ class Response:
             if key.lower() == name:
                 return value
         return None
+
+    def header_values(self, name: str) -> list[str]:
+        """Returns the values of all headers of a name, given in lower case."""
+        return [value for key, value in self.headers if key.lower() == name]
 
 
 class Client:
@@ -141,6 +189,10 @@ class Client:
     ) -> None:
         self._options = options
         self.guard = guard or guard_of(options)
+        files = options.http_credentials
+        self._credentials = Credentials(load_credentials(files) if files else {})
+        self._jar = CookieJar() if options.http_cookies else None
+        proxy = parse_proxy(options.http_proxy)
         self._adapter = GuardedAdapter(
             self.guard,
             options.timeout,
@@ -148,6 +200,11 @@ class Client:
             options.ca_file,
             missing_agent(options),
             gate,
+            rate=options.min_rate,
+            grace=options.min_rate_grace,
+            unchecked=frozenset(host.lower() for host in options.insecure_host),
+            proxy=proxy,
+            proxy_auth=self._credentials.proxy_header(*proxy) if proxy else "",
         )
         self.token = agent_token(options)
         self._headers = {
@@ -155,6 +212,7 @@ class Client:
             "Accept": options.accept,
             "Accept-Language": options.accept_language,
             "Accept-Encoding": ACCEPTED,
+            **parse_headers(options.http_header),
         }
 
     def get(
@@ -174,17 +232,31 @@ class Client:
         response = Response(url, started=time.time_ns() // 1_000_000)
         began = time.monotonic()
         limit = self._options.content_limit if content_limit is None else content_limit
-        request = requests.PreparedRequest()
-        request.method, request.url = "GET", url
-        request.headers = self._headers | {n: v for n, v in headers if _HEADER.fullmatch(v)}  # type: ignore[assignment]
+        more = {name: value for name, value in headers if _HEADER.fullmatch(value)}
         try:
-            message = cast(Message, self._adapter.send(request, stream=True).raw)
+            sent = self._exchange(response, more, limit)
+            challenges = response.header_values("www-authenticate")
+            if response.status == 401 and self._credentials.challenged(url, challenges, sent):
+                self._exchange(response, more, limit)
         except NETWORK_ERRORS as error:
-            response.error = reason_of(error)
-        else:
-            self._take(response, message, limit)
+            response = Response(url, started=response.started, error=reason_of(error))
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
+
+    def _exchange(self, response: Response, more: dict[str, str], limit: int) -> bool:
+        """Sends one request and takes its answer; returns whether credentials went along."""
+        url = response.url
+        authorization = self._credentials.header(url)
+        cookie = self._jar.header(url) if self._jar is not None else None
+        secret = {"Authorization": authorization, "Cookie": cookie}
+        request = requests.PreparedRequest()
+        request.method, request.url = "GET", url
+        request.headers = self._headers | more | {n: v for n, v in secret.items() if v}  # type: ignore[assignment]
+        message = cast(Message, self._adapter.send(request, stream=True).raw)
+        self._take(response, message, limit)
+        if self._jar is not None and response.status:
+            self._jar.take(url, response.header_values("set-cookie"))
+        return authorization is not None
 
     def _take(self, response: Response, message: Message, limit: int) -> None:
         body = read_body(message, limit)
@@ -194,6 +266,10 @@ class Client:
         response.body, response.truncated, response.error = body
         response.ip = message.connection.ip
         response.request = message.request.decode("latin-1")
+        checked = message.connection.checked
+        response.tls = None if checked is None else "checked" if checked else "unchecked"
+        if message.status == 407 and message.connection.proxied:
+            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
         self._adapter.release(message, whole=body.truncated is None and body.error is None)
 
     def address(self, url: str) -> str | None:
@@ -202,8 +278,9 @@ class Client:
         None where ``connect_to`` names the host, or it cannot be reached.
         """
         try:
-            (_, host, port), _ = split_url(url)
-            if self.guard.door(host, port):
+            origin, _ = split_url(url)
+            _, host, port = origin
+            if self.guard.door(host, port) or self._adapter.is_proxied(origin):
                 return None
             return str(self._adapter.dial(host.strip("[]"), port).addresses[0][1][0])
         except (OSError, ValueError):

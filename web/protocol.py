@@ -62,6 +62,8 @@ PROTOCOL_STATUS_NAMES = {
     BLOCKED: "blocked",
 }
 
+# Message of a page whose server's certificate nobody checked.
+UNCHECKED = "certificate not checked"
 # Longer than this nobody is left alone because they say so: a typing error would be for ever.
 MAX_RETRY_AFTER_S = 30 * 86_400
 

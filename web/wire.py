@@ -28,20 +28,53 @@ class TooSlow(OSError):
     """The time for the whole request is over."""
 
 
+class LowRate(TooSlow):
+    """Less came than the minimum rate asks for."""
+
+
+class ProxyFailed(OSError):
+    """The proxy cannot be reached, or will not do what it is asked."""
+
+
 class HeadTooLarge(http.client.HTTPException):
     """A response's head has too many headers, or too long ones."""
 
 
 class _Timed:
-    """Lets no read outlast ``deadline``, a moment on the monotonic clock."""
+    """Lets no read outlast ``deadline``, a moment on the monotonic clock.
+
+    Nor may less than ``rate`` bytes a second have come once the first of them
+    is ``grace`` seconds ago.
+    """
 
     deadline = math.inf
+    rate = 0.0
+    grace = 10.0
     _cut = False
+    _first = 0.0
+    _received = 0
+
+    def expect(self, deadline: float) -> None:
+        """Begins with another response."""
+        self.deadline, self._cut = deadline, False
+        self._first, self._received = 0.0, 0
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        left = self.deadline - time.monotonic()
+        number = self._recv_into(*args, **kwargs)
+        self._received += number
+        if not self._first:
+            self._first = time.monotonic()
+        return number
+
+    def _recv_into(self, *args: Any, **kwargs: Any) -> int:
+        now = time.monotonic()
+        left = self.deadline - now
         if left <= 0:
             raise TooSlow("the time for the whole request is over")
+        if self._first and self.rate:
+            took = now - self._first
+            if took > self.grace and self._received < self.rate * took:
+                raise LowRate(f"{self._received} bytes in {took:.1f} s")
         before = self.gettimeout()  # type: ignore[attr-defined]
         if before is None or left < before:
             self._cut = True
@@ -62,10 +95,19 @@ class _TlsSocket(_Timed, ssl.SSLSocket):
     pass
 
 
-def tls_context(ca_file: str) -> ssl.SSLContext:
-    """Returns the context of every TLS connection: certificates and names are checked."""
+def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
+    """Returns the context of TLS connections.
+
+    Args:
+        ca_file: Certificates to trust.
+        check: Whether certificates and names are checked; False only for hosts
+            that the operator has named.
+    """
     context = ssl.create_default_context(cafile=ca_file)
     context.sslsocket_class = _TlsSocket
+    if not check:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     return context
 
 
@@ -75,7 +117,7 @@ class Message(http.client.HTTPResponse):
     Attributes:
         fields: (name, value) of each header, in the order received.
         connection: What it came on.
-        request: The request as it was sent.
+        request: The request as it was sent, but for what is secret.
     """
 
     fields: list[tuple[str, str]]
@@ -170,6 +212,11 @@ class PlainConnection(HTTPConnection):
         ip: Address connected to, empty before.
         patience: Longest wait for a connection, or for the next bytes, in s.
         gate: Is asked right before a request is sent, and before a connection is made for it.
+        rate: Least bytes per second of a response, 0 for no least.
+        grace: Seconds after its first byte from which on that counts.
+        proxied: Whether ``dial`` leads to a proxy.
+        tunnel: CONNECT request for the proxy, empty where there is none to send.
+        checked: Whether the server's certificate is; None without TLS.
     """
 
     origin: tuple[str, str, int]
@@ -178,11 +225,44 @@ class PlainConnection(HTTPConnection):
     ip = ""
     patience = 10.0
     gate: Callable[[], bool] | None = None
+    rate = 0.0
+    grace = 10.0
+    proxied = False
+    tunnel = b""
+    checked: bool | None = None
     sock: Any
 
     def _new_conn(self) -> socket.socket:
         """Connects to the first address that answers, all of them checked."""
-        target = self.dial(self.host.strip("[]"), self.port)
+        if not self.proxied:
+            return self._connect(self.dial(self.host.strip("[]"), self.port))
+        try:
+            sock = self._connect(self.dial(self.host.strip("[]"), self.port))
+        except (Denied, TooSlow):
+            raise
+        except OSError as error:
+            raise ProxyFailed(f"the proxy cannot be reached: {error}") from error
+        self.ip = ""  # the proxy's says nothing about the server
+        if self.tunnel:
+            self._open_tunnel(sock)
+        return sock
+
+    def _open_tunnel(self, sock: "_Socket") -> None:
+        try:
+            sock.expect(self.deadline)
+            sock.sendall(self.tunnel)
+            message = Message(sock, method="CONNECT")
+            message.begin()
+            if not 200 <= message.status < 300:
+                raise ProxyFailed(f"the proxy refuses CONNECT: {message.status}")
+            message.fp.close()  # what follows is TLS
+        except BaseException as error:
+            sock.close()
+            if isinstance(error, http.client.HTTPException):
+                raise ProxyFailed("the proxy's answer to CONNECT is no HTTP") from error
+            raise
+
+    def _connect(self, target: Target) -> "_Socket":
         failed: OSError = OSError("no address")
         for family, address in target.addresses:
             left = self.deadline - time.monotonic()
@@ -213,9 +293,9 @@ class PlainConnection(HTTPConnection):
         if self.sock is None:
             self.connect()
             self._pass()  # connecting may have taken long
-        self.sock.deadline = self.deadline
+        self.sock.expect(self.deadline)
+        self.sock.rate, self.sock.grace = self.rate, self.grace
         self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
-        self.sock._cut = False
         self.sock.sendall(head)
         message = Message(self.sock, method="GET")
         message.connection, message.request = self, head

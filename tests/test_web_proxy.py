@@ -1,0 +1,211 @@
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+
+import pytest
+from test_web_http import CERTIFICATE
+from web_servers import doors, reply, serve
+
+from nutbeam.pipelines.job import check
+from nutbeam.web.guard import Denied
+from nutbeam.web.http import Client, HttpOptions
+from nutbeam.web.protocol import classify
+from nutbeam.web.proxy import judge_name, parse_proxy
+
+PASSWORD = "s3cret"
+WHO = {"agent_name": "bot", "agent_email": "a@b"}
+
+
+@contextlib.contextmanager
+def proxied(answer=lambda path, connection: reply(b"through"), **options):
+    """Yields (client, the proxy as a server); what is behind the proxy is the proxy's answer."""
+    with serve(answer) as server:
+        proxy = f"http://127.0.0.1:{server.port}"
+        client = Client(HttpOptions(http_proxy=proxy, **WHO | options))
+        yield client, server
+        client.close()
+
+
+def tunnel(port, status="200 Connected"):
+    """Returns an answer that passes bytes between a CONNECT and a port."""
+
+    def answer(path, connection):
+        connection.sendall(f"HTTP/1.1 {status}\r\n\r\n".encode())
+        if not status.startswith("200"):
+            return
+        with socket.create_connection(("127.0.0.1", port)) as there:
+            back = threading.Thread(target=_pass, args=(there, connection), daemon=True)
+            back.start()
+            _pass(connection, there)
+            back.join(5)
+
+    return answer
+
+
+def _pass(source, target):
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_http_is_asked_in_absolute_form():
+    with proxied() as (client, server):
+        responses = [client.get(f"http://www.example.org:8080/a?b{n}") for n in range(2)]
+        heads = [head for _, head, _ in server.requests]
+        assert server.connections == 1
+    assert [r.body for r in responses] == [b"through"] * 2
+    assert heads[0].startswith("GET http://www.example.org:8080/a?b0 HTTP/1.1\r\n")
+    assert "\r\nHost: www.example.org:8080\r\n" in heads[0]
+    assert responses[0].request == heads[0]
+    assert responses[0].ip == ""  # the server's is not known
+    assert client.address("http://www.example.org/") is None
+
+
+def test_https_goes_through_a_tunnel(tmp_path):
+    pem = tmp_path / "a.pem"
+    pem.write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with (
+        serve(lambda path, connection: reply(b"safe"), context=context) as site,
+        proxied(tunnel(site.port), ca_file=str(pem)) as (client, proxy),
+    ):
+        responses = [client.get(f"https://a.example.com/{n}") for n in range(2)]
+        other = client.get("https://b.example.com/")
+        heads = [head for _, head, _ in proxy.requests]
+    assert [(r.body, r.error, r.tls) for r in responses] == [(b"safe", None, "checked")] * 2
+    assert other.error == "tls"  # the certificate is of a.example.com
+    assert heads[0].startswith("CONNECT a.example.com:443 HTTP/1.1\r\nHost: a.example.com:443\r\n")
+    assert len(heads) == 2
+    assert site.requests[0][1].startswith("GET /0 HTTP/1.1\r\nHost: a.example.com\r\n")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_credentials_go_to_the_proxy_alone(tmp_path, scheme):
+    pem = tmp_path / "a.pem"
+    pem.write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    file = tmp_path / "credentials"
+    with serve(lambda path, connection: reply(b"safe"), context=context) as site:
+        through = tunnel(site.port)
+
+        def answer(path, connection):
+            return through(path, connection) if scheme == "https" else reply(b"safe")
+
+        with serve(answer) as server:
+            proxy = f"http://127.0.0.1:{server.port}"
+            file.write_text(f"{proxy} basic user {PASSWORD}\n")
+            options = HttpOptions(
+                http_proxy=proxy, http_credentials=str(file), ca_file=str(pem), **WHO
+            )
+            response = Client(options).get(f"{scheme}://a.example.com/")
+            heads = [head for _, head, _ in server.requests]
+        inside = [head for _, head, _ in site.requests]
+    assert response.body == b"safe"
+    assert all("Proxy-Authorization: Basic dXNlcjpzM2NyZXQ=\r\n" in head for head in heads)
+    assert not any("uthorization" in head for head in inside)
+    assert "dXNlcjpzM2NyZXQ" not in repr(response)
+
+
+@pytest.mark.parametrize("status", ["407 Who?", "403 No", "502 Bad"])
+def test_a_proxy_that_refuses_is_not_the_page(status):
+    with proxied(tunnel(0, status)) as (client, _):
+        response = client.get("https://www.example.org/")
+        assert (response.status, response.error) == (0, "proxy_error")
+    if status.startswith("407"):
+        with proxied(lambda path, connection: reply(b"", status)) as (client, _):
+            response = client.get("http://www.example.org/")
+            assert classify(response)[:3] == (34, 16, "proxy_error")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_is_not_there(scheme):
+    with proxied() as (client, server):
+        server.close()
+        assert client.get(f"{scheme}://www.example.org/").error == "proxy_error"
+
+
+def test_nonsense_of_a_proxy():
+    with proxied(lambda path, connection: connection.sendall(b"SSH-2.0\r\n")) as (client, _):
+        assert client.get("https://www.example.org/").error == "proxy_error"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "0", "10.0.0.1"),
+        *("169.254.169.254", "0xa9fea9fe", "[::1]", "[::ffff:127.0.0.1]", "[fd00::1]", "192.168.1"),
+        *("[64:ff9b::7f00:1]", "[2002:7f00:1::]", "100.64.0.1", "224.0.0.1", "1.2.3.4.5", "0x7f"),
+        *("localhost", "LOCALHOST", "localhost.", "a.localhost", "printer.local", "intranet", "x"),
+        *(
+            "metadata.google.internal",
+            "router.home.arpa",
+            "a.onion",
+            "x.test",
+            "1.2.3.999",
+            "a.0x7",
+        ),
+    ],
+)
+def test_literals_and_special_names_do_not_reach_the_proxy(host):
+    with proxied() as (client, server):
+        for scheme in ("http", "https"):
+            assert client.get(f"{scheme}://{host}/").error == "address_denied"
+        assert server.connections == 0
+
+
+def test_ports_and_the_agent_are_checked():
+    with proxied() as (client, server):
+        assert client.get("http://www.example.org:6379/").error == "port_denied"
+        assert server.connections == 0
+    with proxied(agent_name="") as (client, server):
+        assert client.get("http://www.example.org/").error == "agent_missing"
+        assert server.connections == 0
+
+
+def test_what_the_operator_opens():
+    with proxied(allow_addresses=("10.0.0.0/8",)) as (client, server):
+        assert client.get("http://10.1.2.3/").body == b"through"
+        assert client.get("http://192.168.0.1/").error == "address_denied"
+        assert server.paths == ["http://10.1.2.3/"]
+    with (
+        serve(lambda path, connection: reply(b"past")) as site,
+        proxied(connect_to=doors(site.port)) as (client, server),
+    ):
+        assert client.get("http://a.example.com/").body == b"past"
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["proxy:3128", "https://proxy:3128", "http://proxy", "http://p:0", "http://p:99999", "http://a b:1",
+     "http://p:1/x", "http://p:1\r\n", "socks5://p:1"],
+)  # fmt: skip
+def test_what_is_no_proxy(text):
+    with pytest.raises(ValueError, match=r"^http_proxy must be http://HOST:PORT, got"):
+        HttpOptions(http_proxy=text)
+
+
+def test_a_password_in_the_proxy_is_not_repeated():
+    with pytest.raises(ValueError, match="http_credentials") as error:
+        HttpOptions(http_proxy=f"http://user:{PASSWORD}@proxy:3128")
+    assert PASSWORD not in str(error.value)
+
+
+def test_what_is_left_open_is_said_at_the_start(caplog):
+    with caplog.at_level(logging.WARNING):
+        check(HttpOptions(http_proxy="http://proxy.example.com:3128", **WHO))
+    assert "http://proxy.example.com:3128, which resolves names itself" in caplog.text
+
+
+def test_names_that_pass():
+    for name in ("www.example.org", "xn--nxasmq6b.example", "a1.b2", "1.1.1.1", "127.0.0.1.nip.io"):
+        judge_name(name)
+    with pytest.raises(Denied):
+        judge_name("")
+    assert parse_proxy("") is None
+    assert parse_proxy("http://[::1]:8080").url == "http://[::1]:8080"

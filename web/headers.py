@@ -1,0 +1,58 @@
+"""Headers of the operator's own, which go with every request."""
+
+import re
+from collections.abc import Iterable
+
+_HEADER = re.compile(
+    r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)"
+)
+_MOST = 100
+_CURES = {
+    "authorization": "use --http_credentials",
+    "proxy-authorization": "use --http_credentials",
+    "cookie": "use --http_cookies",
+    "user-agent": "use --agent_name",
+    "accept": "use --accept",
+    "accept-language": "use --accept_language",
+}
+# What frames a request, is of one connection alone (RFC 9110 7.6.1), or is ours to say.
+_OURS = frozenset(
+    {
+        *("host", "content-length", "transfer-encoding", "expect", "connection", "keep-alive"),
+        *("proxy-connection", "proxy-authenticate", "te", "trailer", "upgrade", "cookie2"),
+        *("http2-settings", "accept-encoding", "range"),
+    }
+)
+WITHHELD = "(withheld)"
+# Of these the value is not kept in what is stored of a request.
+SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+
+
+def parse_headers(entries: Iterable[str]) -> dict[str, str]:
+    """Returns the headers of ``http_header`` by name.
+
+    Raises:
+        ValueError: An entry is no header, would break the request, or is not
+            for an option to give; the value is not quoted, it may be a secret.
+
+    >>> parse_headers(["X-Crawl: nightly", "From: crawl@example.com"])
+    {'X-Crawl': 'nightly', 'From': 'crawl@example.com'}
+    """
+    headers: dict[str, str] = {}
+    for number, entry in enumerate(entries, 1):
+        match = _HEADER.fullmatch(entry.strip(" "))
+        if match is None:
+            raise ValueError(
+                f"http_header must be 'Name: value' in printable ASCII, its number {number} is not"
+            )
+        name, lower = match[1], match[1].lower()
+        if lower in _CURES:
+            raise ValueError(f"http_header must not be {name}: {_CURES[lower]}")
+        if lower in _OURS or lower.startswith("if-"):
+            raise ValueError(f"http_header must not be {name}, which is nutbeam's to say")
+        if lower in {known.lower() for known in headers}:
+            raise ValueError(f"http_header must name each header once, got {name} twice")
+        headers[name] = match[2]
+    if len(headers) > _MOST:
+        raise ValueError(f"http_header must be at most {_MOST} headers, got {len(headers)}")
+    return headers

@@ -238,5 +238,7 @@ def _retry_after(result: Result) -> int | None:
 
 
 def _status_line(response: Response) -> str | None:
+    if response.status_line:
+        return response.status_line
     words = (response.http_version, str(response.status), response.reason)
     return " ".join(words).rstrip() if response.status else None

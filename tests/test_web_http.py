@@ -125,6 +125,35 @@ def test_interim_responses_are_skipped():
     assert (response.status, response.body) == (200, b"x")
 
 
+@pytest.mark.parametrize(
+    ("line", "status", "reason"),
+    [
+        ("HTTP/1.1 200 OK", 200, "OK"),
+        ("HTTP/1.1 200", 200, ""),
+        ("HTTP/1.1 200 ", 200, ""),
+        ("HTTP/1.0  404  Not \xe9 Found ", 404, "Not \xe9 Found"),
+        ("HTTP/1.1\t200\tOK", 200, "OK"),
+        ("HTTP/2 200", 200, ""),
+        ("HTTP/1.1 999 What", 999, "What"),
+        ("HTTP/1.1 099 Low", 0, None),
+        ("HTTP/1.1 2000 OK", 0, None),
+        ("HTTP/1.1 +20 OK", 0, None),
+        ("HTTP/1.1 2\xb20 OK", 0, None),
+        ("http/1.1 200 OK", 0, None),
+        ("ICY 200 OK", 0, None),
+    ],
+)
+def test_status_lines_are_kept_as_they_came(line, status, reason):
+    wire = f"{line}\r\nContent-Length: 0\r\n\r\n".encode("latin-1")
+    response, _ = ask(lambda _: wire)
+    assert response.status == status
+    if status:
+        assert (response.status_line, response.reason) == (line, reason)
+        assert page_row(Result(Task(URL), response, 33, 1))["status_line"] == line
+    else:
+        assert response.error == "protocol_error"
+
+
 def test_folded_and_odd_header_lines():
     wire = b"HTTP/1.1 200 OK\nA: b\r\n  c\r\nno colon\r\nD : e\r\nContent-Length: 1\r\n\r\nx"
     response, _ = ask(lambda _: wire)

@@ -9,10 +9,12 @@ from test_web_http import CERTIFICATE
 from web_servers import doors, reply, serve
 
 from nutbeam.pipelines.job import check
+from nutbeam.web.engine import Engine, FetchOptions
 from nutbeam.web.guard import Denied
 from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.protocol import classify
 from nutbeam.web.proxy import judge_name, parse_proxy
+from nutbeam.web.tasks import Task
 
 PASSWORD = "s3cret"
 WHO = {"agent_name": "bot", "agent_email": "a@b"}
@@ -115,7 +117,8 @@ def test_credentials_go_to_the_proxy_alone(tmp_path, scheme):
 def test_a_proxy_that_refuses_is_not_the_page(status):
     with proxied(tunnel(0, status)) as (client, _):
         response = client.get("https://www.example.org/")
-        assert (response.status, response.error) == (0, "proxy_error")
+        error = "proxy_error" if status.startswith("407") else "proxy_refused"
+        assert (response.status, response.error) == (0, error)
     if status.startswith("407"):
         with proxied(lambda path, connection: reply(b"", status)) as (client, _):
             response = client.get("http://www.example.org/")
@@ -127,6 +130,15 @@ def test_a_proxy_that_is_not_there(scheme):
     with proxied() as (client, server):
         server.close()
         assert client.get(f"{scheme}://www.example.org/").error == "proxy_error"
+
+
+def test_pages_stay_due_where_the_proxy_is_not_there():
+    with proxied() as (client, server):
+        server.close()
+        engine = Engine(FetchOptions(server_delay=0.0), client)
+        tasks = [Task(f"http://h{n}.example.org/{m}") for n in range(3) for m in range(2)]
+        assert list(engine.run(tasks)) == []
+    assert engine.dropped == {"proxy_error": 6}
 
 
 def test_nonsense_of_a_proxy():

@@ -132,9 +132,9 @@ class GuardedAdapter(HTTPAdapter):
             target = f"http://{host}{target}"
             fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
         start = f"{method} {target} HTTP/1.1"
-        head, shown = _head(start, fields), _head(start, [_shown(*field) for field in fields])
-        message = self._ask(origin, head)
-        message.request = shown
+        message = self._ask(origin, _head(start, fields))
+        if any(name.lower() in SECRET for name, _ in fields):
+            message.request = _head(start, [_shown(*field) for field in fields])
         return message
 
     def is_proxied(self, origin: Origin) -> bool:

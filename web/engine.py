@@ -40,9 +40,11 @@ _FEED = 1000
 _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 # Refused before anything was sent: no failure of the server, and no delay is due.
-_NOT_SENT = frozenset({"address_denied", "port_denied", "agent_missing", "bad_url", "stopped"})
+_NOT_SENT = frozenset(
+    {"address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"}
+)
 # Of these no task will fare better.
-_FOR_ALL = frozenset({"agent_missing", "stopped"})
+_FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
 
 class Engine:
@@ -63,7 +65,7 @@ class Engine:
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
             bad_url, robots_deferred, too_many_exceptions, backoff,
-            time_limit, agent_missing, stopped (by the client's gate), or the
+            time_limit, agent_missing, proxy_error, stopped (by the client's gate), or the
             reason given to ``stop``.
     """
 

@@ -8,7 +8,7 @@ import requests
 import urllib3
 
 from .guard import Denied
-from .wire import HeadTooLarge, LowRate, ProxyFailed, TooSlow
+from .wire import HeadTooLarge, LowRate, ProxyFailed, ProxyRefused, TooSlow
 
 
 class BadEncoding(Exception):
@@ -31,6 +31,7 @@ NETWORK_ERRORS = (
 # The first class that fits an error names it.
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (ProxyFailed, "proxy_error"),
+    (ProxyRefused, "proxy_refused"),
     (LowRate, "low_rate"),
     (TooSlow, "too_slow"),
     (BadEncoding, "bad_encoding"),

@@ -139,9 +139,11 @@ class Response:
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
-            unreachable, tls, low_rate, proxy_error, incomplete, protocol_error, headers_too_large,
+            unreachable, tls, low_rate, proxy_error (it cannot be
+            used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
             bad_encoding, bad_url, address_denied, port_denied, agent_missing,
             stopped.
+        status_line: As received, without the line's end.
         tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
     """
 
@@ -158,6 +160,7 @@ class Response:
     elapsed_ms: int = 0
     error: str | None = None
     tls: str | None = None
+    status_line: str = ""
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""
@@ -235,9 +238,10 @@ class Client:
         more = {name: value for name, value in headers if _HEADER.fullmatch(value)}
         try:
             sent = self._exchange(response, more, limit)
-            challenges = response.header_values("www-authenticate")
-            if response.status == 401 and self._credentials.challenged(url, challenges, sent):
-                self._exchange(response, more, limit)
+            if response.status == 401:
+                challenges = response.header_values("www-authenticate")
+                if self._credentials.challenged(url, challenges, sent):
+                    self._exchange(response, more, limit)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
@@ -262,7 +266,7 @@ class Client:
         body = read_body(message, limit)
         response.http_version = "HTTP/1.0" if message.version == 10 else "HTTP/1.1"
         response.status, response.reason = message.status, message.reason
-        response.headers = message.fields
+        response.headers, response.status_line = message.fields, message.status_line
         response.body, response.truncated, response.error = body
         response.ip = message.connection.ip
         response.request = message.request.decode("latin-1")

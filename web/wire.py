@@ -8,6 +8,7 @@ of heads, which keeps headers as they came and costs a third of http.client's.
 
 import http.client
 import math
+import re
 import socket
 import ssl
 import time
@@ -18,6 +19,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from .guard import Denied, Target
 
+# More than RFC 9112 4 allows, as http.client does: tabs, spaces, versions.
+_STATUS_LINE = re.compile(r"(HTTP/[^\s]*)[ \t]+([1-9][0-9]{2})(?:[ \t](.*))?[ \t]*", re.DOTALL)
 MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
 MAX_HEADERS = 256
@@ -33,7 +36,11 @@ class LowRate(TooSlow):
 
 
 class ProxyFailed(OSError):
-    """The proxy cannot be reached, or will not do what it is asked."""
+    """The proxy cannot be reached, or does not know us."""
+
+
+class ProxyRefused(OSError):
+    """The proxy will not lead to this host."""
 
 
 class HeadTooLarge(http.client.HTTPException):
@@ -115,11 +122,13 @@ class Message(http.client.HTTPResponse):
     """A response whose head was read with bounds; bodies are read by the base class.
 
     Attributes:
+        status_line: As received, without the line's end.
         fields: (name, value) of each header, in the order received.
         connection: What it came on.
         request: The request as it was sent, but for what is secret.
     """
 
+    status_line: str
     fields: list[tuple[str, str]]
     connection: "Connection"
     request: bytes
@@ -137,7 +146,7 @@ class Message(http.client.HTTPResponse):
             OSError: The connection broke.
         """
         for _ in range(MAX_INTERIM_HEADS):
-            version, self.status, reason = self._read_status()  # type: ignore[attr-defined]
+            version, self.status, reason = self._read_status()
             self.fields = self._read_fields()
             if self.status >= 200:
                 break
@@ -148,6 +157,18 @@ class Message(http.client.HTTPResponse):
         self.version = 10 if version == "HTTP/1.0" else 11
         self.headers = self.msg = http.client.HTTPMessage()
         self._frame()
+
+    def _read_status(self) -> tuple[str, int, str]:
+        line = self.fp.readline(MAX_LINE_BYTES + 1).decode("latin-1")
+        if len(line) > MAX_LINE_BYTES:
+            raise http.client.LineTooLong("status line")
+        if not line:
+            raise http.client.RemoteDisconnected("no response")
+        self.status_line = line.rstrip("\r\n")
+        match = _STATUS_LINE.fullmatch(self.status_line)
+        if match is None:
+            raise http.client.BadStatusLine(self.status_line[:100])
+        return match[1], int(match[2]), match[3] or ""
 
     def _read_fields(self) -> list[tuple[str, str]]:
         fields: list[tuple[str, str]] = []
@@ -254,7 +275,8 @@ class PlainConnection(HTTPConnection):
             message = Message(sock, method="CONNECT")
             message.begin()
             if not 200 <= message.status < 300:
-                raise ProxyFailed(f"the proxy refuses CONNECT: {message.status}")
+                failure = ProxyFailed if message.status == 407 else ProxyRefused
+                raise failure(f"the proxy refuses CONNECT: {message.status}")
             message.fp.close()  # what follows is TLS
         except BaseException as error:
             sock.close()

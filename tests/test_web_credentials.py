@@ -262,6 +262,15 @@ def test_the_stronger_challenge_is_met():
     assert choose_challenge(values)["nonce"] == "b"
 
 
+def test_names_and_realms_may_be_in_any_language():
+    challenge = {"realm": "caf\u00e9".encode().decode("latin-1"), "nonce": "n"}
+    header = digest_header(Credential("digest", "us\u00e9r", "p\u00e4ss"), challenge, "/", 1, "c")
+    first = hashlib.md5("us\u00e9r:caf\u00e9:p\u00e4ss".encode()).hexdigest()
+    second = hashlib.md5(b"GET:/").hexdigest()
+    assert hashlib.md5(f"{first}:n:{second}".encode()).hexdigest() in header
+    assert 'realm="caf\u00e9"'.encode() in header.encode("latin-1")
+
+
 def test_line_breaks_of_a_challenge_do_not_come_back():
     entry = Credential("digest", "user", PASSWORD)
     header = digest_header(entry, {"nonce": "a\r\nX: y", "realm": 'q"\\'}, "/", 1, "c")
@@ -297,6 +306,11 @@ def test_errors_name_the_line_and_tell_no_secret(tmp_path, line):
     assert error.value.__cause__ is None
 
 
+def test_a_mark_at_the_begin_of_the_file(tmp_path):
+    (tmp_path / "c").write_text("\ufeffhttp://a.example.com bearer t", "utf-8")
+    assert list(load_credentials(str(tmp_path / "c"))) == [("http", "a.example.com", 80)]
+
+
 def test_a_file_that_is_not_there():
     with pytest.raises(UsageError, match="No such file"):
         load_credentials("/nowhere/at/all")
@@ -315,5 +329,7 @@ def test_credentials_of_a_proxy():
     basic = Credentials({("http", "p", 3128): Credential("basic", "u", "p")})
     assert basic.proxy_header("p", 3128) == "Basic dTpw"
     assert basic.proxy_header("p", 3129) == ""
+    six = Credentials({("http", "[::1]", 3128): Credential("bearer", "", "t")})
+    assert six.proxy_header("::1", 3128) == "Bearer t"
     with pytest.raises(UsageError, match="basic or bearer"):
         Credentials({("http", "p", 1): Credential("digest", "u", "p")}).proxy_header("p", 1)

@@ -160,6 +160,10 @@ def test_nonsense_of_a_proxy():
             "x.test",
             "1.2.3.999",
             "a.0x7",
+            "127.0.0.1.",
+            "127.0.0.1..",
+            "kubernetes.default.svc",
+            "a.svc.cluster.local",
         ),
     ],
 )

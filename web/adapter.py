@@ -133,7 +133,7 @@ class GuardedAdapter(HTTPAdapter):
             fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
         start = f"{method} {target} HTTP/1.1"
         message = self._ask(origin, _head(start, fields))
-        if any(name.lower() in SECRET for name, _ in fields):
+        if not SECRET.isdisjoint(map(str.lower, dict(fields))):
             message.request = _head(start, [_shown(*field) for field in fields])
         return message
 

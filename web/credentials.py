@@ -61,7 +61,7 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
         UsageError: The file cannot be read, or a line not understood.
     """
     try:
-        lines = Path(path).read_text("utf-8").splitlines()
+        lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
@@ -129,7 +129,7 @@ class Credentials:
         Raises:
             UsageError: The entry is one of digest.
         """
-        entry = self._entries.get(("http", host, port))
+        entry = self._entries.get(("http", f"[{host}]" if ":" in host else host, port))
         if entry is None:
             return ""
         if entry.kind == "digest":
@@ -238,11 +238,13 @@ def digest_header(
     make = _HASHES[algorithm.removesuffix("-SESS")]
 
     def digest(text: str) -> str:
-        return make(text.encode()).hexdigest()
+        return make(text.encode("latin-1")).hexdigest()
 
+    # What came over the wire is a letter for each byte; so is what is ours from here on.
+    user, secret = (text.encode().decode("latin-1") for text in (entry.user, entry.secret))
     realm, nonce = challenge.get("realm", ""), challenge["nonce"]
-    fields = {"username": entry.user, "realm": realm, "nonce": nonce, "uri": target}
-    first = digest(f"{entry.user}:{realm}:{entry.secret}")
+    fields = {"username": user, "realm": realm, "nonce": nonce, "uri": target}
+    first = digest(f"{user}:{realm}:{secret}")
     if algorithm.endswith("-SESS"):
         fields["cnonce"] = cnonce
         first = digest(f"{first}:{nonce}:{cnonce}")
@@ -264,5 +266,5 @@ def digest_header(
 
 def _quoted(value: str) -> str:
     # What the server said goes back into a header: no line may end in it.
-    clean = re.sub(r"[^\x20-\x7e\x80-\xff]", "", value.encode().decode("latin-1"))
+    clean = re.sub(r"[^\x20-\x7e\x80-\xff]", "", value)
     return clean.replace("\\", "\\\\").replace('"', '\\"')

@@ -250,12 +250,16 @@ class Client:
     def _exchange(self, response: Response, more: dict[str, str], limit: int) -> bool:
         """Sends one request and takes its answer; returns whether credentials went along."""
         url = response.url
-        authorization = self._credentials.header(url)
-        cookie = self._jar.header(url) if self._jar is not None else None
-        secret = {"Authorization": authorization, "Cookie": cookie}
         request = requests.PreparedRequest()
         request.method, request.url = "GET", url
-        request.headers = self._headers | more | {n: v for n, v in secret.items() if v}  # type: ignore[assignment]
+        headers = self._headers | more
+        authorization = self._credentials.header(url)
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        cookie = self._jar.header(url) if self._jar is not None else None
+        if cookie is not None:
+            headers["Cookie"] = cookie
+        request.headers = headers  # type: ignore[assignment]
         message = cast(Message, self._adapter.send(request, stream=True).raw)
         self._take(response, message, limit)
         if self._jar is not None and response.status:

@@ -11,7 +11,7 @@ _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?
 # Names that are nobody's on the internet: RFC 6761, 6762, 7686, 8375, 9476, and the cloud's own.
 _SPECIAL = (
     *("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp"),
-    *("private", "home.arpa", "onion", "alt", "test", "invalid"),
+    *("private", "svc", "home.arpa", "onion", "alt", "test", "invalid"),
 )
 # What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.
 _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")

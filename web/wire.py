@@ -67,13 +67,6 @@ class _Timed:
         self._first, self._received = 0.0, 0
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        number = self._recv_into(*args, **kwargs)
-        self._received += number
-        if not self._first:
-            self._first = time.monotonic()
-        return number
-
-    def _recv_into(self, *args: Any, **kwargs: Any) -> int:
         now = time.monotonic()
         left = self.deadline - now
         if left <= 0:
@@ -87,11 +80,15 @@ class _Timed:
             self._cut = True
             self.settimeout(left)  # type: ignore[attr-defined]
         try:
-            return super().recv_into(*args, **kwargs)  # type: ignore[misc]
+            number: int = super().recv_into(*args, **kwargs)  # type: ignore[misc]
         except TimeoutError as error:
             if self._cut:
                 raise TooSlow("the time for the whole request is over") from error
             raise
+        self._received += number
+        if not self._first:
+            self._first = time.monotonic()
+        return number
 
 
 class _Socket(_Timed, socket.socket):

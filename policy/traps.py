@@ -8,6 +8,7 @@ update lets new URLs into the table. Each URL that is left out has its reason:
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import polars as pl
 
@@ -71,7 +72,7 @@ class BudgetOptions:
         group="traps",
     )
     max_new_hosts_per_domain: int = option(
-        1_000,
+        10_000,
         "Of how many hosts of one registered domain an update adds URLs at most.",
         minimum=-1,
         group="traps",
@@ -154,12 +155,14 @@ def within_budget(
         options: The budgets.
     """
     counts: dict[str, int] = {}
-    if not len(new):
+    limits = (options.max_new_per_host, options.max_new_per_path, options.max_new_hosts_per_domain)
+    crowded = any(0 <= most < len(new) for most in limits)
+    if not len(new) or not (crowded or 0 <= options.max_same_pages <= len(events)):
         return new, counts
     hosts = host_keys(new.get_column("key"))
     tests = (
-        ("same_pages", lambda some, at: ~at.is_in(_repeating(events, at, options.max_same_pages))),
-        ("path_budget", lambda some, at: _best_of_paths(some, options.max_new_per_path)),
+        ("same_pages", _not_repeating(events, hosts, options.max_same_pages)),
+        ("path_budget", lambda some, _: _best_of_paths(some, options.max_new_per_path)),
         ("host_budget", lambda some, at: _best(some, at, options.max_new_per_host)),
         ("domain_budget", lambda some, at: _best_hosts(some, at, options.max_new_hosts_per_domain)),
     )
@@ -169,6 +172,13 @@ def within_budget(
             counts[f"dropped/{reason}"] = int((~kept).sum())
             new, hosts = new.filter(kept), hosts.filter(kept)
     return new, counts
+
+
+def _not_repeating(
+    events: pl.DataFrame, hosts: pl.Series, most: int
+) -> Callable[[pl.DataFrame, pl.Series], pl.Series]:
+    repeating = pl.Series(_repeating_hosts(events, hosts, most), dtype=pl.String)
+    return lambda _, at: ~at.is_in(repeating.implode())
 
 
 def _all(rows: pl.DataFrame) -> pl.Series:
@@ -191,7 +201,7 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
 def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
     if most < 0 or len(rows) <= most:
         return _all(rows)
-    parts = rows.select(pl.col("key").str.splitn("?", 2).struct.unnest())
+    parts = rows.select("key").get_column("key").str.splitn("?", 2).struct.unnest()
     path = pl.when(pl.col("field_1").is_not_null()).then("field_0")
     return _best(rows, parts.select(path).to_series(), most)
 
@@ -199,15 +209,15 @@ def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
 def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
     if most < 0 or hosts.n_unique() <= most:
         return _all(rows)
-    scored = rows.select("inlink_score", key=hosts).group_by("key").agg(
-        pl.col("inlink_score").max()
+    scored = (
+        rows.select("inlink_score", key=hosts).group_by("key").agg(pl.col("inlink_score").max())
     )
     names = scored.get_column("key")
     domains = pl.Series([registered_domain(from_host_key(name)) for name in names])
     return hosts.is_in(scored.filter(_best(scored, domains, most)).get_column("key").implode())
 
 
-def _repeating(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[str]:
+def _repeating_hosts(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[str]:
     """Returns the hosts of which the last ``most`` pages are the same."""
     if most < 0 or len(events) < most:
         return []

@@ -26,7 +26,7 @@ async def session_ids(wire: Wire, request: Request) -> None:
     wire.write(
         page(
             f"session {request.path}",
-            [f"/{n}?sid={_digest(f'{request.target} {n}', 32)}" for n in (1, 2, 3)],
+            [f"/{n}?visit={_digest(f'{request.target} {n}', 32)}" for n in (1, 2, 3)],
             _SAME,
         )
     )

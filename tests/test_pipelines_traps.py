@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from crawling import asked, assert_whole, crawl, distances, nutbeam, reach
+from crawling import asked, crawl, nutbeam, reach
 
 from nutbeam.web.simweb.server import SimWeb
 
@@ -54,12 +54,6 @@ def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
     # Depth 0 to 3, and what links led to on the way.
     assert found["rounds"] <= 5
     assert found["status"].get("db_unfetched", 0) == 0
-
-
-def test_an_honest_web_is_crawled_as_without_limits(web, tmp_path, capsys):
-    assert max(distances(web.site, web.seeds).values()) < 50
-    assert crawl(tmp_path / "table", web, *web.seeds) == 0
-    assert_whole(tmp_path / "table", web.site)
 
 
 def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):

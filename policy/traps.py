@@ -104,8 +104,11 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
         options.max_segment_repeats,
     )
     found = []
-    queries = frame.filter(key.str.contains("?", literal=True))
-    if len(queries) and (most >= 0 or longest >= 0):
+    # What cannot be one by its whole length or number is not taken apart.
+    many = (key.str.count_matches("&", literal=True) >= most) & (most >= 0)
+    queries = frame.filter(many | ((key.str.len_bytes() > longest) & (longest >= 0)))
+    queries = queries.filter(key.str.contains("?", literal=True))
+    if len(queries):
         query = key.str.splitn("?", 2).struct.field("field_1")
         queries = queries.with_columns(
             many=(query.str.count_matches("&", literal=True) >= most) & (most >= 0),
@@ -122,8 +125,9 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
         found.append(queries.select("at", reason=reason))
     if repeats >= 0:
         # Few paths are that long: only those are taken apart.
-        paths = frame.select("at", path=key.str.splitn("?", 2).struct.field("field_0"))
-        paths = paths.filter(pl.col("path").str.count_matches("/", literal=True) > repeats)
+        deep = pl.col("path").str.count_matches("/", literal=True) > repeats
+        paths = frame.filter(key.str.count_matches("/", literal=True) > repeats)
+        paths = paths.select("at", path=key.str.splitn("?", 2).struct.field("field_0")).filter(deep)
         segment = pl.element().filter(pl.element() != "")
         segments = pl.col("path").str.split("/").list.slice(1).list.eval(segment)
         paths = paths.select("at", segments=segments)
@@ -189,10 +193,12 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
     """Returns which rows are among the best ``most`` of their group; null groups have no limit."""
     if most < 0 or len(rows) <= most:
         return _all(rows)
-    numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
-    crowded = numbered.filter((pl.len().over("group") > most) & pl.col("group").is_not_null())
-    if not len(crowded):
+    sizes = groups.alias("group").drop_nulls().value_counts()
+    crowds = sizes.filter(pl.col("count") > most).get_column("group")
+    if not len(crowds):
         return _all(rows)
+    numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
+    crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
     beyond = order.filter(pl.int_range(pl.len()).over("group") >= most).get_column("at")
     return _all(rows).scatter(beyond, False)
@@ -201,9 +207,13 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
 def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
     if most < 0 or len(rows) <= most:
         return _all(rows)
-    parts = rows.select("key").get_column("key").str.splitn("?", 2).struct.unnest()
-    path = pl.when(pl.col("field_1").is_not_null()).then("field_0")
-    return _best(rows, parts.select(path).to_series(), most)
+    place = rows.get_column("key").str.find("?", literal=True)
+    at = place.is_not_null().arg_true()
+    if len(at) <= most:
+        return _all(rows)
+    queries = rows[at]
+    paths = queries.get_column("key").str.slice(0, place.drop_nulls())
+    return _all(rows).scatter(at, _best(queries, paths, most))
 
 
 def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
@@ -223,8 +233,12 @@ def _repeating_hosts(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[
         return []
     pages = events.select("key", signature="event.signature", time="event.fetch_time")
     pages = pages.filter(pl.col("signature").is_not_null())
-    pages = pages.with_columns(host=host_keys(pages.get_column("key")))
-    pages = pages.filter((pl.len().over("host") >= most) & pl.col("host").is_in(hosts.implode()))
+    names = host_keys(pages.get_column("key")).alias("host")
+    often = names.value_counts().filter(pl.col("count") >= most).get_column("host")
+    often = often.filter(often.is_in(hosts.unique().implode()))
+    if not len(often):
+        return []
+    pages = pages.with_columns(names).filter(pl.col("host").is_in(often.implode()))
     last = pages.sort("time", "key").group_by("host").tail(most)
     same = last.group_by("host").agg(pl.col("signature").n_unique())
     return same.filter(pl.col("signature") == 1).get_column("host").to_list()

@@ -68,7 +68,16 @@ def lead(monkeypatch, tmp_path, canary, client, *more):
         nutbeam(
             *("crawl", tmp_path / "table", seeds, "--rounds", "2", "--scope", "any"),
             *("--connect_to", doors(lures.port)[0], "--allowed_ports", f"80,443,{canary.port}"),
-            *("--server_delay", "0", "--timeout", "0.5", "--max_outlinks", "-1"),
+            *(
+                "--server_delay",
+                "0",
+                "--timeout",
+                "2",
+                "--max_outlinks",
+                "-1",
+                "--max_same_pages",
+                "-1",
+            ),
             *("--max_exceptions_per_host", "-1", "--agent_name", "bot", "--agent_email", "a@b"),
             *(("--http_client", client) if client else ()),
             *more,

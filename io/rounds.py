@@ -2,10 +2,23 @@
 
 from .bigtable_root import BigtableRoot
 from .file_lists import load_files
+from .files import size_of
 from .manifest import Manifest, latest_snapshot, load_manifest
 from .operations import Operation, find, since_pinned
-from .places import Root
+from .places import Place, Root, files_of
 from .tablets import Due, tablets
+
+
+STOP = ".STOP"  # Nutch's name
+
+
+def stop_file(root: Root) -> Place | None:
+    """Returns the file that ends a crawl's loop, if somebody has put it into the table.
+
+    It is in the folder of the table's files, in a store or of a table in Bigtable, too.
+    """
+    place = files_of(root) / STOP
+    return place if size_of(place) is not None else None
 
 
 def history(operation: Operation) -> dict[str, Manifest]:
@@ -17,7 +30,8 @@ def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, s
     """Returns the round that a crawl has come to.
 
     Batches that were open when the crawl was launched are finished first, each
-    in a round of its own.
+    in a round of its own. Where there is a ``stop_file``, no round is begun; one
+    that is under way goes on.
 
     Args:
         table: Address of the table.
@@ -26,7 +40,8 @@ def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, s
         due: When a row is due; a round is not begun for nothing.
 
     Returns:
-        (number, the batch to finish or None), or None after the last round.
+        (number, the batch to finish or None), or None after the last round, or
+        where the crawl is to stop.
     """
     operation = find(table, f"{launched}.crawl")
     if operation is None:
@@ -36,6 +51,9 @@ def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, s
     while f"{launched}.{number}.dedup" in done:
         number += 1
     if 0 <= rounds < number:
+        return None
+    begun = any(name.startswith(f"{launched}.{number}.") for name in done)
+    if not begun and stop_file(operation.root) is not None:
         return None
     chosen = done.get(f"{launched}.{number}.generate")
     if chosen is not None and chosen.batch not in chosen.batches:

@@ -3,9 +3,11 @@
 A round is one pipeline: each phase commits, and its ticket starts the next.
 What the loop does follows from the table alone, so a crawl that was killed is
 taken up by the next one: an open batch is finished first, and counts as a round.
+A file ``.STOP`` in the table ends the loop after the round that is under way.
 """
 
 import dataclasses
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +19,7 @@ from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
 from ..io.places import root_of
-from ..io.rounds import next_round
+from ..io.rounds import next_round, stop_file
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket, check_versions
@@ -36,6 +38,7 @@ ARGUMENTS = (
     Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
 )
 LAST = "dedup"  # what ends a round
+_LOG = logging.getLogger("nutbeam")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +84,15 @@ def run(invocation: Invocation) -> int:
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))
     print_summary(invocation, made)
-    return 0 if any(manifest.job == LAST for manifest in made) else 1
+    return end_of(table, made)
+
+
+def end_of(table: str, made: Sequence[Manifest]) -> int:
+    """Returns the exit code of a crawl: 0 after a round, or where it was told to stop; else 1."""
+    stop = stop_file(root_of(table))
+    if stop is not None:
+        _LOG.warning("stopped by %s: remove it to go on", stop)
+    return 0 if stop is not None or any(manifest.job == LAST for manifest in made) else 1
 
 
 def crawl(

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from ..web.progress import PROGRESS, Phase, Progress
+from ..web.tail import Tail
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 INTERVAL = 5.0  # s between plain lines
@@ -64,8 +66,8 @@ def line(phase: Phase) -> str:
 
     >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
-    >>> line(Phase("fetch", "pages", 400, 400, {}, elapsed=8.0, finished=True))
-    'fetch: 400 pages in 8.0 s, 50 pages/s'
+    >>> line(Phase("fetch", "pages", 400, 400, {"bytes": 80_000}, elapsed=8.0, finished=True))
+    'fetch: 400 pages in 8.0 s, 50 pages/s, 10.0 kB/s'
     """
     of = f" of {phase.total:,}" if phase.total is not None and not phase.finished else ""
     amount = f"{phase.name}: {phase.done:,}{of} {phase.unit}"
@@ -74,6 +76,31 @@ def line(phase: Phase) -> str:
     if phase.finished:
         amount += f" in {duration(phase.elapsed)}"
     return ", ".join([amount, *_details(phase)])
+
+
+def tail_line(tail: Tail) -> str:
+    """Returns one line on the hosts of a fetch.
+
+    >>> from nutbeam.web.tail import SlowHost
+    >>> tail_line(Tail(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
+    'hosts: 3 active, 2 waiting, slowest a.com 40 pages 3 m 20 s'
+    """
+    parts = [f"hosts: {tail.active:,} active", f"{tail.waiting:,} waiting"]
+    slow = [f"{h.host} {h.pages:,} pages {duration(h.seconds)}" for h in tail.slowest if h.seconds]
+    return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
+
+
+def size(count: float) -> str:
+    """Returns a number of bytes for people.
+
+    >>> size(999), size(1500), size(2.5e9)
+    ('999 B', '1.5 kB', '2.5 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            return f"{count:.1f} {unit}" if unit != "B" and count < 99.5 else f"{count:,.0f} {unit}"
+        count /= 1000
+    raise AssertionError
 
 
 def duration(seconds: float) -> str:
@@ -91,7 +118,11 @@ def duration(seconds: float) -> str:
 def _details(phase: Phase) -> list[str]:
     rate = f"{phase.rate:,.0f}" if phase.rate >= 10 else f"{phase.rate:.1f}"
     details = [f"{rate} {phase.unit}/s"] if phase.done and phase.elapsed > _POLL else []
-    details += [f"{name} {count:,}" for name, count in sorted(phase.counts.items())]
+    received = phase.counts.get("bytes", 0)
+    if received and phase.elapsed > _POLL:
+        details.append(f"{size(received / phase.elapsed)}/s")
+    counts = sorted(phase.counts.items())
+    details += [f"{name} {count:,}" for name, count in counts if name != "bytes"]
     if phase.left and not phase.finished:
         details.append(
             f"{phase.left:.0f} s left" if phase.left < 60 else f"{duration(phase.left)} left"
@@ -127,7 +158,8 @@ def _plain(
         with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
             if phase is not None and (phase.finished or time.monotonic() >= due):
                 due = time.monotonic() + interval
-                print(line(phase), file=out, flush=True)
+                hosts = [tail_line(phase.tail)] if phase.tail and not phase.finished else []
+                print(", ".join([line(phase), *hosts]), file=out, flush=True)
 
     _watch(progress, seen, stop, say, say)
 
@@ -154,11 +186,13 @@ def _live(
         _watch(progress, seen, stop, ended, current)
 
 
-def _bar(spinner: object, phase: Phase) -> "Table":
+def _bar(spinner: object, phase: Phase) -> "Group | Table":
+    from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
+    from rich.text import Text
 
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
     row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
-    return row
+    return Group(row, Text(f"  {tail_line(phase.tail)}")) if phase.tail else row

@@ -12,7 +12,7 @@ from typing import Any
 from ..io.address import open_table
 from ..io.manifest import Manifest
 from ..io.places import root_of
-from ..io.rounds import may_have_due
+from ..io.rounds import may_have_due, stop_file
 from ..policy.selection import GenerateOptions
 from ..web.options import option
 from . import crawl, dedup, fetch, generate, parse, update
@@ -57,6 +57,8 @@ def run(invocation: Invocation) -> int:
 
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
+    if stop_file(root_of(table)) is not None:
+        return False  # what is under way is finished, nothing is begun
     due = generate.due_at(int(time.time() * 1000), options)
     return may_have_due(root_of(table), manifest, due)
 

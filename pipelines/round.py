@@ -13,7 +13,7 @@ from ..io.address import open_table
 from ..io.operations import find, new_id
 from ..transforms.operations import Ticket
 from .command import TABLE, Invocation
-from .crawl import LAST, RoundOptions, build_crawl, made_by
+from .crawl import RoundOptions, build_crawl, end_of, made_by
 from .job import check, prepare, report
 from .launch import preflight
 from .live import live_view
@@ -49,4 +49,4 @@ def run(invocation: Invocation) -> int:
     pinned = find(table, f"{launched}.crawl")
     made = made_by(table, launched, pinned.snapshot) if pinned else []
     print_summary(invocation, made)
-    return 0 if any(manifest.job == LAST for manifest in made) else 1
+    return end_of(table, made)

@@ -21,11 +21,18 @@ class Options:
         1.0, "Crawl-delay in the robots.txt of one host.", unit="s", minimum=0
     )
     latency: float = option(0.0, "How long each answer waits.", unit="s", minimum=0, maximum=3599)
+    list: bool = option(False, "List the hostile hosts, with what each does, and serve nothing.")
 
 
 def run(invocation: Invocation) -> int:
     """Serves until interrupted; prints the address, a seed and a ready ``--connect_to``."""
     from ..web.simweb import server  # late: sockets and templates that --help need not wait for
 
+    options = dataclasses.asdict(invocation.options)
+    if options.pop("list"):
+        from ..web.simweb.hostile import listing
+
+        print(listing())
+        return 0
     with configuration():
-        return server.run(**dataclasses.asdict(invocation.options))
+        return server.run(**options)

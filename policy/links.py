@@ -8,6 +8,7 @@ from ..web.options import option
 from ..web.rules import host_keys
 from .schema import CHANGES, conform, to_frame
 from .scope import Seeds, TargetOptions, judge
+from .traps import DepthOptions
 
 PAGE_COLUMNS = ("key", "score", "distance", "fetch_status", "protocol_status",
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
@@ -16,7 +17,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 
 
 @dataclasses.dataclass(frozen=True)
-class LinkOptions(TargetOptions):
+class LinkOptions(TargetOptions, DepthOptions):
     """How a page's score goes over to what it links to (OPIC 1.x)."""
 
     internal_link_factor: float = option(
@@ -77,7 +78,10 @@ def changes_of(
         batch_id=pl.lit(origin.batch),
     )
     redirects, counts = _redirects(once, documents, seeds, options)
-    sums = sum_links(pl.concat([_shares(documents, options), redirects]))
+    shallow, too_deep = _shallow(documents, options)
+    if too_deep:
+        counts["dropped/too_deep"] = too_deep
+    sums = sum_links(pl.concat([_shares(shallow, options), redirects]))
     parts = [to_frame(conform(part, CHANGES)) for part in (events, sums)]
     return pl.concat(parts).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
 
@@ -95,6 +99,15 @@ def sum_links(links: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min())
         .with_columns(pl.col("inlink_score").list.sum())
     )
+
+
+def _shallow(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame, int]:
+    """Returns the documents whose links are not too deep, and how many links the others have."""
+    if options.max_depth < 0:
+        return documents, 0
+    deep = pl.col("distance").fill_null(0) >= options.max_depth
+    links = documents.filter(deep).get_column("outlinks").list.len().sum()
+    return documents.filter(~deep), int(links or 0)
 
 
 def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from ..web.domains import registered_domain
 from ..web.options import option
 from ..web.rules import Mode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls import from_host_key
+from .traps import TrapOptions, trap_reasons
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ def seeds_of(host_keys: pl.Series) -> Seeds:
 
 
 @dataclasses.dataclass(frozen=True)
-class TargetOptions(UrlOptions, ScopeOptions):
+class TargetOptions(UrlOptions, ScopeOptions, TrapOptions):
     """Which targets of links and redirects are taken."""
 
 
@@ -78,10 +79,13 @@ def judge(
         .then(pl.lit("no_http_url"))
         .when(pl.col("reason").is_not_null())
         .then("reason")
+        .when(pl.col("trap").is_not_null())
+        .then("trap")
         .when(pl.col("key") == pl.col("source"))
         .then(pl.lit("own_url"))
         .when(~inside)
         .then(pl.lit("out_of_scope"))
     )
-    judged = links.with_columns(admitted).with_columns(reason=reason)
-    return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
+    trap = trap_reasons(admitted.get_column("key"), options)
+    judged = links.with_columns(admitted).with_columns(trap=trap).with_columns(reason=reason)
+    return judged.drop("trap").with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))

@@ -23,12 +23,13 @@ from ..web.protocol import (
 from .links import sum_links
 from .schedule import DAY_MS, ScheduleOptions, gone_interval, retry_time
 from .schema import STATE, STATUS_NAMES, Status
+from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(ScheduleOptions):
+class UpdateOptions(ScheduleOptions, BudgetOptions):
     """What update lets into the table."""
 
     additions_allowed: bool = option(
@@ -57,6 +58,9 @@ def update_state(
     at_event, at_link = (_find(rows, some) for some in (events, links))
     stale = rows.get_column("last_fetch_time") > events.get_column("event.fetch_time")[at_event]
     strangers = links.filter(_missed(links, at_link))
+    dropped: Counts = {}
+    if options.additions_allowed:
+        strangers, dropped = within_budget(strangers, events, options)
     unknown = events.filter(_missed(events, at_event)).join(strangers, on="key", how="anti")
     known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
     new = pl.concat([strangers, unknown.select("key")], how="diagonal")
@@ -74,6 +78,7 @@ def update_state(
         "added": len(new),
         "stale_results": int(stale.sum()),
         "dropped/additions_not_allowed": refused,
+        **dropped,
     }
     parts = [part.select(*STATE.names) for part in (arrived.filter(~tried), resolved)]
     return (

@@ -7,6 +7,7 @@ import time
 
 from nutbeam.pipelines.live import duration, line, live_view
 from nutbeam.web.progress import Phase, Progress
+from nutbeam.web.tail import SlowHost, Tail
 
 
 def crawl(progress, seconds=0.0):
@@ -91,3 +92,20 @@ def test_line_without_anything_done():
     assert line(Phase("fetch", "pages", 0, 0, {}, 1.0, True)) == "fetch: 0 pages in 1.0 s"
     assert duration(59.99) == "60 s"
     assert duration(3600) == "1 h 00 m"
+
+
+def test_hosts_and_bytes_are_shown(monkeypatch):
+    progress, stream = Progress(), io.StringIO()
+    progress.start("fetch", total=100)
+    progress.watch(lambda: Tail(7, 30, (SlowHost("slow.example.com", 50, 250.0),)))
+    with live_view(progress=progress, stream=stream, interval=0.1):
+        for _ in range(10):
+            progress.add(2, bytes=40_000, success=2)
+            time.sleep(0.05)
+        progress.finish()
+    *running, ended = stream.getvalue().splitlines()
+    assert running[-1].endswith(
+        "4 m 10 s left, hosts: 7 active, 30 waiting, slowest slow.example.com 50 pages 4 m 10 s"
+    )
+    assert "hosts" not in ended
+    assert all(" pages/s, " in text and "kB/s, success " in text for text in (*running, ended))

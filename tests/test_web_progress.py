@@ -4,6 +4,7 @@ import time
 import pytest
 
 from nutbeam.web.progress import Progress
+from nutbeam.web.tail import SlowHost, Tail, tail_of
 
 
 def test_counts_belong_to_the_phase_under_way():
@@ -70,3 +71,50 @@ def test_threads_lose_no_count():
         thread.join()
     fetch = progress.snapshot().current
     assert (fetch.done, fetch.counts["seen"]) == (16_000, 32_000)
+
+
+def test_hosts_are_looked_at_now_and_then_while_the_phase_lasts():
+    progress, looks = Progress(), []
+
+    def look():
+        looks.append(1)
+        return Tail(2, 1, (SlowHost("a.com", 9, 40.0),))
+
+    progress.watch(look)  # nothing is under way
+    assert progress.snapshot().current is None
+    progress.start("fetch", total=10)
+    assert progress.snapshot().current.tail is None
+    progress.watch(look)
+    progress.add(1)
+    assert progress.snapshot().current.tail.active == 2
+    assert progress.snapshot().current.left >= 40.0  # the slowest host is the tail
+    assert len(looks) == 1
+    progress.add(9)
+    assert progress.snapshot().current.left == 0
+    progress.start("parse")
+    assert progress.snapshot().current.tail is None
+    assert progress.snapshot().history[0].tail is None
+
+
+class Waiting:
+    def __init__(self, host, pages, ready_at=0.0, crawl_delay=None, in_progress=0):
+        self.host, self.tasks, self.in_progress = host, [None] * pages, in_progress
+        self.ready_at, self.crawl_delay = ready_at, crawl_delay
+
+
+def test_the_tail_is_the_host_that_politeness_makes_slowest():
+    queues = [
+        Waiting("done.com", 0),
+        Waiting("last.com", 0, in_progress=1),
+        Waiting("many.com", 11, ready_at=103.0, in_progress=1),
+        Waiting("slow.com", 3, ready_at=90.0, crawl_delay=30.0),
+        Waiting("one.com", 1, ready_at=101.0),
+        Waiting("two.com", 2),
+    ]
+    tail = tail_of(queues, lambda asked: asked or 5.0, 100.0)
+    assert (tail.active, tail.waiting) == (2, 4)
+    assert tail.slowest == (
+        SlowHost("slow.com", 3, 60.0), SlowHost("many.com", 11, 53.0), SlowHost("two.com", 2, 5.0),
+    )  # fmt: skip
+    assert tail.seconds == 60.0
+    assert tail_of([], lambda asked: 5.0, 0.0) == Tail()

@@ -135,7 +135,7 @@ def test_explain():
         "basic normalizer: http://foo.com/a?sid=1",
         f"normalizer rule 1 {SESSION_IDS}: http://foo.com/a?",
         r"normalizer rule 5 (?<![\?&\.])[\?&\.]+$: http://foo.com/a",
-        "filter: accepted by regex-urlfilter.txt line 27: +.",
+        "filter: accepted by regex-urlfilter.txt line 24: +.",
         "accepted: key com.foo:http/a",
     ]
     assert rules.explain("tel:1")[-1] == "rejected: scheme_not_allowed"

@@ -30,6 +30,7 @@ from .protocol import (
 )
 from .queues import Queues
 from .robots import DEFER, RobotsRecord, RobotsRules, fetch_robots
+from .tail import tail_of
 from .tasks import Result, Task
 from .turns import HostQueue, Visit, origin_of
 
@@ -99,6 +100,8 @@ class Engine:
         result lost; nothing more is begun.
         """
         queues, feed = self._queues, iter(tasks)
+        delay = crawl_pace(self._options).delay
+        PROGRESS.watch(lambda: tail_of(list(queues.hosts.values()), delay, time.monotonic()))
         fed = False
         try:
             while True:

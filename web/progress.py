@@ -8,7 +8,12 @@ import dataclasses
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from .tail import Tail
+
+# A look at a million hosts takes its time: never more than a fiftieth of ours.
+_LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +28,7 @@ class Phase:
         counts: More counts by name, such as ``gone`` or ``robots_denied``.
         elapsed: Seconds since the start, or from start to finish.
         finished: Whether the phase is over.
+        tail: The hosts of a fetch, while one is under way.
     """
 
     name: str
@@ -32,6 +38,7 @@ class Phase:
     counts: Mapping[str, int]
     elapsed: float
     finished: bool
+    tail: Tail | None = None
 
     @property
     def rate(self) -> float:
@@ -40,10 +47,11 @@ class Phase:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take at this rate; None where unknown."""
+        """Seconds that the rest will take at this rate, or the slowest host; None where unknown."""
         if self.total is None or not self.rate:
             return None
-        return max(0, self.total - self.done) / self.rate
+        rest = max(0, self.total - self.done)
+        return max(rest / self.rate, self.tail.seconds if self.tail and rest else 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +95,9 @@ class Progress:
         self._done = 0
         self._counts: Counter[str] = Counter()
         self._began = 0.0
+        self._look: Callable[[], Tail] | None = None
+        self._tail: Tail | None = None
+        self._look_due = 0.0
 
     def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
         """Begins a phase; one that is still under way is finished first."""
@@ -99,6 +110,12 @@ class Progress:
         """Says how many there will be, where that is known only after the start."""
         with self._lock:
             self._total = total
+
+    def watch(self, look: Callable[[], Tail]) -> None:
+        """Says how to see the hosts of the phase under way; asked now and then, in any thread."""
+        with self._lock:
+            if self._name is not None:
+                self._look, self._look_due = look, 0.0
 
     def add(self, n: int = 1, **counts: int) -> None:
         """Counts ``n`` more as done, and more under the names of ``counts``.
@@ -124,8 +141,23 @@ class Progress:
 
     def snapshot(self) -> Snapshot:
         """Returns what is and what was, consistent at one moment."""
+        self._look_again()
         with self._lock:
             return Snapshot(self._current(finished=False), tuple(self._history))
+
+    def _look_again(self) -> None:
+        """Looks at the hosts, if the last look was long ago; not under the lock, it takes time."""
+        with self._lock:
+            look, began = self._look, time.monotonic()
+            if look is None or began < self._look_due:
+                return
+            self._look_due = float("inf")  # one thread is enough
+        tail = look()
+        took = time.monotonic() - began
+        with self._lock:
+            if self._look is look:
+                self._tail = tail
+                self._look_due = began + max(_LOOK_SECONDS, _LOOK_SHARE * took)
 
     def _finish(self) -> None:
         phase = self._current(finished=True)
@@ -145,6 +177,7 @@ class Progress:
             dict(self._counts),
             elapsed,
             finished,
+            None if finished else self._tail,
         )
 
 

@@ -1,81 +1,71 @@
 """The simulated web's bad neighbourhood: hosts that answer as no server should.
 
-Each is a name of its own, reached by no link from the friendly pages. Their robots.txt
-is an honest 404, so that a crawler comes to see the rest. To add one, write a coroutine and
-give it a name in ``HOSTILE``; when it returns, the connection is closed.
+Each mode is a name of its own, ``NAME.hostile.example.com``, reached by no link from the friendly
+pages; names below it are the same. Their robots.txt is an honest 404, so that a crawler comes to see
+the rest, except where robots.txt is the trouble. To add one, write a coroutine in a module of its
+kind and name it in ``MODES`` there; when it returns, the connection is closed.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple
 
+from . import bad_codings, bad_redirects, bad_robots, bad_states, bad_traps, bad_wires
 from .model import DOMAIN
+from .wire import Request, Wire, answer
+
+_BELOW = f".hostile.{DOMAIN}"
 
 
-class Wire(Protocol):
-    """What a hostile host can do with a connection."""
+class Mode(NamedTuple):
+    """One kind of trouble.
 
-    def write(self, data: bytes) -> None:
-        """Sends bytes."""
+    Attributes:
+        host: Its name.
+        about: What it does, in one line.
+        handle: Answers a request.
+        robots: Whether it answers for robots.txt, too.
+    """
 
-    async def drain(self) -> None:
-        """Waits until the client has taken most of what was sent."""
-
-    def abort(self) -> None:
-        """Resets the connection."""
-
-
-_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-
-
-async def slow(wire: Wire, target: str) -> None:
-    """Sends 100 bytes of HTML, one each 0.2 seconds."""
-    body = b"<title>slow</title>".ljust(100)
-    wire.write(_HEAD + b"Content-Length: 100\r\n\r\n")
-    for place in range(len(body)):
-        wire.write(body[place : place + 1])
-        await asyncio.sleep(0.2)
+    host: str
+    about: str
+    handle: Callable[[Wire, Request], Awaitable[None]]
+    robots: bool
 
 
-async def hang(wire: Wire, target: str) -> None:
-    """Takes the request and says nothing for an hour."""
-    await asyncio.sleep(3600)
+def _modes() -> dict[str, Mode]:
+    kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
+    found = {}
+    for kind in kinds:
+        for handle in kind.MODES:
+            host = handle.__name__.replace("_", "-") + _BELOW
+            about = (handle.__doc__ or "").strip().partition("\n")[0]
+            found[host] = Mode(host, about, handle, kind is bad_robots)
+    return found
 
 
-async def garbage(wire: Wire, target: str) -> None:
-    """Answers with what is no status line."""
-    wire.write(b"\x00\xffBANANA 200\r\n\r\n<title>garbage</title>")
+HOSTILE = _modes()
 
 
-async def endless(wire: Wire, target: str) -> None:
-    """Sends a body without end."""
-    wire.write(_HEAD + b"Connection: close\r\n\r\n")
-    while True:
-        wire.write(b"<p>and on and on</p>\n" * 1000)
-        await wire.drain()
-        await asyncio.sleep(0)
+def find(host: str) -> Mode | None:
+    """Returns the mode of a host name, or of the one that it is below of.
+
+    >>> find("a.b.loop.hostile.example.com").host, find("h0.example.com")
+    ('loop.hostile.example.com', None)
+    """
+    if not host.endswith(_BELOW):
+        return None
+    return HOSTILE.get(host.removesuffix(_BELOW).rpartition(".")[2] + _BELOW)
 
 
-async def reset(wire: Wire, target: str) -> None:
-    """Resets the connection in the middle of the body."""
-    wire.write(_HEAD + b"Content-Length: 1000\r\n\r\n<title>reset")
-    await asyncio.sleep(0.05)
-    wire.abort()
+async def respond(mode: Mode, wire: Wire, request: Request) -> None:
+    """Answers a request as a mode does."""
+    if request.path == "/robots.txt" and not mode.robots:
+        wire.write(answer("no robots.txt\n", 404))
+    else:
+        await mode.handle(wire, request)
 
 
-async def cut(wire: Wire, target: str) -> None:
-    """Promises 1000 bytes, sends 500 and closes."""
-    wire.write(_HEAD + b"Content-Length: 1000\r\n\r\n" + b"<title>cut</title>".ljust(500))
-
-
-async def loop(wire: Wire, target: str) -> None:
-    """Redirects each URL to itself."""
-    url = f"http://loop.hostile.{DOMAIN}{target}".encode()
-    wire.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close\r\n")
-    wire.write(b"Location: " + url + b"\r\n\r\n")
-
-
-HOSTILE: dict[str, Callable[[Wire, str], Awaitable[None]]] = {
-    f"{handler.__name__}.hostile.{DOMAIN}": handler
-    for handler in (slow, hang, garbage, endless, reset, cut, loop)
-}
+def listing() -> str:
+    """Returns one line for each mode: its host and what it does."""
+    width = max(map(len, HOSTILE))
+    return "\n".join(f"{mode.host:<{width}}  {mode.about}" for mode in HOSTILE.values())

@@ -21,8 +21,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from .hostile import HOSTILE
+from .hostile import find, respond
 from .site import Answer, Site
+from .wire import Request
 
 CONTROL_HOST = "control.invalid"  # RFC 2606: no simulated page can ever be there
 MAX_HEAD_BYTES = 32 << 10
@@ -73,11 +74,7 @@ class Pages:
         if cached is not None:
             self._cache.move_to_end(key)
             return cached
-        cached = _to_bytes(
-            Answer("robots", 404, b"no robots.txt\n", "text/plain")
-            if host in HOSTILE
-            else self.site.answer(host, target)
-        )
+        cached = _to_bytes(self.site.answer(host, target))
         self._room -= cached.size()
         self._cache[key] = cached
         while self._room < 0 and self._cache:
@@ -195,10 +192,11 @@ class Connection(asyncio.Protocol):
     def _answer(
         self, method: str, host: str, target: str, headers: dict[str, str], last: bool
     ) -> None:
-        handler = HOSTILE.get(host)
-        if handler is not None and target != "/robots.txt":
+        mode = find(host)
+        if mode is not None:
             self._busy = True
-            self._task = asyncio.ensure_future(handler(self, target))
+            request = Request(host, target, headers)
+            self._task = asyncio.ensure_future(respond(mode, self, request))
             self._task.add_done_callback(lambda task: self._transport.close())
             return
         cached = self._pages.get(host, target)

@@ -1,0 +1,244 @@
+"""Crawler traps: how far a crawl goes down sites that have no end.
+
+What a single URL shows is looked at where links are judged, what takes many to see where
+update lets new URLs into the table. Each URL that is left out has its reason:
+
+- ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
+- ``host_budget``, ``path_budget``, ``domain_budget``, ``same_pages``
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import polars as pl
+
+from ..web.domains import registered_domain
+from ..web.options import option
+from ..web.rules import host_keys
+from ..web.urls import from_host_key
+
+
+@dataclasses.dataclass(frozen=True)
+class TrapOptions:
+    """Which links are taken for those of a trap."""
+
+    max_segment_repeats: int = option(
+        3,
+        "Follow no link in whose path a segment stands more often; -1 for any number.",
+        minimum=-1,
+        group="traps",
+    )
+    max_parameters: int = option(
+        20,
+        "Follow no link with more parameters in its query; -1 for any number.",
+        minimum=-1,
+        group="traps",
+    )
+    max_parameter_length: int = option(
+        500,
+        "Follow no link with a longer parameter in its query; -1 for any length.",
+        unit="characters",
+        minimum=-1,
+        group="traps",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class DepthOptions:
+    """How deep links are followed."""
+
+    max_depth: int = option(
+        50,
+        "Add no URL that is more links away from the nearest seed; -1 is no limit.",
+        minimum=-1,
+        group="traps",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BudgetOptions:
+    """How many URLs one update adds to the table."""
+
+    max_new_per_host: int = option(
+        10_000,
+        "How many URLs of one host an update adds at most, the best by score; -1 is no limit.",
+        minimum=-1,
+        group="traps",
+    )
+    max_new_per_path: int = option(
+        1_000,
+        "The same for URLs that differ in their query alone.",
+        minimum=-1,
+        group="traps",
+    )
+    max_new_hosts_per_domain: int = option(
+        10_000,
+        "Of how many hosts of one registered domain an update adds URLs at most.",
+        minimum=-1,
+        group="traps",
+    )
+    max_same_pages: int = option(
+        20,
+        "Add no URL of a host whose last so many pages of the batch have one and the same "
+        "signature; -1 is no limit.",
+        minimum=-1,
+        group="traps",
+    )
+
+
+def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
+    """Returns why a URL looks like one of a trap, null where it does not.
+
+    Args:
+        keys: Row keys; null where there is none.
+
+    >>> keys = pl.Series(["a:http/x/x/x/x", "a:http/?" + "&".join("abc"), "a:http/x"])
+    >>> trap_reasons(keys, TrapOptions(max_parameters=2)).to_list()
+    ['repeated_segments', 'too_many_parameters', None]
+    """
+    key = pl.col("key")
+    frame = keys.alias("key").to_frame().with_row_index("at").drop_nulls()
+    most, longest, repeats = (
+        options.max_parameters,
+        options.max_parameter_length,
+        options.max_segment_repeats,
+    )
+    found = []
+    # What cannot be one by its whole length or number is not taken apart.
+    many = (key.str.count_matches("&", literal=True) >= most) & (most >= 0)
+    queries = frame.filter(many | ((key.str.len_bytes() > longest) & (longest >= 0)))
+    queries = queries.filter(key.str.contains("?", literal=True))
+    if len(queries):
+        query = key.str.splitn("?", 2).struct.field("field_1")
+        queries = queries.with_columns(
+            many=(query.str.count_matches("&", literal=True) >= most) & (most >= 0),
+            long=(query.str.len_bytes() > longest) & (longest >= 0),
+        ).filter(pl.col("many") | pl.col("long"))
+        longer = query.str.split("&").list.eval(pl.element().str.len_bytes()).list.max() > longest
+        queries = queries.with_columns(long=pl.col("long") & longer)
+        reason = (
+            pl.when("many")
+            .then(pl.lit("too_many_parameters"))
+            .when("long")
+            .then(pl.lit("parameter_too_long"))
+        )
+        found.append(queries.select("at", reason=reason))
+    if repeats >= 0:
+        # Few paths are that long: only those are taken apart.
+        deep = pl.col("path").str.count_matches("/", literal=True) > repeats
+        paths = frame.filter(key.str.count_matches("/", literal=True) > repeats)
+        paths = paths.select("at", path=key.str.splitn("?", 2).struct.field("field_0")).filter(deep)
+        segment = pl.element().filter(pl.element() != "")
+        segments = pl.col("path").str.split("/").list.slice(1).list.eval(segment)
+        paths = paths.select("at", segments=segments)
+        paths = paths.filter(
+            pl.col("segments").list.len() - pl.col("segments").list.n_unique() >= repeats
+        )
+        each = paths.explode("segments").group_by("at", "segments").len()
+        looped = each.filter(pl.col("len") > repeats).select("at").unique()
+        found.append(looped.select("at", reason=pl.lit("repeated_segments")))
+    reasons = pl.repeat(None, len(keys), dtype=pl.String, eager=True).alias("reason")
+    for some in found:
+        some = some.drop_nulls()
+        if len(some):
+            reasons = reasons.scatter(some.get_column("at"), some.get_column("reason"))
+    return reasons
+
+
+def within_budget(
+    new: pl.DataFrame, events: pl.DataFrame, options: BudgetOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns those of the new URLs that the table takes, and how many it does not, by reason.
+
+    Hosts are judged by what is here: an update looks at ranges of keys, and a host that
+    lies in two of them has two budgets.
+
+    Args:
+        new: URLs that the table does not have: ``key``, ``inlink_score``.
+        events: What was fetched: ``key``, ``event.signature``, ``event.fetch_time``.
+        options: The budgets.
+    """
+    counts: dict[str, int] = {}
+    limits = (options.max_new_per_host, options.max_new_per_path, options.max_new_hosts_per_domain)
+    crowded = any(0 <= most < len(new) for most in limits)
+    if not len(new) or not (crowded or 0 <= options.max_same_pages <= len(events)):
+        return new, counts
+    hosts = host_keys(new.get_column("key"))
+    tests = (
+        ("same_pages", _not_repeating(events, hosts, options.max_same_pages)),
+        ("path_budget", lambda some, _: _best_of_paths(some, options.max_new_per_path)),
+        ("host_budget", lambda some, at: _best(some, at, options.max_new_per_host)),
+        ("domain_budget", lambda some, at: _best_hosts(some, at, options.max_new_hosts_per_domain)),
+    )
+    for reason, test in tests:
+        kept = test(new, hosts)
+        if not kept.all():
+            counts[f"dropped/{reason}"] = int((~kept).sum())
+            new, hosts = new.filter(kept), hosts.filter(kept)
+    return new, counts
+
+
+def _not_repeating(
+    events: pl.DataFrame, hosts: pl.Series, most: int
+) -> Callable[[pl.DataFrame, pl.Series], pl.Series]:
+    repeating = pl.Series(_repeating_hosts(events, hosts, most), dtype=pl.String)
+    return lambda _, at: ~at.is_in(repeating.implode())
+
+
+def _all(rows: pl.DataFrame) -> pl.Series:
+    return pl.repeat(True, len(rows), eager=True)
+
+
+def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
+    """Returns which rows are among the best ``most`` of their group; null groups have no limit."""
+    if most < 0 or len(rows) <= most:
+        return _all(rows)
+    sizes = groups.alias("group").drop_nulls().value_counts()
+    crowds = sizes.filter(pl.col("count") > most).get_column("group")
+    if not len(crowds):
+        return _all(rows)
+    numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
+    crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
+    order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
+    beyond = order.filter(pl.int_range(pl.len()).over("group") >= most).get_column("at")
+    return _all(rows).scatter(beyond, False)
+
+
+def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
+    if most < 0 or len(rows) <= most:
+        return _all(rows)
+    place = rows.get_column("key").str.find("?", literal=True)
+    at = place.is_not_null().arg_true()
+    if len(at) <= most:
+        return _all(rows)
+    queries = rows[at]
+    paths = queries.get_column("key").str.slice(0, place.drop_nulls())
+    return _all(rows).scatter(at, _best(queries, paths, most))
+
+
+def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
+    if most < 0 or hosts.n_unique() <= most:
+        return _all(rows)
+    scored = (
+        rows.select("inlink_score", key=hosts).group_by("key").agg(pl.col("inlink_score").max())
+    )
+    names = scored.get_column("key")
+    domains = pl.Series([registered_domain(from_host_key(name)) for name in names])
+    return hosts.is_in(scored.filter(_best(scored, domains, most)).get_column("key").implode())
+
+
+def _repeating_hosts(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[str]:
+    """Returns the hosts of which the last ``most`` pages are the same."""
+    if most < 0 or len(events) < most:
+        return []
+    pages = events.select("key", signature="event.signature", time="event.fetch_time")
+    pages = pages.filter(pl.col("signature").is_not_null())
+    names = host_keys(pages.get_column("key")).alias("host")
+    often = names.value_counts().filter(pl.col("count") >= most).get_column("host")
+    often = often.filter(often.is_in(hosts.unique().implode()))
+    if not len(often):
+        return []
+    pages = pages.with_columns(names).filter(pl.col("host").is_in(often.implode()))
+    last = pages.sort("time", "key").group_by("host").tail(most)
+    same = last.group_by("host").agg(pl.col("signature").n_unique())
+    return same.filter(pl.col("signature") == 1).get_column("host").to_list()

@@ -1,0 +1,36 @@
+"""The guide to security names tests that exist, and the defaults that hold."""
+
+import pathlib
+import re
+
+from nutbeam.pipelines.crawl import Options
+from nutbeam.web.options import options_of
+from nutbeam.web.simweb.hostile import listing
+
+ROOT = pathlib.Path(__file__).parents[1]
+GUIDE = (ROOT / "docs/guides/security.md").read_text()
+
+
+def test_every_test_that_it_names_exists():
+    tests = {path.name: path.read_text() for path in (ROOT / "tests").glob("test_*.py")}
+    named = set(re.findall(r"`(test_\w+(?:\.py)?)`", GUIDE))
+    assert len(named) > 30
+    functions = set(re.findall(r"^def (test_\w+)", "\n".join(tests.values()), re.MULTILINE))
+    assert not named - functions - set(tests)
+
+
+def test_every_threat_has_its_row():
+    assert re.findall(r"^\| (\d+) \|", GUIDE, re.MULTILINE) == [str(n) for n in range(1, 22)]
+
+
+def test_the_defaults_that_it_names_hold():
+    options = {option.flag: option.default for option in options_of(Options)}
+    rows = re.findall(r"\| `(--\w+)` \| ([\d,]+) \|", GUIDE)
+    assert len(rows) == 10
+    assert {flag: int(text.replace(",", "")) for flag, text in rows} == {
+        flag: options[flag] for flag, _ in rows
+    }
+
+
+def test_all_hostile_hosts_are_listed():
+    assert f"```text\n{listing()}\n```\n" in GUIDE

@@ -1,0 +1,113 @@
+"""No spelling leads to a private address: not as a seed, link, redirect, or redirect of robots.txt.
+
+Everything is real but the name server, which rebinds: the command, its sockets, the canary.
+"""
+
+import html
+
+import pytest
+from canary import HOSTS, LEADING, Canary, lookup, spellings
+from crawling import manifests_of, nutbeam
+from web_servers import Server, doors, reply
+
+from nutbeam.pipelines import fetch
+from nutbeam.web import guard, http
+from nutbeam.web.options import options_of
+
+CLIENTS = [o.choices for o in options_of(fetch.Options) if o.name == "http_client"] or [("",)]
+WAYS = ("seed", "link", "redirect", "robots")
+
+
+class Lures(Server):
+    """Hosts of example.com whose pages, redirects and robots.txt lead to the canary."""
+
+    def __init__(self, urls):
+        self.urls = urls
+        super().__init__(self.lure)
+
+    def _answer(self, head, connection):
+        host = next(line for line in head.split("\r\n") if line.lower().startswith("host:"))
+        answer = self.lure(head.split(" ")[1], host.partition(":")[2].strip())
+        connection.sendall(answer)
+        return answer
+
+    def lure(self, path, host):
+        number = int("".join(filter(str.isdigit, host)) or 0)
+        if path == "/robots.txt":
+            if host.startswith("robots"):
+                return self.redirect(f"{self.urls[number]}/robots/{number}")
+            return reply(b"", "404 Not Found")
+        if host.startswith("redirect"):
+            return self.redirect(f"{self.urls[number]}/redirect/{number}")
+        links = [html.escape(f"{url}/link/{at}") for at, url in enumerate(self.urls)]
+        page = "".join(f'<a href="{link}">x</a>' for link in links) if host[0] == "l" else "page"
+        return reply(page.encode(), "200 OK", "Content-Type: text/html; charset=utf-8")
+
+    @staticmethod
+    def redirect(url):
+        location = url.encode().decode("latin-1")  # as UTF-8 bytes
+        return reply(b"", "302 Found", f"Location: {location}")
+
+
+def lead(monkeypatch, tmp_path, canary, client, *more):
+    """Crawls all that leads to the canary, three rounds; returns the counts of its jobs."""
+    find = lookup()
+    monkeypatch.setattr(
+        http,
+        "guard_of",
+        lambda o: guard.Guard(o.allow_addresses, o.connect_to, o.allowed_ports, find),
+    )
+    monkeypatch.setattr(guard, "_DNS_TTL_S", 0.0)  # every look is a new one
+    urls = spellings(canary.port)
+    lures = Lures(urls)
+    seeds = tmp_path / "seeds.txt"
+    lines = [f"{url}/seed/{at}" for at, url in enumerate(urls)]
+    lines += [f"http://{way}{at}.example.com/" for way in WAYS[2:] for at in range(len(urls))]
+    seeds.write_text("\n".join(["http://links.example.com/", *lines]), "utf-8")
+    try:
+        nutbeam(
+            *("crawl", tmp_path / "table", seeds, "--rounds", "2", "--scope", "any"),
+            *("--connect_to", doors(lures.port)[0], "--allowed_ports", f"80,443,{canary.port}"),
+            *(
+                "--server_delay",
+                "0",
+                "--timeout",
+                "2",
+                "--max_outlinks",
+                "-1",
+                "--max_same_pages",
+                "-1",
+            ),
+            *("--max_exceptions_per_host", "-1", "--agent_name", "bot", "--agent_email", "a@b"),
+            *(("--http_client", client) if client else ()),
+            *more,
+        )
+    finally:
+        lures.close()
+    counts = {}
+    for manifest in manifests_of(tmp_path / "table"):
+        for name, number in manifest.counts.items():
+            counts[name] = counts.get(name, 0) + number
+    return counts
+
+
+@pytest.mark.parametrize("client", CLIENTS[0])
+def test_no_spelling_leads_to_a_private_address_on_any_way(monkeypatch, tmp_path, capsys, client):
+    assert len(HOSTS) > 60
+    with Canary() as canary:
+        counts = lead(monkeypatch, tmp_path, canary, client)
+        assert canary.connections == 0, canary.paths
+    # They were tried: seeds, links and redirects once for each spelling, robots.txt too.
+    assert counts["not_fetched/address_denied"] > 2 * len(LEADING), counts
+    assert counts["not_fetched/port_denied"] >= 2, counts
+    with Canary() as canary:  # where it is allowed, the same crawl does get there
+        (tmp_path / "open").mkdir()
+        lead(monkeypatch, tmp_path / "open", canary, client, "--allow_addresses", "127.0.0.0/8,::1")
+        reached = set(canary.paths)
+    missing = [
+        f"/{way}/{at}"
+        for way in WAYS
+        for at in range(len(LEADING))
+        if f"/{way}/{at}" not in reached
+    ]
+    assert not missing, [(name, HOSTS[int(name.rpartition("/")[2])]) for name in missing]

@@ -1,0 +1,84 @@
+"""``kill -9`` of a fetch while pages are in flight, and the same command again."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+from crawling import asked, json_lines, manifests_of, nutbeam, reach
+
+from nutbeam.web.simweb.server import SimWeb
+from nutbeam.web.urls import from_key
+
+TRIALS = [*range(1, 4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 21))]
+
+
+@pytest.fixture(scope="module")
+def web():
+    # The latency keeps three pages in flight, always.
+    with SimWeb(hosts=3, pages=25, seed=7, crawl_delay=0, latency=0.02) as server:
+        yield server
+
+
+def flushed(table):
+    """Returns the URLs in whole files of pages, committed or not."""
+    paths = sorted(table.glob("batches/*/pages/[!.]*.parquet"))
+    return [
+        from_key(key) for path in paths for key in pl.read_parquet(path, columns=["key"])["key"]
+    ]
+
+
+def killed(words, web, requests):
+    """Starts a fetch and kills it once the server has been asked so often."""
+    before = len(asked(web))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words), "--progress", "false"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while process.poll() is None and len(asked(web)) - before < requests:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.kill()
+    error = process.communicate()[1].decode()
+    assert process.returncode == -signal.SIGKILL, error
+    assert error == ""
+
+
+@pytest.mark.parametrize("seed", TRIALS)
+def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
+    web, tmp_path, capsys, seed
+):
+    table, seeds, dice = tmp_path / "table", tmp_path / "seeds.txt", random.Random(seed)
+    urls = sorted(web.site.urls("page"))
+    seeds.write_text("\n".join(urls))
+    assert nutbeam("inject", table, seeds) == 0
+    assert nutbeam("generate", table) == 0
+    fetch = ("fetch", table, *reach(web), "--flush_seconds", "0.05", "--operation", "nightly")
+    safe, since = [], len(asked(web))
+    for _ in range(1 if seed <= 3 else dice.randint(1, 3)):
+        left = len(urls) - len(safe)
+        killed(fetch, web, dice.randint(1, max(1, left // 2)))
+        again = asked(web)[since:]
+        assert set(safe).isdisjoint(again)  # what was on disk is not asked for again
+        safe, since = flushed(table), len(asked(web))
+        assert len(safe) == len(set(safe))
+        assert [manifest.job for manifest in manifests_of(table)] == ["inject", "generate"]
+    assert nutbeam(*fetch) == 0
+    again = asked(web)[since:]
+    assert set(safe).isdisjoint(again)
+    assert len(again) == len(set(again))
+    assert sorted([*safe, *again]) == urls  # just what was missing
+    assert sorted(flushed(table)) == urls  # no page is lost
+    counts = manifests_of(table)[-1].counts
+    assert counts["pages"] == len(urls)
+    assert counts.get("adopted", 0) == len(safe)
+    for job in ("parse", "updatedb"):
+        assert nutbeam(job, table) == 0
+    capsys.readouterr()
+    assert nutbeam("pages", table) == 0
+    seen = [record["url"] for record in json_lines(capsys.readouterr().out)]
+    assert sorted(seen) == urls  # no reader sees one twice

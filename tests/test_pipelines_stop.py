@@ -1,0 +1,78 @@
+"""A file ``.STOP`` in the table ends a crawl after the round that is under way."""
+
+import json
+
+import pytest
+from crawling import asked, assert_whole, crawl, manifest_of, manifests_of, nutbeam, place_in, reach
+from web_servers import doors, reply, serve
+
+from nutbeam.io.files import overwrite_bytes, remove_file
+from nutbeam.web.simweb.server import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=6, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+def stop(table):
+    overwrite_bytes(place_in(table, ".STOP"), b"")
+
+
+def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_path, capsys, caplog):
+    table = tables(tmp_path / "table")
+    stopped = []
+
+    def answer(path, connection):
+        if path == "/robots.txt":
+            return reply(b"", "404 Not Found")
+        if path == "/1" and not stopped:  # in the middle of the second round
+            stop(table)
+            stopped.append(path)
+        number = int(path.strip("/") or 0)
+        page = f"<title>{number}</title><a href=/{number + 1}>on</a>"
+        return reply(page.encode(), "200 OK", "Content-Type: text/html")
+
+    with serve(answer) as server:
+        words = ("http://www.example.com/", "--connect_to", doors(server.port)[0])
+        words = ("crawl", table, *words, "--server_delay", "0", "--rounds", "4")
+        assert nutbeam(*words, "--format", "json") == 0
+        assert json.loads(capsys.readouterr().out)["rounds"] == 2
+        assert "stopped by" in caplog.text
+        assert ".STOP: remove it to go on" in caplog.text
+        # That round came to its end: its batch is in the table, duplicates are sought.
+        assert {b.phase for b in manifest_of(table).batches.values()} == {"updated"}
+        assert not manifest_of(table).without_dedup()
+        before = len(server.requests)
+        assert nutbeam(*words) == 0  # still told to stop
+        assert len(server.requests) == before
+        remove_file(place_in(table, ".STOP"))
+        assert nutbeam(*words, "--format", "json") == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[-1])["rounds"] == 4
+        assert server.paths.count("/2") == 1
+
+
+def test_round_and_next_begin_nothing_but_finish_what_is_open(web, tmp_path, capsys):
+    table = tmp_path / "table"
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    assert nutbeam("generate", table) == 0
+    stop(table)
+    made = len(manifests_of(table))
+    before = len(asked(web))
+    assert nutbeam("round", table, *reach(web)) == 0
+    assert len(manifests_of(table)) == made
+    assert len(asked(web)) == before
+    done = []
+    for _ in range(9):
+        code = nutbeam("next", table, *reach(web))
+        done.append(manifests_of(table)[-1].job)
+        if code == 1:
+            break
+    assert done == ["fetch", "parse", "update", "dedup", "dedup"]
+    assert nutbeam("fsck", table) == 0  # it is no damage,
+    assert nutbeam("compact", table, "--snapshot_retention", "0") in (0, 1)
+    assert (table / ".STOP").exists()  # and nobody takes it away
+    (table / ".STOP").unlink()
+    assert crawl(table, web) == 0
+    assert_whole(table, web.site)

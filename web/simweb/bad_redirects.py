@@ -1,0 +1,61 @@
+"""Hosts that send a client in circles, far away, or where it must not go."""
+
+from .wire import Request, Wire, page, redirect, url_of
+
+LENGTH = 8
+
+
+async def loop(wire: Wire, request: Request) -> None:
+    """Redirects each URL to itself."""
+    wire.write(redirect(url_of("loop", request.target)))
+
+
+async def pair(wire: Wire, request: Request) -> None:
+    """Redirects /a to /b, and all else to /a."""
+    wire.write(redirect(url_of("pair", "/b" if request.path == "/a" else "/a"), 301))
+
+
+async def chain(wire: Wire, request: Request) -> None:
+    """Has a page at the end of eight redirects: / leads to /1, that to /2, and so on."""
+    number = request.path.strip("/") or "0"
+    if number.isdecimal() and int(number) < LENGTH:
+        wire.write(redirect(url_of("chain", f"/{int(number) + 1}"), 301))
+    else:
+        wire.write(page("the end of the chain", []))
+
+
+async def endless_chain(wire: Wire, request: Request) -> None:
+    """Redirects each URL to one that was never seen."""
+    number = request.path.strip("/") or "0"
+    number = str(int(number) + 1) if number.isdecimal() and len(number) < 10 else "1"
+    wire.write(redirect(url_of("endless-chain", f"/{number}")))
+
+
+async def to_private(wire: Wire, request: Request) -> None:
+    """Redirects to http://127.0.0.1/ and the path that was asked for."""
+    wire.write(redirect(f"http://127.0.0.1{request.target}"))
+
+
+async def to_metadata(wire: Wire, request: Request) -> None:
+    """Redirects to the address where clouds tell machines their secrets."""
+    wire.write(redirect("http://169.254.169.254/latest/meta-data/"))
+
+
+async def to_file(wire: Wire, request: Request) -> None:
+    """Redirects to file:///etc/passwd."""
+    wire.write(redirect("file:///etc/passwd"))
+
+
+async def to_port(wire: Wire, request: Request) -> None:
+    """Redirects to port 6379 of another host."""
+    wire.write(redirect("http://elsewhere.example.org:6379/"))
+
+
+async def to_nowhere(wire: Wire, request: Request) -> None:
+    """Answers 302 without Location."""
+    wire.write(redirect("").replace(b"Location: \r\n", b""))
+
+
+MODES = (
+    loop, pair, chain, endless_chain, to_private, to_metadata, to_file, to_port, to_nowhere,
+)  # fmt: skip

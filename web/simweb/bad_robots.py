@@ -1,0 +1,92 @@
+"""Hosts whose robots.txt is the trouble: each status, each size; their pages are honest.
+
+A page that should not be asked for says so in its title.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from .wire import HEAD, Request, Wire, answer, page, redirect, url_of
+
+Handler = Callable[[Wire, Request], Awaitable[None]]
+
+_STATUSES = (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503)
+_RULES = "User-agent: *\nDisallow: /private\n"
+
+
+def _pages(robots: Handler, name: str, text: str) -> Handler:
+    """Returns a mode whose robots.txt is answered by ``robots``."""
+
+    async def handle(wire: Wire, request: Request) -> None:
+        if request.path == "/robots.txt":
+            await robots(wire, request)
+        else:
+            wire.write(page(f"{name} {request.path}", ["/private", "/public"]))
+
+    handle.__name__, handle.__doc__ = name, text
+    return handle
+
+
+def _says(data: bytes) -> Handler:
+    async def say(wire: Wire, request: Request) -> None:
+        wire.write(data)
+
+    return say
+
+
+async def _big(wire: Wire, request: Request) -> None:
+    # The rule at the front counts, the one behind 500 KiB need not (RFC 9309 2.5).
+    line = b"# and on and on\n"
+    wire.write(HEAD.replace(b"html", b"plain") + b"Content-Length: 10485760\r\n\r\n")
+    wire.write(_RULES.encode() + line * ((10 * 1024 * 1024 - len(_RULES)) // len(line)))
+    wire.write(b"Disallow: /public\n".rjust(16))
+    await wire.drain()
+
+
+async def _hang(wire: Wire, request: Request) -> None:
+    await asyncio.sleep(3600)
+
+
+async def _reset(wire: Wire, request: Request) -> None:
+    wire.abort()
+
+
+async def _cut(wire: Wire, request: Request) -> None:
+    wire.write(HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri")
+
+
+async def _far(wire: Wire, request: Request) -> None:
+    """Five redirects on hosts of their own; the sixth would be one too many."""
+    wire.write(redirect(url_of("robots-200", "/robots.txt"), 301))
+
+
+_MODES: dict[str, tuple[Handler, str]] = {
+    "robots_200": (_says(answer(_RULES)), "Forbids /private in its robots.txt."),
+    "robots_200_big": (_big, "Has a robots.txt of 10 MiB that forbids /private at its beginning."),
+    "robots_html": (_says(answer("<html><title>home</title>")), "Has a web page for robots.txt."),
+    "robots_nul": (_says(answer(b"\0" * 5000)), "Has a robots.txt of NULs."),
+    "robots_delay": (
+        _says(answer("User-agent: *\nCrawl-delay: 86400\n")),
+        "Asks for a day between two requests.",
+    ),
+    "robots_redirect": (_far, "Redirects its robots.txt to that of another host."),
+    "robots_loop": (
+        _says(redirect(url_of("robots-loop", "/robots.txt"))),
+        "Redirects its robots.txt to itself.",
+    ),
+    "robots_private": (
+        _says(redirect("http://127.0.0.1/robots.txt")),
+        "Redirects its robots.txt to 127.0.0.1.",
+    ),
+    "robots_hang": (_hang, "Says nothing when asked for robots.txt."),
+    "robots_reset": (_reset, "Resets the connection when asked for robots.txt."),
+    "robots_cut": (_cut, "Breaks off in the middle of its robots.txt."),
+}
+_MODES |= {
+    f"robots_{status}": (
+        _says(answer(_RULES if status != 204 else b"", status)),
+        f"Answers {status} when asked for robots.txt.",
+    )
+    for status in _STATUSES
+}
+MODES = tuple(_pages(robots, name, text) for name, (robots, text) in _MODES.items())

@@ -1,0 +1,75 @@
+"""What a hostile host is told, what it can do, and what most of them say."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
+
+from .model import DOMAIN
+
+
+class Request(NamedTuple):
+    """What was asked of a hostile host.
+
+    Attributes:
+        host: The Host header, lower case, without port.
+        target: Path and query.
+        headers: By name in lower case.
+    """
+
+    host: str
+    target: str
+    headers: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+
+class Wire(Protocol):
+    """What a hostile host can do with a connection."""
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes."""
+
+    async def drain(self) -> None:
+        """Waits until the client has taken most of what was sent."""
+
+    def abort(self) -> None:
+        """Resets the connection."""
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+
+
+def url_of(kind: str, target: str = "/") -> str:
+    """Returns a URL on the host of a mode.
+
+    >>> url_of("loop")
+    'http://loop.hostile.example.com/'
+    """
+    return f"http://{kind}.hostile.{DOMAIN}{target}"
+
+
+def answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
+    """Returns a whole and honest answer; the connection closes behind it."""
+    body = body.encode() if isinstance(body, str) else body
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        "Content-Type: text/html; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        *headers,
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
+
+
+def redirect(url: str, status: int = 302) -> bytes:
+    """Returns an answer that leads elsewhere."""
+    return answer(b"", status, f"Location: {url}")
+
+
+def page(title: str, links: list[str], text: str = "") -> bytes:
+    """Returns an answer that is a page with links."""
+    listed = "".join(f'<p><a href="{link}">{link}</a></p>\n' for link in links)
+    return answer(f"<title>{title}</title>\n<p>{text}</p>\n{listed}")

@@ -60,13 +60,13 @@ class BudgetOptions:
     """How many URLs one update adds to the table."""
 
     max_new_per_host: int = option(
-        10_000,
+        100_000,
         "How many URLs of one host an update adds at most, the best by score; -1 is no limit.",
         minimum=-1,
         group="traps",
     )
     max_new_per_path: int = option(
-        1_000,
+        10_000,
         "The same for URLs that differ in their query alone.",
         minimum=-1,
         group="traps",

@@ -54,6 +54,7 @@ http {{
     location / {{ return 404; }}
     location = / {{ default_type text/html; return 200 '{front}'; }}
     location = /small.html {{ default_type text/html; alias {folder}/small.html; }}
+    location /even/ {{ alias {folder}/even/; }}
 {locations}
   }}
 }}
@@ -61,6 +62,7 @@ http {{
 # Which of these modules nginx was built with differs; each wants a folder of its own.
 TEMPORARY = ("proxy", "fastcgi", "uwsgi", "scgi")
 SMALL_BYTES = 6_000
+EVEN = 20
 START_SECONDS = 10.0
 
 
@@ -76,7 +78,8 @@ def missing() -> str:
 class DocsSite:
     """Serves the documentation while its context lasts.
 
-    Also ``/small.html``, which is linked from nowhere: a page of ``SMALL_BYTES``.
+    Also, linked from nowhere, ``/small.html``, a page of ``SMALL_BYTES``, and ``/even/0.html`` and so
+    on: ``EVEN`` pages as large, with twelve links each. They are there under any host's name.
 
     Attributes:
         port: Where it listens on 127.0.0.1; a free one.
@@ -91,7 +94,12 @@ class DocsSite:
             raise RuntimeError(lacking)
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="docs-site-"))
         self._folder.chmod(0o755)  # nginx's worker is another user where we are root
-        (self._folder / "small.html").write_text(_small_page())
+        (self._folder / "small.html").write_text(_page("Small"))
+        (self._folder / "even").mkdir()
+        for number in range(EVEN):
+            links = [f'<a href="{(number + n) % EVEN}.html">page {n}</a>' for n in range(1, 13)]
+            path = self._folder / "even" / f"{number}.html"
+            path.write_text(_page(f"Page {number}", " ".join(links)))
         try:
             self._start()
         except BaseException:
@@ -171,6 +179,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _small_page() -> str:
-    head = "<!DOCTYPE html><html><head><title>Small</title></head><body><p>"
+def _page(title: str, content: str = "") -> str:
+    head = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{content}<p>"
     return head.ljust(SMALL_BYTES - 18, "x") + "</p></body></html>"

@@ -1,0 +1,111 @@
+"""A round over many hosts, all phases, beside a bare pool of threads that only fetches.
+
+``python benchmarks/round.py [--small]``. 100,000 pages of 6 KB with 12 links each, on 5,000 hosts, are
+in a batch: ``nutbeam crawl --rounds=1`` fetches and parses them, brings them into the table and looks
+for duplicates; 50 threads, no delay. The bare pool asks the same nginx on loopback for the same pages,
+and for each host's robots.txt, with ``requests``. Budget: 1,500 pages/s on both cores.
+"""
+
+import functools
+import pathlib
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import measure
+
+THREADS = 50
+
+
+def make(folder: str, hosts: int, pages: int) -> None:
+    """Makes a table with a batch of all pages, and a tiny one like it."""
+    for name, number in (("table", hosts), ("tiny", 2)):
+        seeds = pathlib.Path(folder) / f"{name}.txt"
+        urls = (
+            f"http://h{h}.example.com/even/{n}.html" for h in range(number) for n in range(pages)
+        )
+        seeds.write_text("\n".join(urls))
+        table = pathlib.Path(folder) / name
+        measure.nutbeam("inject", table, seeds, "--progress=false")
+        measure.nutbeam("generate", table, f"--top_n={hosts * pages}", "--progress=false")
+
+
+def ours(tiny: str, table: str, door: str) -> int:
+    """Does a round, after one on a tiny table; returns how many pages the batch has."""
+    import polars as pl
+
+    options = (
+        "--rounds=1", f"--connect_to={door}", f"--threads={THREADS}", "--server_delay=0",
+        "--progress=false",
+    )  # fmt: skip
+    measure.nutbeam("crawl", tiny, *options)
+    with measure.measured():
+        measure.nutbeam("crawl", table, *options)
+    outcome = pl.scan_parquet(list(pathlib.Path(table).glob("batches/*/outcome/*.parquet")))
+    return int(outcome.filter(pl.col("document").is_not_null()).select(pl.len()).collect().item())
+
+
+def pool(port: int, hosts: int, pages: int) -> int:
+    """Fetches the same with requests; returns how many pages came."""
+    import requests
+
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=THREADS))
+
+    def fetch(host: int) -> int:
+        came = 0
+        for path in ("/robots.txt", *(f"/even/{number}.html" for number in range(pages))):
+            response = session.get(
+                f"http://127.0.0.1:{port}{path}", headers={"Host": f"h{host}.example.com"}
+            )
+            came += response.status_code == 200 and len(response.content) > 0
+        return came
+
+    with measure.measured(), ThreadPoolExecutor(THREADS) as threads:
+        return sum(threads.map(fetch, range(hosts)))
+
+
+def compare(folder: pathlib.Path, hosts: int, pages: int, repeats: int) -> None:
+    """Times both."""
+    helper = measure.docs_site_helper()
+    measure.fresh("round", "make", str(folder), hosts, pages)
+    numbers = iter(range(repeats))
+    with helper.DocsSite() as site:
+        door = f"*.example.com:80:127.0.0.1:{site.port}"
+
+        def our() -> measure.Figures:
+            at = next(numbers)
+            own = [str(folder / f"{name}-{at}") for name in ("tiny", "table")]
+            for name, copy in zip(("tiny", "table"), own, strict=True):
+                shutil.copytree(folder / name, copy)
+            return measure.fresh("round", "ours", *own, door)
+
+        runs = {
+            "ours": our,
+            "pool": functools.partial(measure.fresh, "round", "pool", site.port, hosts, pages),
+        }
+        found = measure.interleaved(runs, repeats)
+    for who, figures in found.items():
+        if {each.result for each in figures} != {hosts * pages}:
+            raise SystemExit(f"{who}: not all pages: {[each.result for each in figures]}")
+    rows = []
+    for what, figure in (("pages/s", "work"), ("pages per CPU s", "cpu")):
+        both = [hosts * pages / measure.median(found[who], figure) for who in ("ours", "pool")]
+        rows.append((what, *both, both[0] / both[1]))
+    peaks = [measure.median(found[who], "peak") / 2**20 for who in ("ours", "pool")]
+    rows.append(("peak memory, MB", *peaks, peaks[0] / peaks[1]))
+    title = f"{hosts * pages:,} pages on {hosts:,} hosts, {THREADS} threads; median of {repeats}"
+    measure.table(title, ("", "a whole round", "bare requests", "ratio"), rows)
+
+
+def main() -> None:
+    """Does what the command line says."""
+    sizes = (100, 20, 1) if "--small" in sys.argv[1:] else (5_000, 20, 3)
+    with tempfile.TemporaryDirectory(prefix="round-") as name:
+        compare(pathlib.Path(name), *sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -101,7 +101,8 @@ class RobotsRules:
             robots.txt; ``defer`` for 429, 5xx and no answer: nothing may be
             fetched for now (RFC 9309 2.3.1). After 30 days of 5xx or no answer
             the last robots.txt counts, or none if there was none (2.3.1.4).
-        crawl_delay: Seconds, where the agent's group names them.
+        crawl_delay: Seconds, where the agent's group names them; of the last
+            robots.txt that was read, while the server fails.
         sitemaps: URLs of sitemaps that it names: the first hundred of at most
             2,048 characters.
 
@@ -132,7 +133,6 @@ class RobotsRules:
         self._packed = b""
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
-        if self.state == RULES and self._packed:
             parsed = self._parsed()
             self.crawl_delay = parsed.crawl_delay(self._agents[0])
             self.sitemaps = _sitemaps(parsed.sitemaps)

@@ -84,12 +84,12 @@ class HostQueue:
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
-        asked = [r.crawl_delay for r in self.rules.values() if r.crawl_delay is not None]
+        asked = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
         self.crawl_delay = max([d for d in asked if d <= most] or asked, default=None)
 
     def records(self) -> Iterator[HostRecord]:
         """Yields what is known now of each host."""
-        for host, state in self.hosts.items():
+        for host, state in list(self.hosts.items()):  # at once: workers may add some
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
@@ -105,7 +105,7 @@ class HostQueue:
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
         """Tells of one origin: the one known before if it was asked again, else the first."""
         known = state.known
-        asked = {o: r for o, r in self.rules.items() if host_of(o) == record.host}
+        asked = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
         asked = {origin: rules for origin, rules in asked.items() if rules is not EXEMPT}
         origin = known.robots_origin if known is not None else ""
         if asked:
@@ -113,6 +113,7 @@ class HostQueue:
             kept, record.sitemaps = asked[origin].record, asked[origin].sitemaps
         elif state.unreachable is not None:
             origin, kept = state.unreachable
+            record.sitemaps = known.sitemaps if known is not None else ()
         elif known is not None and known.robots_status is not None:
             kept = RobotsRecord(
                 known.robots_status,
@@ -175,7 +176,7 @@ def host_of(origin: str) -> str:
     >>> host_of("http://a.example:81"), host_of("https://[::1]:81"), host_of("http://[::1]")
     ('a.example', '[::1]', '[::1]')
     """
-    place = origin.partition("://")[2]
+    place = origin.partition("://")[2].lower()
     return place[: place.find("]") + 1] if place.startswith("[") else place.partition(":")[0]
 
 

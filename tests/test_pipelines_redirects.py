@@ -161,3 +161,63 @@ def test_what_was_purged_is_not_followed():
 def test_the_scope_counts():
     options = RedirectOptions(redirect_max=1, scope="host")
     assert redirects(options)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+
+
+def reach(server):
+    return [word for door in doors(server.port) for word in ("--connect_to", door)]
+
+
+def test_no_redirect_is_followed_into_another_partition(tmp_path):
+    table, hosts = str(tmp_path / "table"), [f"h{n}.example.com" for n in range(12)]
+    following = dict(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
+
+    def answer(path, _):
+        host = _head_of(server, path).split("Host: ")[1].split()[0]
+        if path == "/robots.txt":
+            return reply(b"", "404 No")
+        moved = path == f"/{host}"
+        target = f"Location: http://{following[host]}/from-{host}"
+        return reply(b"", "302 Found", target) if moved else reply(b"x")
+
+    with serve(answer) as server:
+        assert nutbeam("inject", table, *(f"http://{host}/{host}" for host in hosts)) == 0
+        assert nutbeam("generate", table, "--num_fetchers", "3") == 0
+        (batch,) = manifest_of(table).batches
+        lists = files_of(table, f"batches/{batch}/fetchlist")
+        where = {
+            key.partition(":")[0].split(".")[-1]: number
+            for number, file in enumerate(lists)
+            for key in pl.read_parquet(read_bytes(file))["key"]
+        }
+        more = ("--redirect_max", "3", "--server_delay", "0")
+        assert nutbeam("fetch", table, *reach(server), *more) == 0
+    followed = {path.removeprefix("/from-") for path in server.paths if path.startswith("/from-")}
+    near = {
+        host for host, target in following.items()
+        if where[host.partition(".")[0]] == where[target.partition(".")[0]]
+    }  # fmt: skip
+    assert followed == near
+    counts = manifest_of(table).counts
+    assert counts.get("redirects/followed", 0) == len(near)
+    assert counts.get("redirects/elsewhere", 0) == len(hosts) - len(near)
+
+
+def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, monkeypatch):
+    table = str(tmp_path / "table")
+    more = ("--redirect_max", "2", "--server_delay", "0", "--flush_seconds", "0")
+    with serve(lambda path, _: answer(path, _head_of(server, path))) as server:
+        assert nutbeam("inject", table, *SEEDS) == 0
+        assert nutbeam("generate", table) == 0
+        with monkeypatch.context() as broken:
+            broken.setattr("nutbeam.pipelines.fetch._Learnt.write", _fail)
+            assert nutbeam("fetch", table, *reach(server), *more) != 0
+        before = set(asked(server))
+        assert before > FOLLOWED
+        assert nutbeam("fetch", table, *reach(server), *more) == 0
+    again = [url for url, times in Counter(asked(server)).items() if times > 1]
+    assert set(again) <= {f"{A}/robots.txt", f"{B}/robots.txt"}
+    assert manifest_of(table).counts["pages"] == len(SEEDS) + len(FOLLOWED) + 1
+
+
+def _fail(*_):
+    raise RuntimeError("the worker is lost")

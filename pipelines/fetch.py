@@ -319,6 +319,11 @@ def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchPagesOptions
     many = part.operation.manifest().batches[batch].partitions > 1
     if not many or options.queue_mode == "host":
         return
+    if options.queue_mode == "ip":
+        raise UserError(
+            f"batch {batch!r} is dealt to several partitions, and hosts at one address may be in "
+            "several: fetch it with --queue_mode host, or generate with --num_fetchers 1"
+        )
     keys = rows.get_column("key")
     slots = hash_buckets(place_of(batch, keys, options.queue_mode), SLOTS)
     if (slots != rows.get_column("slot")).any():

@@ -86,6 +86,13 @@ class GenerateOptions(ScheduleOptions, QueueOptions):
         group="generate",
     )
 
+    def __post_init__(self) -> None:
+        if self.queue_mode == "ip" and self.num_fetchers > 1:
+            raise ValueError(
+                "--queue_mode ip needs --num_fetchers 1, for which hosts share an address is known "
+                f"when they are fetched, got {self.num_fetchers}"
+            )
+
 
 def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
@@ -128,12 +135,12 @@ def place_of(batch: str, keys: pl.Series, mode: str) -> pl.Series:
     Args:
         batch: Part of the place, so that the same hosts do not meet every time.
         keys: Row keys.
-        mode: ``host`` or ``domain``, what a queue is.
+        mode: ``host``, ``domain`` or ``ip``, what a queue is.
 
     >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
     ['b1/com.foo']
     """
-    return f"{batch}/" + groups(keys, mode)
+    return f"{batch}/" + groups(keys, "domain" if mode == "domain" else "host")
 
 
 def spanning(

@@ -72,3 +72,14 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
         assert code != 0
         assert server.paths == []
     assert "was generated for queues by host" in capsys.readouterr().err
+
+
+def test_queues_by_address_need_one_partition(tmp_path, capsys):
+    table = str(tmp_path / "table")
+    assert nutbeam("inject", table, *SEEDS) == 0
+    assert nutbeam("generate", table, "--num_fetchers", "3", "--queue_mode", "ip") != 0
+    assert "--queue_mode ip needs --num_fetchers 1" in capsys.readouterr().err
+    assert nutbeam("generate", table, "--num_fetchers", "3") == 0
+    words = ("--queue_mode", "ip", "--connect_to", "*.example.com:80:127.0.0.1:1")
+    assert nutbeam("fetch", table, *words) != 0
+    assert "generate with --num_fetchers 1" in capsys.readouterr().err

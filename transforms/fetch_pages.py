@@ -98,6 +98,8 @@ class FetchPages(beam.PTransform):
         if options is not None and keywords:
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
         self.options = options or options_from(FetchPagesOptions, keywords)
+        if self.options.queue_mode == "ip" and partitions > 1:
+            raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
         self.partitions, self.spool = partitions, spool
         self.dead_letters = error_output(error_handling, PAGES)
         # Tells apart several of these in one process; the same in all of its retries.
@@ -130,7 +132,7 @@ class FetchPages(beam.PTransform):
 
 def _deal(chunk: Chunk, partitions: int, mode: str) -> Iterator[tuple[int, Chunk]]:
     """Cuts a chunk into the parts of its partitions: what is one queue is in one of them."""
-    if mode == "host":
+    if mode != "domain":
         yield from partition_by_host(chunk, partitions)
         return
     domains = [registered_domain(host) for host in chunk.column("host").to_pylist()]

@@ -23,6 +23,7 @@ class Pace:
         max_rest: Longest time for which a host is left alone.
         max_crawl_delay: Longest crawl delay that counts.
         queue_of: Returns the name of the queue that a host is in.
+        by_address: Whether hosts at one address share a queue as soon as it is known.
     """
 
     threads_per_host: int
@@ -34,6 +35,7 @@ class Pace:
     max_rest: float = math.inf
     max_crawl_delay: float = math.inf
     queue_of: Callable[[str], str] = str
+    by_address: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +166,28 @@ def crawl_pace(options: FetchOptions) -> Pace:
         max_rest=options.max_retry_after,
         max_crawl_delay=most,
         queue_of=queue_of(options.queue_mode),
+        by_address=options.queue_mode == "ip",
     )
+
+
+class Waited:
+    """Adds up waiting over time; a second in which a third of all wait is a third.
+
+    >>> waited = Waited(0.0)
+    >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
+    ...     waited.account(now, share)
+    >>> waited.total
+    1.0
+    """
+
+    def __init__(self, now: float) -> None:
+        self.total = self._share = 0.0
+        self._since = now
+
+    def account(self, now: float, share: float) -> None:
+        """Is told which share waits from now on."""
+        self.total += max(0.0, now - self._since) * self._share
+        self._since, self._share = now, share
 
 
 class Throughput:

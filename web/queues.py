@@ -13,10 +13,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable
 
 from .hosts import HostRecord
-from .pace import Pace
+from .pace import Pace, Waited
 from .ready import ReadyQueues
 from .tasks import Result, Task
-from .turns import HostQueue, HostState, Visit, origin_of
+from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 64 << 20
@@ -57,6 +57,7 @@ class Queues:
         self.workers = 0
         self.dropped: Counter[str] = Counter()
         self.queues: dict[str, HostQueue] = {}
+        self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = 0  # tasks in queues
         self._in_progress = 0
         self._ready = ReadyQueues(pace.delay)
@@ -68,8 +69,7 @@ class Queues:
         self._stopped: str | None = None
         self._fed = self._closed = self._consumer_waits = False
         self._idle = 0
-        self._throttled = self._throttled_now = 0.0
-        self._accounted = time.monotonic()
+        self._throttled = Waited(time.monotonic())
         self._alarm = float("inf")
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -87,7 +87,7 @@ class Queues:
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._pace.queue_of(task.host)
+        name = self._joined.get(task.host) or self._pace.queue_of(task.host)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
             queue = self._open(name, task.host, now)
@@ -164,7 +164,7 @@ class Queues:
         """
         with self._work:
             self._account(time.monotonic())
-            return self._throttled
+            return self._throttled.total
 
     def stop(self, reason: str) -> None:
         """Drops all that waits, now and later; what is under way is still finished."""
@@ -211,7 +211,7 @@ class Queues:
 
     def _limit(self, queue: HostQueue) -> int:
         # A crawl delay is a delay between requests, so one at a time.
-        single = _next_host(queue).address is None or queue.crawl_delay
+        single = queue.next_host.address is None or queue.crawl_delay
         return 1 if single else self._pace.threads_per_host
 
     def _offer(self, queue: HostQueue, now: float) -> None:
@@ -241,7 +241,7 @@ class Queues:
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
-        address, most = _next_host(queue).address, self._pace.threads_per_address
+        address, most = queue.next_host.address, self._pace.threads_per_address
         if not address or most < 0:
             return True
         if self._busy[address] >= most:
@@ -275,6 +275,8 @@ class Queues:
         self._leave(host.address)
         if visit.address is not None:
             host.address = visit.address
+            if self._pace.by_address and visit.address not in ("", queue.name):
+                queue = visit.queue = self._join(queue, visit.address)
         if visit.again:
             queue.tasks.appendleft(visit.task)
             self.waiting += 1
@@ -294,6 +296,13 @@ class Queues:
             self._offer(following, now)  # in its turn: nobody waits for it
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
+
+    def _join(self, queue: HostQueue, address: str) -> HostQueue:
+        """Puts a queue that nobody is at into that of an address; returns the latter."""
+        joined = self.queues.setdefault(address, HostQueue(address))
+        joined.absorb(self.queues.pop(queue.name))
+        self._joined.update(dict.fromkeys(queue.hosts, address))
+        return joined
 
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
@@ -360,11 +369,8 @@ class Queues:
         return self._fed and not self.waiting and not self._in_progress
 
     def _account(self, now: float) -> None:
-        """Adds up what was waited since the last call, at the rate of then."""
-        self._throttled += max(0.0, now - self._accounted) * self._throttled_now
-        self._accounted = now
         delayed = self._ready.due is not None and self.waiting > 0
-        self._throttled_now = self._idle / max(1, self.workers) if delayed else 0.0
+        self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
     def _wake_another(self, now: float) -> None:
         """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
@@ -387,10 +393,6 @@ class Queues:
             self._work.wait()
         self._idle -= 1
         self._account(time.monotonic())
-
-
-def _next_host(queue: HostQueue) -> HostState:
-    return queue.hosts[queue.tasks[0].host]
 
 
 def _now_ms() -> int:

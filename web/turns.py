@@ -29,10 +29,10 @@ class HostState:
 
 
 class HostQueue:
-    """The tasks of one host, or of the hosts of one domain, and how they are to be treated.
+    """The tasks of one host, or of those of a domain or an address, and how to treat them.
 
     Attributes:
-        name: The host, or the domain.
+        name: The host, the domain or the address.
         tasks: Waiting, first come first.
         hosts: What is known of each host.
         in_progress: How many workers are at it.
@@ -62,6 +62,11 @@ class HostQueue:
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_end = 0
 
+    @property
+    def next_host(self) -> HostState:
+        """The host of the task that comes first."""
+        return self.hosts[self.tasks[0].host]
+
     def add_host(self, host: str, known: HostRecord | None) -> None:
         """Notes what an earlier run learnt about a host of this queue."""
         self.hosts[host] = HostState(known)
@@ -70,6 +75,18 @@ class HostQueue:
             self.backoff_level = max(self.backoff_level, known.backoff_level)
             self.backoff_until = max(self.backoff_until, known.backoff_until)
             self.last_end = max(self.last_end, known.last_request_end)
+
+    def absorb(self, other: "HostQueue") -> None:
+        """Takes over the hosts and tasks of a queue that nobody is at."""
+        self.hosts |= other.hosts
+        self.tasks.extend(other.tasks)
+        other.tasks.clear()
+        self.rules |= other.rules
+        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
+        self.ready_at = max(self.ready_at, other.ready_at)
+        self.backoff_level = max(self.backoff_level, other.backoff_level)
+        self.backoff_until = max(self.backoff_until, other.backoff_until)
+        self.last_end = max(self.last_end, other.last_end)
 
     def learn(self, origin: str, rules: RobotsRules, most: float) -> None:
         """Keeps what a robots.txt says.

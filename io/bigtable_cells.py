@@ -119,6 +119,13 @@ HOST_CELL = CellKind(
              "backoff_until", "requests", "last_request_time"),
             ("robots_origin", "robots_text"),
         ),
+        Layout(
+            2,
+            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
+             "backoff_until", "requests", "last_request_time", "robots_failing_since",
+             "backoff_level"),
+            ("robots_origin", "robots_text", "sitemaps"),
+        ),
     ),
 )  # fmt: skip
 CELLS = {kind.component: kind for kind in (STATE_CELL, HOST_CELL)}

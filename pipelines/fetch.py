@@ -23,7 +23,7 @@ from apache_beam.metrics import Metrics
 from ..io.bars import read_bars
 from ..io.batches import adopted_learnt, adopted_pages, page_name, place, write_file
 from ..io.file_lists import DataFile
-from ..io.hosts import read_hosts, seed_files
+from ..io.hosts import read_hosts, read_seeds_hosts, seed_files
 from ..io.leases import Lease, acquire
 from ..io.manifest import latest_snapshot, load_manifest
 from ..io.operations import Operation, committed
@@ -33,9 +33,12 @@ from ..io.parse_pool import shared_pool
 from ..io.written import Written, check_batch
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, HOSTS, PAGES
+from ..policy.selection import place_of
 from ..transforms.metrics import NAMESPACES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.partition import SLOTS, hash_buckets
 from ..web.engine import Engine, FetchOptions
+from ..web.errors import UserError
 from ..web.hosts import HostRecord
 from ..web.http import Client, HttpOptions
 from ..web.options import option
@@ -46,6 +49,7 @@ from ..web.urls import from_host_key, from_key, host_key
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
 from .parse import ParsePagesOptions, document_options
+from .redirects import RedirectOptions, Redirects
 
 ARGUMENTS = (TABLE,)
 LEARNT_SECONDS = 30.0  # how old what was learnt about hosts may get before it is on disk
@@ -66,7 +70,7 @@ class FlushOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchPagesOptions(FetchOptions, HttpOptions, FlushOptions):
+class FetchPagesOptions(FetchOptions, HttpOptions, FlushOptions, RedirectOptions):
     """What fetching needs to know."""
 
 
@@ -183,16 +187,24 @@ def _fetch(
         yield Written(place(batch, "learnt"), (file,))
     rows = collect(scan([root / file.path for file in part.files], FETCHLIST))
     rows, dropped = without(rows, bars)
+    _check_dealt(part, rows, options)
+    keys = rows.get_column("key")
     if adopted:
-        have = scan([root / file.path for file in adopted], PAGES).select("key")
-        rows = rows.join(collect(have), on="key", how="anti", maintain_order="left")
+        have = collect(scan([root / file.path for file in adopted], PAGES).select("key"))
+        rows = rows.join(have, on="key", how="anti", maintain_order="left")
+        keys = pl.concat([keys, have.get_column("key")])
+    redirects = None
+    if options.redirect_max:
+        seeds = read_seeds_hosts(root, seed_files(part.operation))
+        redirects = Redirects(options, keys, seeds, bars)
 
     def pulse(waited: float) -> None:
         lease.check()
         throttling.total(waited)
 
     client = Client(options, gate=lease.may_send)
-    engine = Engine(options, client, _known(part, rows, lease), lease.asked_until, pulse)
+    known = _known(part, keys if redirects else rows.get_column("key"), lease)
+    engine = Engine(options, client, known, lease.asked_until, pulse, follow=redirects)
     lease.note(engine.demands)
     learnt = _Learnt(part, engine)
     try:
@@ -210,7 +222,8 @@ def _fetch(
     yield from learnt.write()
     yield from writer.flush()
     left_out = {f"dropped/{reason}": n for reason, n in engine.dropped.items() if n}
-    yield Written(counts=dropped | left_out)
+    followed = dict(redirects.counts) if redirects else {}
+    yield Written(counts=dropped | left_out | followed)
 
 
 class _Learnt:
@@ -296,9 +309,33 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
         )
 
 
-def _known(part: Partition, rows: pl.DataFrame, lease: Lease) -> Mapping[str, HostRecord]:
-    keys = host_keys(rows.get_column("key")).unique()
-    found = read_hosts(part.operation.root, part.hosts, keys)
+def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchPagesOptions) -> None:
+    """Checks that no queue has tasks in another partition, too.
+
+    Raises:
+        UserError: generate has dealt the hosts of a domain to several partitions.
+    """
+    batch = str(part.operation.batch)
+    many = part.operation.manifest().batches[batch].partitions > 1
+    if not many or options.queue_mode == "host":
+        return
+    if options.queue_mode == "ip":
+        raise UserError(
+            f"batch {batch!r} is dealt to several partitions, and hosts at one address may be in "
+            "several: fetch it with --queue_mode host, or generate with --num_fetchers 1"
+        )
+    keys = rows.get_column("key")
+    slots = hash_buckets(place_of(batch, keys, options.queue_mode), SLOTS)
+    if (slots != rows.get_column("slot")).any():
+        raise UserError(
+            f"batch {batch!r} was generated for queues by host, and its hosts are dealt to several "
+            f"partitions: fetch it with --queue_mode host, or generate with --queue_mode "
+            f"{options.queue_mode}, too"
+        )
+
+
+def _known(part: Partition, keys: pl.Series, lease: Lease) -> Mapping[str, HostRecord]:
+    found = read_hosts(part.operation.root, part.hosts, host_keys(keys).unique())
     known = {
         host: HostRecord(
             host=host,
@@ -309,6 +346,9 @@ def _known(part: Partition, rows: pl.DataFrame, lease: Lease) -> Mapping[str, Ho
             crawl_delay=row["crawl_delay"],
             backoff_until=row["backoff_until"] or 0,
             last_request_end=row["last_request_time"] or 0,
+            robots_failing_since=row["robots_failing_since"] or 0,
+            sitemaps=tuple((row["sitemaps"] or "").split()),
+            backoff_level=row["backoff_level"] or 0,
         )
         for row in found.iter_rows(named=True)
         for host in [from_host_key(row["key"])]
@@ -333,4 +373,7 @@ def _host_row(record: HostRecord) -> dict[str, object]:
         "backoff_until": record.backoff_until,
         "requests": sum(record.counts.values()),
         "last_request_time": record.last_request_end,
+        "robots_failing_since": record.robots_failing_since or None,
+        "sitemaps": "\n".join(record.sitemaps) or None,
+        "backoff_level": record.backoff_level,
     }

@@ -34,7 +34,7 @@ from ..io.tablets import Due, Tablet, tablets
 from ..io.written import Written
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, conform, to_frame
-from ..policy.selection import GenerateOptions, eligible, ranked, spanning
+from ..policy.selection import GenerateOptions, eligible, place_of, ranked, spanning
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
@@ -118,7 +118,7 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
     )  # fmt: skip
     bars = _raise_bar(operations, surveyed, options)
     chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
-        _choose, beam.pvalue.AsSingleton(bars)
+        _choose, beam.pvalue.AsSingleton(bars), options.queue_mode
     ).with_output_types(Chunk).with_outputs(ZONE, COUNTS, main="main")
     settled = (
         # A few rows of like rank: here a count decides.
@@ -297,13 +297,12 @@ def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
     return math.ceil(worst * row_bytes / FILE_BYTES)
 
 
-def _choose(candidates: Candidates, bar: Bar) -> Iterator[Any]:
+def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
     operation, at = candidates.operation, bar.threshold
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
     won = pl.Series("key", list(bar.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
-    # The batch is part of the place: the same hosts do not meet every time.
-    place = f"{operation.batch}/" + host_keys(rows.get_column("key"))
+    place = place_of(str(operation.batch), rows.get_column("key"), mode)
     rows = rows.select(*NEEDED, "rank", place.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)

@@ -4,7 +4,8 @@ import polars as pl
 
 from .schema import HOSTS
 
-ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay"]
+ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
+          "robots_failing_since", "sitemaps"]  # fmt: skip
 
 
 def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
@@ -26,7 +27,7 @@ def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
     robots = texts.group_by("key", maintain_order=True).agg(pl.col(ROBOTS).last())
     rest = together.group_by("key", maintain_order=True).agg(
         pl.col("seed").any(),
-        pl.col("exceptions").drop_nulls().last(),
+        pl.col("exceptions", "backoff_level").drop_nulls().last(),
         pl.col("requests").sum(),
         pl.col("last_request_time", "backoff_until").max(),
     )

@@ -91,7 +91,7 @@ def _clean(
         number = int(hit.sum())
         if not number:
             return column, 0
-        if field.name == "robots_text":  # of another host: its other lines count
+        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines count
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, field.type), number

@@ -87,7 +87,7 @@ SEEDS = pa.schema(
 FETCHLIST = pa.schema(
     [
         ("key", TEXT),
-        ("slot", pa.uint16()),  # hash of host and batch: a host is in one slot
+        ("slot", pa.uint16()),  # hash of host (or domain) and batch: it is in one slot
         ("score", pa.float32()),
         ("distance", pa.int32()),
         ("etag", TEXT),
@@ -140,6 +140,9 @@ HOSTS = pa.schema(
         ("backoff_until", pa.int64()),  # ms
         ("requests", pa.int64()),
         ("last_request_time", pa.int64()),  # ms
+        ("robots_failing_since", pa.int64()),  # ms; null: robots.txt is answered
+        ("sitemaps", TEXT),  # that robots.txt names, one a line
+        ("backoff_level", pa.int32()),  # failures, halved by each success
     ]
 )
 

@@ -5,6 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.domains import registered_domain
+from ..web.neighbours import QueueOptions
 from ..web.options import option
 from ..web.rules import host_keys
 from ..web.urls import from_host_key, host_key
@@ -16,7 +17,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
 @dataclasses.dataclass(frozen=True)
-class GenerateOptions(ScheduleOptions):
+class GenerateOptions(ScheduleOptions, QueueOptions):
     """What a batch takes of what is due."""
 
     top_n: int = option(
@@ -85,6 +86,13 @@ class GenerateOptions(ScheduleOptions):
         group="generate",
     )
 
+    def __post_init__(self) -> None:
+        if self.queue_mode == "ip" and self.num_fetchers > 1:
+            raise ValueError(
+                "--queue_mode ip needs --num_fetchers 1, for which hosts share an address is known "
+                f"when they are fetched, got {self.num_fetchers}"
+            )
+
 
 def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
@@ -119,6 +127,20 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
     names = hosts.unique()
     domains = [host_key(registered_domain(from_host_key(name))) for name in names]
     return hosts.replace_strict(names, domains, return_dtype=pl.String)
+
+
+def place_of(batch: str, keys: pl.Series, mode: str) -> pl.Series:
+    """Returns what the slot of each row key follows from: a queue of fetch is in one slot.
+
+    Args:
+        batch: Part of the place, so that the same hosts do not meet every time.
+        keys: Row keys.
+        mode: ``host``, ``domain`` or ``ip``, what a queue is.
+
+    >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
+    ['b1/com.foo']
+    """
+    return f"{batch}/" + groups(keys, "domain" if mode == "domain" else "host")
 
 
 def spanning(

@@ -145,11 +145,19 @@ def test_the_format_does_not_change():
     (cell,) = encode(table_of(HOSTS, host), HOST_CELL).column("cell").to_pylist()
     present = sum(1 << HOST_CELL.newest.columns.index(n) for n in host if n != "key")
     assert cell == (
-        struct.pack("<BQ", 1, present)
-        + struct.pack("<BHqdiqqq", 1, 404, 0, 0.0, 0, 0, 0, 0)
-        + struct.pack("<2I", 0, 1)
+        struct.pack("<BQ", 2, present)
+        + struct.pack("<BHqdiqqqqi", 1, 404, 0, 0.0, 0, 0, 0, 0, 0, 0)
+        + struct.pack("<3I", 0, 1, 0)
         + b"x"
     )
+
+
+def test_cells_of_the_first_version_are_read():
+    first = of_versions(HOST_CELL, HOST_CELL.layouts[0])
+    table = table_of(HOSTS, {"key": "com.a", "seed": True, "robots_text": "x", "requests": 3})
+    cells = encode(table, first)
+    assert cells.column("cell")[0].as_py()[0] == 1
+    same(decode(cells, HOST_CELL), table)
 
 
 @KINDS

@@ -280,6 +280,15 @@ def test_a_host_is_in_one_partition(table, state, number):
     assert batch.partitions == number
 
 
+def test_a_domain_is_in_one_partition_where_it_is_one_queue(table, state):
+    rows = choose(table, "--num_fetchers", 16, "--queue_mode", "domain")
+    same(rows, due(state))
+    domains = rows.join(state.select("key", "host", "domain"), on="key")
+    assert domains["domain"].n_unique() < domains["host"].n_unique()
+    assert domains.group_by("domain").agg(pl.col("slot").n_unique())["slot"].max() == 1
+    assert domains.group_by("domain").agg(pl.col("partition").n_unique())["partition"].max() == 1
+
+
 def test_a_host_of_any_size_is_in_files_of_bounded_size(table, state, monkeypatch):
     monkeypatch.setattr(generate, "FILE_BYTES", 20_000)
     rows = choose(table, "--num_fetchers", 3)

@@ -98,7 +98,7 @@ def test_hosts_are_looked_at_now_and_then_while_the_phase_lasts():
 
 class Waiting:
     def __init__(self, host, pages, ready_at=0.0, crawl_delay=None, in_progress=0):
-        self.host, self.tasks, self.in_progress = host, [None] * pages, in_progress
+        self.name, self.tasks, self.in_progress = host, [None] * pages, in_progress
         self.ready_at, self.crawl_delay = ready_at, crawl_delay
 
 

@@ -160,3 +160,85 @@ def test_rules_that_left_the_shelf_are_parsed_again(monkeypatch):
     both = [rules_of(f"User-agent: *\nDisallow: /{name}\n" + "#" * 90) for name in "ab"]
     for _ in range(3):
         assert [rules.allowed(f"{ORIGIN}/a") for rules in both] == [False, True]
+
+
+def test_agents_of_robots_agents_are_obeyed_together():
+    text = (
+        "User-agent: nutbot\nDisallow: /a\n\nUser-agent: Other/1.0 # old\nDisallow: /b\n"
+        "\nUser-agent: third\nDisallow: /c\n\nUser-agent: *\nDisallow: /\n"
+    )
+    rules = RobotsRules(RobotsRecord(200, text, 0), ("nutbot", "other"))
+    allowed = {path: rules.allowed(f"{ORIGIN}/{path}") for path in "abcd"}
+    assert allowed == {"a": False, "b": False, "c": True, "d": True}
+    assert rules.record.text == text
+    # Without a group of theirs, the one for all counts.
+    assert not RobotsRules(RobotsRecord(200, text, 0), ("x", "y")).allowed(f"{ORIGIN}/d")
+
+
+def test_sitemaps_are_kept_within_bounds():
+    good = [f"https://a.example.com/{n}.xml" for n in range(120)]
+    lines = ["Sitemap: /relative.xml", "Sitemap: ftp://a/b", "Sitemap: http://a/" + "x" * 2048]
+    text = "\n".join([*lines, *(f"sitemap: {url}" for url in [good[0], *good])])
+    assert rules_of(text).sitemaps == tuple(good[:100])
+
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("status", "days", "text", "state"),
+    [
+        *((503, 29, "", "defer"), (503, 31, "", "allow"), (0, 31, "", "allow")),
+        *((0, 29, DENY_ALL.decode(), "defer"), (503, 31, DENY_ALL.decode(), "rules")),
+        (429, 31, "", "defer"),
+    ],
+)
+def test_thirty_days_of_failures_are_as_if_there_were_none(status, days, text, state):
+    now = int(time.time() * 1000)
+    earlier = RobotsRecord(500, text, now - DAY, now - days * DAY)
+    with serve(lambda *_: reply(b"", f"{status} No") if status else b"nonsense\r\n\r\n") as server:
+        client = Client(HttpOptions(agent_name="nutbot", connect_to=doors(server.port)))
+        rules = fetch_robots(client, ORIGIN, earlier=earlier)
+    assert (rules.status, rules.state) == (status, state)
+    assert rules.record.text == ("" if state == "allow" else text)  # the last copy is kept
+    assert rules.failing_since == (0 if status == 429 else earlier.failing_since)
+    assert rules.allowed(f"{ORIGIN}/x") == (state == "allow")
+
+
+def test_failures_count_from_the_first_and_end_with_an_answer():
+    rules, _ = fetch(lambda _: reply(b"", "500 No"))
+    assert rules.failing_since == rules.fetched_at
+    rules, _ = fetch(lambda _: reply(b"", "404 No"))
+    assert rules.failing_since == 0
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("120", 120.0), ("-5", None), ("soon", None)])
+def test_retry_after_of_robots_txt(value, seconds):
+    rules, _ = fetch(lambda _: reply(b"", "503 No", f"Retry-After: {value}"))
+    assert (rules.state, rules.retry_after) == ("defer", seconds)
+
+
+def test_an_informational_status_is_no_answer_yet():
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+    rules, _ = fetch(lambda _: early + reply(DENY_ALL))
+    assert (rules.status, rules.allowed(f"{ORIGIN}/x")) == (200, False)
+
+
+def test_redirects_lead_over_hosts_and_their_rules_are_the_first_hosts():
+    def answer(path):
+        if path == "/robots.txt":
+            return reply(b"", "301 Moved", "Location: http://b.example.com/elsewhere.txt")
+        return reply(b"User-agent: *\nDisallow: /x\n")
+
+    rules, server = fetch(answer)
+    hosts = [head.split("Host: ")[1].split()[0] for _, head, _ in server.requests]
+    assert hosts == ["a.example.com", "b.example.com"]
+    assert not rules.allowed(f"{ORIGIN}/x")
+
+
+def test_a_robots_txt_of_10_mb_is_cut():
+    body = DENY_ALL.replace(b"/", b"/x") + b"# filler\n" * (10_000_000 // 9) + b"Disallow: /y\n"
+    rules, _ = fetch(lambda _: reply(body))
+    assert not rules.allowed(f"{ORIGIN}/x")
+    assert rules.allowed(f"{ORIGIN}/y")
+    assert len(rules.record.text) <= MAX_BYTES

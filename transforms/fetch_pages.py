@@ -15,7 +15,8 @@ import pyarrow as pa
 from apache_beam.metrics import Metrics
 
 from ..io.pages import ROW_BYTES
-from ..policy.schema import to_frame
+from ..policy.schema import TEXT, to_frame
+from ..web.domains import registered_domain
 from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .display import displayed
 from .fetch_urls import (
@@ -97,6 +98,8 @@ class FetchPages(beam.PTransform):
         if options is not None and keywords:
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
         self.options = options or options_from(FetchPagesOptions, keywords)
+        if self.options.queue_mode == "ip" and partitions > 1:
+            raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
         self.partitions, self.spool = partitions, spool
         self.dead_letters = error_output(error_handling, PAGES)
         # Tells apart several of these in one process; the same in all of its retries.
@@ -109,7 +112,7 @@ class FetchPages(beam.PTransform):
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit).with_output_types(Chunk)
         wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS, main="wanted")
-        deal = beam.FlatMap(partition_by_host, self.partitions)
+        deal = beam.FlatMap(_deal, self.partitions, self.options.queue_mode)
         fetch = beam.ParDo(_Fetch(self.options, self.partitions, self.spool, self._id))
         fetched = (
             wanted.wanted
@@ -125,6 +128,17 @@ class FetchPages(beam.PTransform):
 
     def display_data(self) -> dict[str, Any]:
         return {**displayed(self.options), "partitions": self.partitions}
+
+
+def _deal(chunk: Chunk, partitions: int, mode: str) -> Iterator[tuple[int, Chunk]]:
+    """Cuts a chunk into the parts of its partitions: what is one queue is in one of them."""
+    if mode != "domain":
+        yield from partition_by_host(chunk, partitions)
+        return
+    domains = [registered_domain(host) for host in chunk.column("host").to_pylist()]
+    chunk = chunk.append_column("domain", pa.array(domains, TEXT))
+    for number, part in partition_by_host(chunk, partitions, "domain"):
+        yield number, part.drop_columns(["domain"])
 
 
 def error_output(error_handling: Any, main: str) -> str:

@@ -28,8 +28,11 @@ NUTCH = {
     ("inject", "known"): ("urls_merged_total",),
     ("fetch", "protocol/robots_denied"): ("robots_denied", "robots_denied_total"),
     ("fetch", "protocol/redir_exceeded"): ("redir_exceeded", "redirect_count_exceeded_total"),
+    ("fetch", "redirects/exceeded"): ("redirect_count_exceeded_total",),
+    ("fetch", "redirects/repeated"): ("redirect_deduplicated_total",),
     ("fetch", "dropped/robots_deferred"): ("robots_defer_visits_dropped_total",),
     ("fetch", "dropped/time_limit"): ("hit_by_timelimit_total",),
+    ("fetch", "dropped/throughput"): ("hit_by_throughput_threshold_total",),
     ("fetch", "dropped/too_many_exceptions"): ("above_exception_threshold_total",),
     ("parse", "parsed"): ("success",),
     ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
@@ -52,7 +55,7 @@ _PARSE_FAMILIES = ("failed", "skipped", "dropped")
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
     {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
-     "too_many_exceptions"}
+     "throughput", "too_many_exceptions"}
 )  # fmt: skip
 
 _WORD = re.compile(r"[a-z0-9_]{1,60}")

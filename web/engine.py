@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from .adapter import split_url
 from .hosts import HostRecord
 from .http import Client, Response
-from .pace import FetchOptions, crawl_pace
+from .pace import FetchOptions, Throughput, crawl_pace
 from .progress import PROGRESS
 from .protocol import (
     EXCEPTION,
@@ -29,7 +29,7 @@ from .protocol import (
     classify,
 )
 from .queues import Queues
-from .robots import DEFER, RobotsRecord, RobotsRules, fetch_robots
+from .robots import DEFER, EXEMPT, RobotsRecord, RobotsRules, fetch_robots, is_exempt
 from .tail import tail_of
 from .tasks import Result, Task
 from .turns import HostQueue, Visit, origin_of
@@ -40,6 +40,8 @@ _LOG = logging.getLogger(__name__)
 _FEED = 1000
 _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
+_CHECK_SECONDS = 1.0
+_BUSY = frozenset({429, 503})
 # Refused before anything was sent: no failure of the server, and no delay is due.
 _NOT_SENT = frozenset(
     {"address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"}
@@ -62,12 +64,15 @@ class Engine:
             in which half of the threads had nothing else to do is half a
             second). What it raises ends the run.
         on_drop: Is told of each task that is dropped, and the reason; in any thread.
+        follow: Returns the task for the target of a task's redirect, or None to
+            leave it to others. It waits for its host's turn as all do. Is called
+            in any thread.
 
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
             bad_url, robots_deferred, too_many_exceptions, backoff,
-            time_limit, agent_missing, proxy_error, stopped (by the client's gate), or the
-            reason given to ``stop``.
+            time_limit, throughput, agent_missing, proxy_error, stopped (by the
+            client's gate), or the reason given to ``stop``.
     """
 
     def __init__(
@@ -78,8 +83,14 @@ class Engine:
         asked_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
+        follow: Callable[[Task, str], Task | None] | None = None,
     ) -> None:
-        self._options, self._client = options, client
+        self._options, self._client, self._follow = options, client, follow
+        if options.robots_allowlist:
+            _LOG.warning(
+                "robots.txt is neither asked for nor obeyed on: %s (robots_allowlist)",
+                ", ".join(options.robots_allowlist),
+            )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = (known_hosts or {}).get
@@ -101,19 +112,27 @@ class Engine:
         """
         queues, feed = self._queues, iter(tasks)
         delay = crawl_pace(self._options).delay
-        PROGRESS.watch(lambda: tail_of(list(queues.hosts.values()), delay, time.monotonic()))
-        fed = False
+        PROGRESS.watch(lambda: tail_of(list(queues.queues.values()), delay, time.monotonic()))
+        fed, pages = False, 0
+        throughput = Throughput(self._options, time.monotonic())
+        watched = self._options.throughput_threshold_pages >= 0
+        patience = _CHECK_SECONDS if watched else _PULSE_SECONDS
         try:
             while True:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
-                results = queues.collect(_MAX_WAITING, _PULSE_SECONDS)
+                results = queues.collect(_MAX_WAITING, patience)
                 if self._on_pulse is not None:
                     self._on_pulse(queues.throttled())
                 if results is None:
                     break
                 _count(results)
+                pages += len(results)
+                now = time.monotonic()
+                if throughput.too_low(now, pages):
+                    queues.stop("throughput")
                 yield from results
+                throughput.pause(time.monotonic() - now)
             for thread in self._threads:
                 thread.join(1.0)
         finally:
@@ -136,8 +155,8 @@ class Engine:
 
     def hosts(self) -> Iterator[HostRecord]:
         """Yields what is known now of every host that had a task."""
-        for queue in list(self._queues.hosts.values()):
-            yield _record(queue)
+        for queue in list(self._queues.queues.values()):
+            yield from queue.records()
 
     def _feed(self, feed: Iterator[Task]) -> bool:
         """Queues the next tasks and starts threads for them; returns whether all are."""
@@ -154,12 +173,16 @@ class Engine:
             return True
         return False
 
-    def _with_hosts(self, tasks: list[Task]) -> Iterator[tuple[str, Task]]:
-        for task in tasks:
-            try:
-                yield split_url(task.url)[0][1], task
-            except ValueError:
-                self._queues.drop([task], "bad_url")
+    def _with_hosts(self, tasks: list[Task]) -> list[Task]:
+        return [task for task in tasks if self._find_host(task)]
+
+    def _find_host(self, task: Task) -> bool:
+        try:
+            task.host = split_url(task.url)[0][1]
+        except ValueError:
+            self._queues.drop([task], "bad_url")
+            return False
+        return True
 
     def _work(self) -> None:
         visit = None
@@ -173,11 +196,11 @@ class Engine:
                 visit = Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
 
     def _visit(self, queue: HostQueue, task: Task) -> Visit:
-        if queue.address is None:
+        if queue.hosts[task.host].address is None:
             address = self._client.address(task.url) or ""
             return Visit(queue, task, again=True, address=address)
         origin = origin_of(task.url)
-        rules = queue.rules.get(origin) or self._recall(queue, origin)
+        rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
             return self._ask_robots(queue, task, origin)
         if rules.state == DEFER:
@@ -188,25 +211,39 @@ class Engine:
             return Visit(queue, task, result)
         return self._ask(queue, task)
 
-    def _recall(self, queue: HostQueue, origin: str) -> RobotsRules | None:
+    def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns what an earlier run read in robots.txt, if that still holds."""
-        known = queue.known
-        if known is None or known.robots_origin != origin or not known.robots_status:
-            return None
-        record = RobotsRecord(known.robots_status, known.robots_text, known.robots_fetched_at)
-        rules = RobotsRules(record, self._client.token)
         options = self._options
-        most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
-        if not 0 <= _now_ms() - known.robots_fetched_at <= most * 1000:
+        if is_exempt(host, options.robots_allowlist):
+            queue.rules[origin] = EXEMPT
+            return EXEMPT
+        record = _earlier(queue, host, origin)
+        if record is None or not record.status:
             return None
-        _learn(queue, origin, rules)
+        rules = RobotsRules(record, (self._client.token, *options.robots_agents))
+        most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
+        if not 0 <= _now_ms() - record.fetched_at <= most * 1000:
+            return None
+        self._learn(queue, origin, rules)
         return rules
 
+    def _learn(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
+        most = self._options.max_crawl_delay
+        queue.learn(origin, rules, most if most >= 0 else math.inf)
+
     def _ask_robots(self, queue: HostQueue, task: Task, origin: str) -> Visit:
-        rules = fetch_robots(self._client, origin, self._options.robots_redirect_max)
-        if rules.status:
-            _learn(queue, origin, rules)
-            return Visit(queue, task, again=True, asked=True)
+        options = self._options
+        earlier = _earlier(queue, task.host, origin)
+        rules = fetch_robots(
+            self._client, origin, options.robots_redirect_max, options.robots_agents, earlier
+        )
+        if rules.status or rules.state != DEFER:
+            self._learn(queue, origin, rules)
+            visit = Visit(queue, task, again=True, asked=True, wait=rules.retry_after or 0.0)
+            visit.purge = "robots_deferred" if rules.state == DEFER else None
+            return visit
+        if rules.error not in _NOT_SENT:
+            queue.hosts[task.host].unreachable = origin, rules.record
         # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
         # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
         return self._failed(queue, task, rules.error or "protocol_error")
@@ -228,19 +265,23 @@ class Engine:
         response = self._client.get(task.url, _conditions(task))
         if not response.status and response.error in _NOT_SENT:
             return self._failed(queue, task, response.error)
-        outcome = classify(response)
+        outcome, following = classify(response), None
         result = _result(
             queue, task, response, outcome.fetch_status, outcome.protocol_status, outcome.message
         )
         result.redirect = outcome.redirect_target
         result.permanent = outcome.fetch_status == FETCH_REDIR_PERM
+        if result.redirect and self._follow is not None:
+            following = self._follow(task, result.redirect)
         return Visit(
             queue,
             task,
             result,
             asked=True,
             failed=outcome.protocol_status == EXCEPTION,
+            busy=response.status in _BUSY,
             wait=outcome.retry_after_s or 0.0,
+            follow=following if following is not None and self._find_host(following) else None,
         )
 
 
@@ -257,9 +298,20 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
     return headers
 
 
-def _learn(queue: HostQueue, origin: str, rules: RobotsRules) -> None:
-    queue.rules[origin] = rules
-    queue.crawl_delay = rules.crawl_delay
+def _earlier(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:
+    """Returns what is known of a robots.txt from before, however old."""
+    state = queue.hosts[host]
+    if state.unreachable is not None and state.unreachable[0] == origin:
+        return state.unreachable[1]
+    known = state.known
+    if known is None or known.robots_origin != origin or known.robots_status is None:
+        return None
+    return RobotsRecord(
+        known.robots_status,
+        known.robots_text,
+        known.robots_fetched_at,
+        known.robots_failing_since,
+    )
 
 
 def _result(
@@ -271,30 +323,9 @@ def _result(
     message: str,
 ) -> Result:
     name = PROTOCOL_STATUS_NAMES[protocol_status]
-    queue.counts[name] = queue.counts.get(name, 0) + 1
+    counts = queue.hosts[task.host].counts
+    counts[name] = counts.get(name, 0) + 1
     return Result(task, response, fetch_status, protocol_status, message, fetched_at=_now_ms())
-
-
-def _record(queue: HostQueue) -> HostRecord:
-    record = HostRecord(
-        queue.host,
-        crawl_delay=queue.crawl_delay,
-        exceptions=queue.exceptions,
-        backoff_until=queue.backoff_until,
-        last_request_end=queue.last_end,
-        counts=dict(queue.counts),
-    )
-    if queue.rules:
-        record.robots_origin, rules = next(iter(queue.rules.items()))
-        record.robots_status, record.robots_text, record.robots_fetched_at = rules.record
-    elif queue.known is not None:
-        record.robots_origin, record.robots_status = (
-            queue.known.robots_origin,
-            queue.known.robots_status,
-        )
-        record.robots_text = queue.known.robots_text
-        record.robots_fetched_at = queue.known.robots_fetched_at
-    return record
 
 
 def _count(results: list[Result]) -> None:

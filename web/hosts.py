@@ -11,12 +11,15 @@ class HostRecord:
         host: Lower-case name, or address; IPv6 in brackets.
         robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
             host with several, the first that was asked.
-        robots_status: Its HTTP status; None if it was not asked for, or did not answer.
-        robots_text: Its text; empty unless the status is 2xx.
+        robots_status: Its HTTP status; 0 if it did not answer, None if it was not asked for.
+        robots_text: Its text; where the server fails, the last that it sent.
         robots_fetched_at: UTC ms.
+        robots_failing_since: UTC ms since when it has failed without a break; 0 if it does not.
+        sitemaps: URLs of sitemaps that robots.txt names.
         crawl_delay: Seconds that robots.txt asks for, if it does.
         exceptions: Failures since the last success.
-        backoff_until: UTC ms before which the host asked to be left alone; 0 if it did not.
+        backoff_level: Failures, less what successes made up for: each success halves it.
+        backoff_until: UTC ms before which the host is to be left alone; 0 if it is not.
         last_request_end: UTC ms at which the last request ended; 0 for none.
         counts: Results by the name of their protocol status.
     """
@@ -31,3 +34,6 @@ class HostRecord:
     backoff_until: int = 0
     last_request_end: int = 0
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    robots_failing_since: int = 0
+    sitemaps: tuple[str, ...] = ()
+    backoff_level: int = 0

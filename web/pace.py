@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from .neighbours import QueueOptions, queue_of
 from .options import option
 from .robots import RobotsOptions
 
@@ -19,6 +20,10 @@ class Pace:
         max_exceptions: Failures in a row after which a host is left alone.
         exceptions_delay: Back-off after the first failure, doubled with each more.
         max_backoff: A host that wants to be left alone for longer is left alone.
+        max_rest: Longest time for which a host is left alone.
+        max_crawl_delay: Longest crawl delay that counts.
+        queue_of: Returns the name of the queue that a host is in.
+        by_address: Whether hosts at one address share a queue as soon as it is known.
     """
 
     threads_per_host: int
@@ -27,10 +32,14 @@ class Pace:
     max_exceptions: int
     exceptions_delay: float
     max_backoff: float
+    max_rest: float = math.inf
+    max_crawl_delay: float = math.inf
+    queue_of: Callable[[str], str] = str
+    by_address: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchOptions(RobotsOptions):
+class FetchOptions(RobotsOptions, QueueOptions):
     """How fast, and how many at a time."""
 
     threads: int = option(
@@ -89,7 +98,8 @@ class FetchOptions(RobotsOptions):
     )
     exceptions_delay: float | None = option(
         None,
-        "Extra wait after a failure, doubled with each in a row; server_delay if not given.",
+        "Extra wait after a failure, doubled with each more, of earlier rounds too; each success "
+        "halves it. Up to a fifth longer, by chance; server_delay if not given.",
         unit="s",
         nutch="fetcher.exceptions.per.queue.delay",
         minimum=0,
@@ -99,6 +109,33 @@ class FetchOptions(RobotsOptions):
         "The rest of a host that must be left alone for longer (Retry-After) stays due; "
         "negative to wait as long as it takes.",
         unit="s",
+    )
+
+    max_retry_after: float = option(
+        86_400.0,
+        "A host is left alone for no longer than this, whatever its Retry-After says.",
+        unit="s",
+        minimum=0,
+    )
+    throughput_threshold_pages: float = option(
+        -1.0,
+        "Leave the rest due when fewer pages a second come; negative never does.",
+        unit="pages/s",
+        nutch="fetcher.throughput.threshold.pages",
+    )
+    throughput_threshold_retries: int = option(
+        5,
+        "How many seconds in a row must be that slow.",
+        unit="seconds",
+        nutch="fetcher.throughput.threshold.retries",
+        minimum=1,
+    )
+    throughput_threshold_check_after: float = option(
+        300.0,
+        "Time before which no second counts as slow.",
+        unit="s",
+        nutch="fetcher.throughput.threshold.check.after",
+        minimum=0,
     )
 
     def __post_init__(self) -> None:
@@ -126,4 +163,64 @@ def crawl_pace(options: FetchOptions) -> Pace:
         max_exceptions=options.max_exceptions_per_host,
         exceptions_delay=after,
         max_backoff=options.max_backoff,
+        max_rest=options.max_retry_after,
+        max_crawl_delay=most,
+        queue_of=queue_of(options.queue_mode),
+        by_address=options.queue_mode == "ip",
     )
+
+
+class Waited:
+    """Adds up waiting over time; a second in which a third of all wait is a third.
+
+    >>> waited = Waited(0.0)
+    >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
+    ...     waited.account(now, share)
+    >>> waited.total
+    1.0
+    """
+
+    def __init__(self, now: float) -> None:
+        self.total = self._share = 0.0
+        self._since = now
+
+    def account(self, now: float, share: float) -> None:
+        """Is told which share waits from now on."""
+        self.total += max(0.0, now - self._since) * self._share
+        self._since, self._share = now, share
+
+
+class Throughput:
+    """Says when too few pages come, for too many seconds in a row.
+
+    Args:
+        options: The threshold.
+        now: Monotonic moment at which fetching begins.
+
+    >>> options = FetchOptions(throughput_threshold_pages=2, throughput_threshold_retries=2,
+    ...                        throughput_threshold_check_after=0.0)
+    >>> throughput = Throughput(options, now=0.0)
+    >>> [throughput.too_low(now, pages) for now, pages in ((1, 1), (2, 9), (3, 10), (4.5, 11))]
+    [False, False, False, True]
+    """
+
+    def __init__(self, options: FetchOptions, now: float) -> None:
+        self._options = options
+        self._begin = self._since = now + options.throughput_threshold_check_after
+        self._pages = self._slow = 0
+
+    def too_low(self, now: float, pages: int) -> bool:
+        """Is told how many pages have come in all; returns whether that is too few."""
+        least, seconds = self._options.throughput_threshold_pages, now - self._since
+        if least < 0 or seconds < 1:
+            if now < self._begin:
+                self._pages = pages
+            return False
+        slow = (pages - self._pages) / seconds < least
+        self._slow = self._slow + int(seconds) if slow else 0
+        self._since, self._pages = now, pages
+        return self._slow >= self._options.throughput_threshold_retries
+
+    def pause(self, seconds: float) -> None:
+        """Leaves out time in which nobody could take pages."""
+        self._since += seconds

@@ -1,26 +1,29 @@
-"""Whose turn it is: a queue per host, and one lock around them all.
+"""Whose turn it is: a queue per host (or domain), and one lock around them all.
 
 A worker gives back what came of its last turn and takes the next in one call.
 No thread polls: a worker that finds no host ready waits until the first will
 be, or until another worker changes that.
 """
 
-import heapq
-import itertools
 import math
+import random
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable
 
 from .hosts import HostRecord
-from .pace import Pace
+from .pace import Pace, Waited
+from .ready import ReadyQueues
 from .tasks import Result, Task
 from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 64 << 20
 _MAX_KEPT_BYTES = 128 << 20
+# By how much a back-off is longer, so that many crawlers do not come back at once.
+_JITTER = 0.2
+_MAX_LEVEL = 30
 
 
 class Queues:
@@ -53,12 +56,11 @@ class Queues:
         self.notes: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
         self.dropped: Counter[str] = Counter()
-        self.hosts: dict[str, HostQueue] = {}
+        self.queues: dict[str, HostQueue] = {}
+        self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = 0  # tasks in queues
         self._in_progress = 0
-        self._heap: list[tuple[float, int, HostQueue]] = []
-        self._ready: deque[HostQueue] = deque()
-        self._sequence = itertools.count()
+        self._ready = ReadyQueues(pace.delay)
         self._busy: Counter[str] = Counter()
         self._parked: dict[str, deque[HostQueue]] = {}
         self._results: list[Result] = []
@@ -67,28 +69,35 @@ class Queues:
         self._stopped: str | None = None
         self._fed = self._closed = self._consumer_waits = False
         self._idle = 0
-        self._throttled = self._throttled_now = 0.0
-        self._accounted = time.monotonic()
+        self._throttled = Waited(time.monotonic())
         self._alarm = float("inf")
         lock = threading.Lock()
         self._work = threading.Condition(lock)
         self._arrived = threading.Condition(lock)
         self._room = threading.Condition(lock)
 
-    def add(self, tasks: Iterable[tuple[str, Task]]) -> None:
-        """Queues tasks, given with their hosts."""
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Queues tasks, whose hosts are filled in."""
         now = time.monotonic()
         with self._work:
-            for host, task in tasks:
-                queue = self.hosts.get(host) or self._open(host, now)
-                refused = self._refused(queue)
-                if refused:
-                    self.drop([task], refused)
-                    continue
-                queue.tasks.append(task)
-                self.waiting += 1
+            grown = [queue for task in tasks if (queue := self._add(task, now))]
+            for queue in dict.fromkeys(grown):
                 self._offer(queue, now)
             self._work.notify(self._idle)
+
+    def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
+        """Queues a task, unless it is refused; returns its queue."""
+        name = self._joined.get(task.host) or self._pace.queue_of(task.host)
+        queue = self.queues.get(name)
+        if queue is None or task.host not in queue.hosts:
+            queue = self._open(name, task.host, now)
+        refused = self._refused(queue)
+        if refused:
+            self.drop([task], refused)
+            return None
+        (queue.tasks.appendleft if first else queue.tasks.append)(task)
+        self.waiting += 1
+        return queue
 
     def drop(self, tasks: Collection[Task], reason: str) -> None:
         """Counts tasks that will have no result."""
@@ -155,7 +164,7 @@ class Queues:
         """
         with self._work:
             self._account(time.monotonic())
-            return self._throttled
+            return self._throttled.total
 
     def stop(self, reason: str) -> None:
         """Drops all that waits, now and later; what is under way is still finished."""
@@ -183,14 +192,18 @@ class Queues:
             return "backoff" if rest > pace.max_backoff * 1000 else None
         return None
 
-    def _open(self, host: str, now: float) -> HostQueue:
+    def _open(self, name: str, host: str, now: float) -> HostQueue:
+        """Returns the queue of a host that has had no task, once it is known what to heed."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = HostQueue(name)
         known = self._known(host)
-        queue = self.hosts[host] = HostQueue(host, known)
+        queue.add_host(host, known)
         if known is not None:
             delay = self._pace.delay(known.crawl_delay)
             since = (_now_ms() - known.last_request_end) / 1000
             rest = (known.backoff_until - _now_ms()) / 1000
-            queue.ready_at = now + max(0.0, min(delay, delay - since), rest)
+            queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._asked_until > -math.inf:
             delay = self._pace.delay(queue.crawl_delay)
             queue.ready_at = max(queue.ready_at, self._asked_until + delay)
@@ -198,46 +211,37 @@ class Queues:
 
     def _limit(self, queue: HostQueue) -> int:
         # A crawl delay is a delay between requests, so one at a time.
-        single = queue.address is None or queue.crawl_delay
+        single = queue.next_host.address is None or queue.crawl_delay
         return 1 if single else self._pace.threads_per_host
 
     def _offer(self, queue: HostQueue, now: float) -> None:
-        if queue.listed or not queue.tasks or queue.in_progress >= self._limit(queue):
-            return
-        queue.listed = True
-        if queue.ready_at <= now:
-            self._ready.append(queue)
-        else:
-            heapq.heappush(self._heap, (queue.ready_at, next(self._sequence), queue))
+        if queue.listed:
+            self._ready.grown(queue)
+        elif queue.tasks and queue.in_progress < self._limit(queue):
+            self._ready.put(queue, now)
 
     def _take(self, now: float) -> tuple[HostQueue, Task] | None:
-        while True:
-            # Hosts already begun come first, or the rules of all would pile up.
-            if self._heap and self._heap[0][0] <= now:
-                queue = heapq.heappop(self._heap)[2]
-            elif self._ready:
-                queue = self._ready.popleft()
-            else:
-                return None
-            queue.listed = False
+        while (queue := self._ready.take(now)) is not None:
             if queue.ready_at > now:  # put off since it was listed
                 self._offer(queue, now)
                 continue
             if not queue.tasks or not self._may_enter(queue):
                 continue
             task = queue.tasks.popleft()
+            queue.begun = True
             self.waiting -= 1
             self._in_progress += 1
             queue.in_progress += 1
             self._offer(queue, now)
             return queue, task
+        return None
 
     def _may_enter(self, queue: HostQueue) -> bool:
         if queue.in_progress >= self._limit(queue):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
-        address, most = queue.address, self._pace.threads_per_address
+        address, most = queue.next_host.address, self._pace.threads_per_address
         if not address or most < 0:
             return True
         if self._busy[address] >= most:
@@ -247,8 +251,7 @@ class Queues:
         self._busy[address] += 1
         return True
 
-    def _leave(self, queue: HostQueue) -> None:
-        address = queue.address
+    def _leave(self, address: str | None) -> None:
         if not address or self._pace.threads_per_address < 0:
             return
         self._busy[address] -= 1
@@ -258,7 +261,7 @@ class Queues:
         while parked:
             following = parked.popleft()
             if following.tasks:
-                self._ready.appendleft(following)
+                self._ready.put_first(following)
                 break
             following.listed = False
         if parked is not None and not parked:
@@ -268,9 +271,12 @@ class Queues:
         queue, now = visit.queue, time.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
-        self._leave(queue)
+        host = queue.hosts[visit.task.host]
+        self._leave(host.address)
         if visit.address is not None:
-            queue.address = visit.address
+            host.address = visit.address
+            if self._pace.by_address and visit.address not in ("", queue.name):
+                queue = visit.queue = self._join(queue, visit.address)
         if visit.again:
             queue.tasks.appendleft(visit.task)
             self.waiting += 1
@@ -278,31 +284,47 @@ class Queues:
         if visit.asked:
             queue.last_end = _now_ms()
             queue.ready_at = max(queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait)
-        if queue.crawl_delay or visit.wait > 0:
-            self.notes[queue.host] = queue.crawl_delay, queue.backoff_until
+        if queue.crawl_delay or queue.backoff_until > _now_ms():
+            self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
             self._hand_over(visit.result)
         if self._stopped:
             self._purge(queue, self._stopped)
         self._offer(queue, now)
+        following = visit.follow and self._add(visit.follow, now, first=True)
+        if following:
+            self._offer(following, now)  # in its turn: nobody waits for it
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
 
+    def _join(self, queue: HostQueue, address: str) -> HostQueue:
+        """Puts a queue that nobody is at into that of an address; returns the latter."""
+        joined = self.queues.setdefault(address, HostQueue(address))
+        joined.absorb(self.queues.pop(queue.name))
+        self._joined.update(dict.fromkeys(queue.hosts, address))
+        return joined
+
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        queue, pace, wait = visit.queue, self._pace, visit.wait
-        reason = visit.purge
+        queue, pace, reason = visit.queue, self._pace, visit.purge
+        wait = min(visit.wait, pace.max_rest)
+        rests = wait > 0 or visit.busy
         if visit.failed is not None:
             queue.exceptions = queue.exceptions + 1 if visit.failed else 0
         if visit.failed:
-            if 0 <= pace.max_exceptions <= queue.exceptions:
-                reason = reason or "too_many_exceptions"
             # The exponent is bounded: 2.0 ** 1024 raises.
-            wait = max(wait, pace.exceptions_delay * 2.0 ** min(queue.exceptions - 1, 30))
-        if visit.wait > 0:
-            queue.backoff_until = _now_ms() + int(min(visit.wait, 1e9) * 1000)
+            queue.backoff_level = min(max(queue.backoff_level, 0) + 1, _MAX_LEVEL)
+            more = 1 + _JITTER * random.random()
+            own = pace.exceptions_delay * 2.0 ** (queue.backoff_level - 1) * more
+            wait = max(wait, min(own, pace.max_rest))
+            if 0 <= pace.max_exceptions <= queue.exceptions:
+                reason, rests = reason or "too_many_exceptions", True
+        elif visit.failed is False:
+            queue.backoff_level //= 2
         if wait > pace.max_backoff >= 0:
-            reason = reason or "backoff"
+            reason, rests = reason or "backoff", True
+        if rests:  # the next generate leaves it out so long
+            queue.backoff_until = max(queue.backoff_until, _now_ms() + int(wait * 1000))
         if reason:
             self._purge(queue, reason)
         return wait
@@ -317,7 +339,7 @@ class Queues:
     def _stop(self, reason: str) -> None:
         if self._stopped is None:
             self._stopped = reason
-            for queue in self.hosts.values():
+            for queue in self.queues.values():
                 self._purge(queue, reason)
 
     def _forget(self, queue: HostQueue) -> None:
@@ -347,20 +369,19 @@ class Queues:
         return self._fed and not self.waiting and not self._in_progress
 
     def _account(self, now: float) -> None:
-        """Adds up what was waited since the last call, at the rate of then."""
-        self._throttled += max(0.0, now - self._accounted) * self._throttled_now
-        self._accounted = now
-        delayed = bool(self._heap) and self.waiting > 0
-        self._throttled_now = self._idle / max(1, self.workers) if delayed else 0.0
+        delayed = self._ready.due is not None and self.waiting > 0
+        self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
     def _wake_another(self, now: float) -> None:
         """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
-        if self._idle and (self._ready or (self._heap and self._heap[0][0] < self._alarm)):
+        due = self._ready.due
+        if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()
 
     def _wait(self, now: float) -> None:
         """Waits for a change; one worker at a time also waits for the next moment due."""
-        due = min(self._heap[0][0] if self._heap else self._deadline, self._deadline)
+        due = self._ready.due
+        due = self._deadline if due is None else min(due, self._deadline)
         self._idle += 1
         self._account(now)
         if due < self._alarm:

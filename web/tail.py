@@ -47,7 +47,7 @@ class Queue(Protocol):
     """What is looked at of a host's queue; see ``turns.HostQueue``."""
 
     @property
-    def host(self) -> str: ...
+    def name(self) -> str: ...
     @property
     def tasks(self) -> Sized: ...
     @property
@@ -73,7 +73,7 @@ def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now
         pages = len(queue.tasks)
         if pages:
             first = max(0.0, queue.ready_at - now)
-            waiting.append((first + (pages - 1) * delay(queue.crawl_delay), pages, queue.host))
+            waiting.append((first + (pages - 1) * delay(queue.crawl_delay), pages, queue.name))
     slowest = (
         SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
     )

@@ -17,6 +17,8 @@ class Task:
         etag: Of the copy we have, for a conditional request.
         last_modified: Last-Modified of that copy, as the server sent it.
         modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
+        hops: Redirects that were followed to come here.
+        host: Of the URL; the engine fills it in.
     """
 
     url: str
@@ -26,6 +28,8 @@ class Task:
     etag: str | None = None
     last_modified: str | None = None
     modified_time: int = 0
+    hops: int = 0
+    host: str = ""
 
 
 @dataclasses.dataclass(slots=True)

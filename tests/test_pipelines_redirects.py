@@ -1,0 +1,223 @@
+"""Redirects that are followed at once: which, in whose turn, and what update makes of them."""
+
+import itertools
+from collections import Counter
+
+import polars as pl
+import pytest
+from crawling import files_of, manifest_of, nutbeam, statuses_of
+from web_servers import doors, reply, serve
+
+from nutbeam.io.files import read_bytes
+from nutbeam.pipelines.redirects import RedirectOptions, Redirects
+from nutbeam.policy.bars import Names, bars_of
+from nutbeam.policy.scope import Seeds
+from nutbeam.web.tasks import Task
+
+A, B, C = (f"http://{name}.example.com" for name in "abc")
+MOVED = {
+    f"{A}/other": f"{B}/target",
+    f"{A}/loop": "/loop2",
+    f"{A}/loop2": "/loop",
+    f"{A}/self": "/self",
+    f"{A}/chain": "/chain1",
+    f"{A}/chain1": "/chain2",
+    f"{A}/chain2": "/chain3",
+    f"{A}/twin1": f"{B}/twin",
+    f"{A}/twin2": f"{B}/twin",
+    f"{A}/listed": f"{B}/page",
+    f"{A}/stranger": f"{C}/page",
+    f"{A}/outside": "http://a.example.org/",
+    f"{A}/filtered": "/picture.jpg",
+    f"{A}/denied": f"{B}/private",
+    f"{A}/inside": "http://169.254.169.254/",
+    f"{A}/file": "file:///etc/passwd",
+}
+SEEDS = [url for url in MOVED if url[-1] not in "0123456789" or "twin" in url] + [f"{B}/page"]
+DELAY = 0.1
+
+
+def answer(path, head):
+    url = f"http://{head.split('Host: ')[1].split()[0]}{path}"
+    if path == "/robots.txt":
+        return reply(b"User-agent: *\nDisallow: /private\n")
+    if url in MOVED:
+        return reply(b"", f"30{1 + len(url) % 2} Moved", f"Location: {MOVED[url]}")
+    return reply(b"<html><title>" + url.encode() + b"</title>Hello</html>", "200 OK",
+                 "Content-Type: text/html")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A table after one round with redirects followed; and what the server was asked."""
+    table = str(tmp_path_factory.mktemp("redirects") / "table")
+    with serve(lambda path, _: answer(path, _head_of(server, path))) as server:
+        words = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("inject", table, *SEEDS) == 0
+        assert nutbeam("generate", table) == 0
+        more = ("--redirect_max", "2", "--server_delay", str(DELAY), "--threads", "4")
+        assert nutbeam("fetch", table, *words, *more) == 0
+        fetched = manifest_of(table)
+        assert nutbeam("parse", table) == 0
+        assert nutbeam("updatedb", table) == 0
+    return table, fetched, server
+
+
+def _head_of(server, path):
+    return next(head for name, head, _ in reversed(server.requests) if name == path)
+
+
+def asked(server):
+    return [
+        f"http://{head.split('Host: ')[1].split()[0]}{path}" for path, head, _ in server.requests
+    ]
+
+
+FOLLOWED = {f"{B}/target", f"{A}/loop2", f"{A}/chain1", f"{A}/chain2", f"{B}/twin"}
+
+
+def test_each_page_is_asked_for_once_and_strangers_never(crawled):
+    _, _, server = crawled
+    robots = [f"{A}/robots.txt", f"{B}/robots.txt"]
+    assert Counter(asked(server)) == Counter([*robots, *SEEDS, *FOLLOWED])
+
+
+def test_no_hop_is_sent_before_the_turn_of_its_host(crawled):
+    _, _, server = crawled
+    for host in ("a.example.com", "b.example.com"):
+        moments = [at for _, head, at in server.requests if f"Host: {host}" in head]
+        assert len(moments) > 3
+        assert all(after - at >= DELAY for at, after in itertools.pairwise(moments)), host
+
+
+def test_what_became_of_redirects_is_counted(crawled):
+    _, fetched, _ = crawled
+    counts = {k: n for k, n in fetched.counts.items() if k.startswith("redirects/")}
+    assert counts == {
+        "redirects/followed": 6,  # one of them denied by robots.txt
+        "redirects/repeated": 3,  # the loop, the second twin, a page of the list
+        "redirects/exceeded": 1,
+        "redirects/elsewhere": 1,
+    }
+
+
+def test_sources_and_targets_are_pages_of_their_own(crawled):
+    table, _, _ = crawled
+    statuses = statuses_of(table)
+    moved = {url: statuses[url] for url in MOVED if url in statuses}
+    assert {s for url, s in moved.items()} == {"db_redir_temp", "db_redir_perm"}
+    assert set(moved) == set(SEEDS) - {f"{B}/page"} | {f"{A}/loop2", f"{A}/chain1", f"{A}/chain2"}
+    fetched = {url for url, status in statuses.items() if status == "db_fetched"}
+    assert fetched == {f"{B}/page", f"{B}/target", f"{B}/twin"}
+    assert statuses[f"{B}/private"] == "db_gone"
+    # What was not followed is there for a later round.
+    left = {url for url, status in statuses.items() if status == "db_unfetched"}
+    assert left == {f"{A}/chain3", f"{C}/page"}
+    assert not [url for url in statuses if "example.org" in url or url.endswith(".jpg")]
+
+
+def test_a_key_is_in_the_pages_once(crawled):
+    table, fetched, _ = crawled
+    (batch,) = fetched.batches
+    files = files_of(table, f"batches/{batch}/pages")
+    keys = pl.concat(pl.read_parquet(read_bytes(file)).select("key") for file in files)
+    assert len(keys) == keys.n_unique() == len(SEEDS) + len(FOLLOWED) + 1
+
+
+def redirects(options=None, bars=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
+    seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
+    options = options or RedirectOptions(redirect_max=1)
+    return Redirects(options, pl.Series(keys), seeds, bars or bars_of(Names().rows(0)))
+
+
+def test_a_task_for_a_target():
+    followed = redirects()(Task(f"{A}/1", "com.example.a:http/1", 2.0, 3), "HTTP://B.example.com/x")
+    assert followed == Task(f"{B}/x", "com.example.b:http/x", 0.0, 3, hops=1)
+
+
+@pytest.mark.parametrize(
+    ("url", "hops", "count"),
+    [
+        (f"{B}/x", 1, "exceeded"),
+        (f"{C}/x", 0, "elsewhere"),
+        (f"{B}/1", 0, "repeated"),
+        (f"{A}/1", 0, None),
+        ("http://b.example.org/", 0, None),
+        ("ftp://b.example.com/", 0, None),
+        (f"{B}/x.jpg", 0, None),
+    ],
+)
+def test_what_is_not_followed(url, hops, count):
+    decide = redirects()
+    assert decide(Task(f"{A}/1", "com.example.a:http/1", hops=hops), url) is None
+    assert decide.counts == ({f"redirects/{count}": 1} if count else {})
+
+
+def test_what_was_purged_is_not_followed():
+    bars = bars_of(Names(urls=("com.example.b:http/x",)).rows(0))
+    assert redirects(bars=bars)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+
+
+def test_the_scope_counts():
+    options = RedirectOptions(redirect_max=1, scope="host")
+    assert redirects(options)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+
+
+def reach(server):
+    return [word for door in doors(server.port) for word in ("--connect_to", door)]
+
+
+def test_no_redirect_is_followed_into_another_partition(tmp_path):
+    table, hosts = str(tmp_path / "table"), [f"h{n}.example.com" for n in range(12)]
+    following = dict(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
+
+    def answer(path, _):
+        host = _head_of(server, path).split("Host: ")[1].split()[0]
+        if path == "/robots.txt":
+            return reply(b"", "404 No")
+        moved = path == f"/{host}"
+        target = f"Location: http://{following[host]}/from-{host}"
+        return reply(b"", "302 Found", target) if moved else reply(b"x")
+
+    with serve(answer) as server:
+        assert nutbeam("inject", table, *(f"http://{host}/{host}" for host in hosts)) == 0
+        assert nutbeam("generate", table, "--num_fetchers", "3") == 0
+        (batch,) = manifest_of(table).batches
+        lists = files_of(table, f"batches/{batch}/fetchlist")
+        where = {
+            key.partition(":")[0].split(".")[-1]: number
+            for number, file in enumerate(lists)
+            for key in pl.read_parquet(read_bytes(file))["key"]
+        }
+        more = ("--redirect_max", "3", "--server_delay", "0")
+        assert nutbeam("fetch", table, *reach(server), *more) == 0
+    followed = {path.removeprefix("/from-") for path in server.paths if path.startswith("/from-")}
+    near = {
+        host for host, target in following.items()
+        if where[host.partition(".")[0]] == where[target.partition(".")[0]]
+    }  # fmt: skip
+    assert followed == near
+    counts = manifest_of(table).counts
+    assert counts.get("redirects/followed", 0) == len(near)
+    assert counts.get("redirects/elsewhere", 0) == len(hosts) - len(near)
+
+
+def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, monkeypatch):
+    table = str(tmp_path / "table")
+    more = ("--redirect_max", "2", "--server_delay", "0", "--flush_seconds", "0")
+    with serve(lambda path, _: answer(path, _head_of(server, path))) as server:
+        assert nutbeam("inject", table, *SEEDS) == 0
+        assert nutbeam("generate", table) == 0
+        with monkeypatch.context() as broken:
+            broken.setattr("nutbeam.pipelines.fetch._Learnt.write", _fail)
+            assert nutbeam("fetch", table, *reach(server), *more) != 0
+        before = set(asked(server))
+        assert before > FOLLOWED
+        assert nutbeam("fetch", table, *reach(server), *more) == 0
+    again = [url for url, times in Counter(asked(server)).items() if times > 1]
+    assert set(again) <= {f"{A}/robots.txt", f"{B}/robots.txt"}
+    assert manifest_of(table).counts["pages"] == len(SEEDS) + len(FOLLOWED) + 1
+
+
+def _fail(*_):
+    raise RuntimeError("the worker is lost")

@@ -1,0 +1,221 @@
+"""Whose turn it is, on a clock of our own."""
+
+import heapq
+import itertools
+import random
+from collections import Counter
+
+import pytest
+
+from nutbeam.web import queues as module
+from nutbeam.web.hosts import HostRecord
+from nutbeam.web.pace import FetchOptions, Throughput, crawl_pace
+from nutbeam.web.queues import Queues
+from nutbeam.web.tasks import Task
+from nutbeam.web.turns import Visit
+
+
+class Clock:
+    """Stands for the module ``time``."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def time_ns(self):
+        return int(self.now * 1e9)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def tasks_of(lengths):
+    return [Task(f"http://{host}/{n}", host=host) for host, many in lengths for n in range(many)]
+
+
+def work(clock, queues, threads, latency, visit=None):
+    """Lets threads work through queues; returns the (moment, host) of each request."""
+    visit = visit or (lambda queue, task: Visit(queue, task, asked=True, failed=False))
+    begin, asked, busy, ties = clock.now, [], [], itertools.count()
+    while True:
+        while len(busy) < threads and (turn := queues._take(clock.now)) is not None:
+            asked.append((clock.now - begin, turn[1].host))
+            heapq.heappush(busy, (clock.now + latency, next(ties), turn))
+        due = queues._ready.due
+        if not busy and due is None:
+            return asked
+        moments = [busy[0][0]] if busy else []
+        clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
+        while busy and busy[0][0] <= clock.now:
+            queues._settle(visit(*heapq.heappop(busy)[2]))
+
+
+def queues_of(lengths, known=None, **options):
+    queues = Queues(crawl_pace(FetchOptions(**options)), (known or {}).get, float("inf"))
+    queues.add(tasks_of(lengths))
+    return queues
+
+
+def bound(lengths, threads, delay, latency):
+    """Seconds that nobody can undercut: of the longest host, and of all work together."""
+    longest = max(many for _, many in lengths)
+    total = sum(many for _, many in lengths)
+    return max(longest * latency + (longest - 1) * delay, total * latency / threads)
+
+
+def test_the_longest_queue_is_begun_first_so_the_tail_is_short(clock):
+    lengths = [*((f"h{n}", 5) for n in range(400)), ("long", 60)]  # known last, asked first
+    asked = work(clock, queues_of(lengths, server_delay=1.0), 10, 0.1)
+    assert asked[0][1] == "long"
+    assert len(asked) == 2060
+    assert asked[-1][0] + 0.1 <= 1.02 * bound(lengths, 10, 1.0, 0.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_total_time_is_near_the_bound(clock, seed):
+    dice = random.Random(seed)
+    lengths = [(f"h{n}", 1 + int(dice.paretovariate(1.2)) % 200) for n in range(500)]
+    threads, delay, latency = dice.choice([(4, 1.0, 0.1), (20, 1.0, 0.1), (50, 5.0, 0.3)])
+    asked = work(clock, queues_of(lengths, server_delay=delay), threads, latency)
+    assert Counter(host for _, host in asked) == dict(lengths)
+    assert asked[-1][0] + latency <= 1.1 * bound(lengths, threads, delay, latency) + delay
+
+
+def test_no_host_is_asked_before_its_delay_is_over(clock):
+    lengths = [(f"h{n}", 4) for n in range(30)]
+    asked = work(clock, queues_of(lengths, server_delay=2.0), 5, 0.25)
+    for host, _ in lengths:
+        moments = [moment for moment, name in asked if name == host]
+        assert all(b - a >= 2.25 - 1e-9 for a, b in itertools.pairwise(moments)), host
+
+
+def test_a_queue_that_has_begun_is_not_starved_by_longer_ones(clock):
+    queues = queues_of([("short", 3)], server_delay=1.0)
+    first = queues._take(clock.now)
+    queues.add(tasks_of((f"h{n}", 50) for n in range(100)))
+    queues._settle(Visit(*first, asked=True, failed=False))
+    clock.now += 1.0
+    assert queues._take(clock.now)[1].host == "short"
+
+
+def test_a_queue_that_grows_moves_up(clock):
+    queues = queues_of([("a", 3), ("b", 4)])
+    queues.add(tasks_of([("a", 10)]))
+    first = queues._take(clock.now)
+    assert first[1].host == "a"
+    queues._settle(Visit(*first, asked=True, failed=False))
+    assert len(work(clock, queues, 1, 0.1)) == 16  # each is listed once
+
+
+def test_without_a_delay_all_is_done_too(clock):
+    lengths = [("a", 3), ("b", 50), ("c", 1)]
+    asked = work(clock, queues_of(lengths, server_delay=0.0), 2, 0.1)
+    assert Counter(host for _, host in asked) == dict(lengths)
+
+
+def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
+    queues = queues_of([("a", 2), ("b", 3)], server_delay=1.0)
+    target = Task("http://b/target", host="b")
+
+    def visit(queue, task):
+        follow = target if task.url == "http://a/0" else None
+        return Visit(queue, task, asked=True, failed=False, follow=follow)
+
+    asked = work(clock, queues, 4, 0.1, visit)
+    # robots.txt is not asked for here: b's four requests are a delay apart, as if all were its own.
+    assert [round(moment, 3) for moment, host in asked if host == "b"] == [0.0, 1.1, 2.2, 3.3]
+    assert queues.waiting == queues._in_progress == 0
+    assert queues._done() is False  # more may be added until fed() is called
+    queues.fed()
+    assert queues._done()
+
+
+ENDS = {
+    "again": lambda queue, task: Visit(queue, task, again=True, asked=True),
+    "failed": lambda queue, task: Visit(queue, task, asked=True, failed=True),
+    "not sent": lambda queue, task: Visit(queue, task),
+    "purged": lambda queue, task: Visit(queue, task, again=True, purge="robots_deferred"),
+    "busy": lambda queue, task: Visit(queue, task, asked=True, failed=True, busy=True, wait=9e9),
+    "address": lambda queue, task: Visit(queue, task, again=True, address="10.0.0.1"),
+}
+
+
+@pytest.mark.parametrize("threads_per_host", [1, 3])
+@pytest.mark.parametrize("mode", ["host", "domain", "ip"])
+def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
+    """Random ends: in the end nothing is in progress, and each task has an end or a reason."""
+    dice = random.Random(5)
+    for _ in range(60):
+        options = {"threads_per_host": threads_per_host, "threads_per_address": 2}
+        lengths = [(f"h{n}.d{n % 3}.com", dice.randrange(1, 6)) for n in range(9)]
+        queues = queues_of(lengths, queue_mode=mode, server_delay=1.0, **options)
+        ended = Counter()
+
+        def visit(queue, task, ended=ended):
+            end = dice.choice(list(ENDS))
+            if end == "again" and dice.random() < 0.9:
+                end = "failed"
+            if end == "address" and queue.hosts[task.host].address is not None:
+                end = "not sent"
+            made = ENDS[end](queue, task)
+            ended["done"] += not made.again
+            return made
+
+        work(clock, queues, 4, 0.1, visit)
+        assert queues._in_progress == queues.waiting == 0
+        assert not queues._busy
+        assert not queues._parked
+        assert all(not queue.in_progress for queue in queues.queues.values())
+        assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
+
+
+def test_a_failure_of_an_earlier_round_makes_the_delay_longer(clock):
+    known = {"a": HostRecord("a", backoff_level=3)}
+    queues = queues_of([("a", 2)], known, server_delay=1.0, exceptions_delay=1.0)
+    asked = work(clock, queues, 1, 0.1, ENDS["failed"])
+    assert 8 <= asked[1][0] - asked[0][0] - 1.1 <= 8 * 1.2
+
+
+def test_successes_lower_the_level_again(clock):
+    known = {"a": HostRecord("a", backoff_level=9)}
+    queues = queues_of([("a", 5)], known, server_delay=1.0)
+    levels = []
+
+    def visit(queue, task):
+        levels.append(queue.backoff_level)
+        return Visit(queue, task, asked=True, failed=False)
+
+    work(clock, queues, 1, 0.1, visit)
+    assert levels == [9, 4, 2, 1, 0]
+
+
+def test_slow_seconds_must_be_in_a_row():
+    options = FetchOptions(
+        throughput_threshold_pages=2,
+        throughput_threshold_retries=3,
+        throughput_threshold_check_after=10.0,
+    )
+    throughput = Throughput(options, now=100.0)
+    pages = [*(0 for _ in range(12)), 9, 9, 9, 20, 20, 20, 20]
+    low = [throughput.too_low(101.0 + n, some) for n, some in enumerate(pages)]
+    # Ten seconds do not count; two slow ones, a fast one, two slow ones, a fast one, three slow ones.
+    assert low == [False] * 18 + [True]
+
+
+def test_seconds_in_which_nobody_took_pages_do_not_count():
+    options = FetchOptions(
+        throughput_threshold_pages=2,
+        throughput_threshold_retries=1,
+        throughput_threshold_check_after=0.0,
+    )
+    throughput = Throughput(options, now=0.0)
+    assert not throughput.too_low(1.0, 4)
+    throughput.pause(60.0)
+    assert not throughput.too_low(61.5, 5)
+    assert throughput.too_low(62.5, 5)

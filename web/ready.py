@@ -1,0 +1,82 @@
+"""Which queue comes first of those that may be asked."""
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
+
+from .turns import HostQueue
+
+
+class ReadyQueues:
+    """Queues that wait for a worker, or for the end of a delay.
+
+    Those that were begun come first, in the order in which their delays end, so
+    none starves and few robots.txt are held at a time. Of the others the one
+    comes first that will take longest, tasks times delay: so the tail is short.
+
+    Args:
+        delay: Returns the delay after a request, given the crawl delay.
+    """
+
+    def __init__(self, delay: Callable[[float | None], float]) -> None:
+        self._delay = delay
+        self._due: list[tuple[float, int, HostQueue]] = []
+        self._begun: deque[HostQueue] = deque()
+        self._fresh: list[tuple[float, int, HostQueue]] = []
+        self._lengths: dict[HostQueue, int] = {}  # of the fresh, when they were listed
+        self._sequence = itertools.count()
+
+    @property
+    def any(self) -> bool:
+        """Whether one need not wait for its delay."""
+        return bool(self._begun or self._fresh)
+
+    @property
+    def due(self) -> float | None:
+        """Monotonic moment at which the first delay ends."""
+        return self._due[0][0] if self._due else None
+
+    def put(self, queue: HostQueue, now: float) -> None:
+        """Lists a queue."""
+        queue.listed = True
+        if queue.ready_at > now:
+            heapq.heappush(self._due, (queue.ready_at, next(self._sequence), queue))
+        elif queue.begun:
+            self._begun.append(queue)
+        else:
+            self._list_fresh(queue)
+
+    def put_first(self, queue: HostQueue) -> None:
+        """Lists a queue that was begun, before all others of these."""
+        queue.listed = True
+        self._begun.appendleft(queue)
+
+    def grown(self, queue: HostQueue) -> None:
+        """Looks anew at a listed queue that has got more tasks."""
+        # Once it is twice as long: the entry that comes first counts.
+        if 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
+            self._list_fresh(queue)
+
+    def take(self, now: float) -> HostQueue | None:
+        """Takes the queue that comes first."""
+        queue = self._first(now)
+        if queue is not None:
+            queue.listed = False
+        return queue
+
+    def _first(self, now: float) -> HostQueue | None:
+        if self._due and self._due[0][0] <= now:
+            return heapq.heappop(self._due)[2]
+        if self._begun:
+            return self._begun.popleft()
+        while self._fresh:
+            queue = heapq.heappop(self._fresh)[2]
+            if self._lengths.pop(queue, None) is not None:
+                return queue
+        return None
+
+    def _list_fresh(self, queue: HostQueue) -> None:
+        self._lengths[queue] = len(queue.tasks)
+        lasts = len(queue.tasks) * (self._delay(queue.crawl_delay) or 1e-3)
+        heapq.heappush(self._fresh, (-lasts, next(self._sequence), queue))

@@ -217,14 +217,22 @@ def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
 
 
 def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
-    if most < 0 or hosts.n_unique() <= most:
+    if most < 0:
         return _all(rows)
-    scored = (
-        rows.select("inlink_score", key=hosts).group_by("key").agg(pl.col("inlink_score").max())
-    )
-    names = scored.get_column("key")
+    names = hosts.unique()
+    # A domain has two labels or more: where no two have so many hosts, no domain has.
+    labels = names.str.extract(r"^([^.]*[.][^.]*)").alias("label")
+    crowds = labels.drop_nulls().value_counts().filter(pl.col("count") > most).get_column("label")
+    if not len(crowds):
+        return _all(rows)
+    names = names.filter(labels.is_in(crowds.implode()))
     domains = pl.Series([registered_domain(from_host_key(name)) for name in names])
-    return hosts.is_in(scored.filter(_best(scored, domains, most)).get_column("key").implode())
+    at = hosts.is_in(names.implode()).arg_true()
+    scored = rows[at].select("inlink_score", key=hosts[at]).group_by("key")
+    best = scored.agg(pl.col("inlink_score").max())
+    domain_of = best.get_column("key").replace_strict(names, domains, return_dtype=pl.String)
+    dropped = best.filter(~_best(best, domain_of, most)).get_column("key")
+    return ~hosts.is_in(dropped.implode())
 
 
 def _repeating_hosts(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[str]:

@@ -122,3 +122,11 @@ def test_without_limits_all_are_taken():
     assert taken(news([]), same)[1] == {}
     limits = dict.fromkeys(off[:3], 0)
     assert taken(news(urls), **limits) == (set(), {"dropped/path_budget": 9})
+
+
+def test_neighbours_below_one_suffix_are_domains_of_their_own():
+    urls = [f"http://h.a{n}.co.uk/" for n in range(5)] + [f"http://h{n}.b.co.uk/" for n in range(3)]
+    urls += ["http://localhost/", "http://10.0.0.1/", "http://[2001:db8::1]/"]
+    kept, counts = taken(news(urls), max_new_hosts_per_domain=2)
+    assert counts == {"dropped/domain_budget": 1}
+    assert len(kept) == len(urls) - 1

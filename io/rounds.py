@@ -8,7 +8,6 @@ from .operations import Operation, find, since_pinned
 from .places import Place, Root, files_of
 from .tablets import Due, tablets
 
-
 STOP = ".STOP"  # Nutch's name
 
 

@@ -65,7 +65,7 @@ class BudgetOptions:
         minimum=-1,
         group="traps",
     )
-    max_new_per_path: int = option(
+    max_new_queries: int = option(
         10_000,
         "The same for URLs that differ in their query alone.",
         minimum=-1,
@@ -159,14 +159,14 @@ def within_budget(
         options: The budgets.
     """
     counts: dict[str, int] = {}
-    limits = (options.max_new_per_host, options.max_new_per_path, options.max_new_hosts_per_domain)
+    limits = (options.max_new_per_host, options.max_new_queries, options.max_new_hosts_per_domain)
     crowded = any(0 <= most < len(new) for most in limits)
     if not len(new) or not (crowded or 0 <= options.max_same_pages <= len(events)):
         return new, counts
     hosts = host_keys(new.get_column("key"))
     tests = (
         ("same_pages", _not_repeating(events, hosts, options.max_same_pages)),
-        ("path_budget", lambda some, _: _best_of_paths(some, options.max_new_per_path)),
+        ("path_budget", lambda some, _: _best_of_paths(some, options.max_new_queries)),
         ("host_budget", lambda some, at: _best(some, at, options.max_new_per_host)),
         ("domain_budget", lambda some, at: _best_hosts(some, at, options.max_new_hosts_per_domain)),
     )

@@ -43,7 +43,7 @@ def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
     names = ("calendar", "session-ids", "echo", "infinite-hosts", "parameters", "spam")
     found = trapped(
         *(tmp_path / "table", web, capsys, names, "--max_depth", "3", "--max_parameters", "2"),
-        *("--max_parameter_length", "150", "--max_new_per_host", "20", "--max_new_per_path", "2"),
+        *("--max_parameter_length", "150", "--max_new_per_host", "20", "--max_new_queries", "2"),
         *("--max_new_hosts_per_domain", "10", "--max_segment_repeats", "2"),
     )
     reasons = {

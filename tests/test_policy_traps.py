@@ -85,7 +85,7 @@ def test_of_what_differs_in_the_query_alone_the_best_are_taken():
         "http://a.com/list",
         "http://a.com/x?y",
     ]
-    kept, counts = taken(news(urls), max_new_per_path=2)
+    kept, counts = taken(news(urls), max_new_queries=2)
     assert kept == {to_key(urls[at]) for at in (0, 1, 5, 6)}
     assert counts == {"dropped/path_budget": 3}
 
@@ -116,7 +116,7 @@ def test_a_host_whose_last_pages_are_the_same_gets_no_new_urls():
 
 def test_without_limits_all_are_taken():
     urls = [f"http://h{n}.a.com/?{m}" for n in range(3) for m in range(3)]
-    off = ("max_new_per_host", "max_new_per_path", "max_new_hosts_per_domain", "max_same_pages")
+    off = ("max_new_per_host", "max_new_queries", "max_new_hosts_per_domain", "max_same_pages")
     same = fetched(*((f"http://h0.a.com/{n}", b"s", n) for n in range(30)))
     assert taken(news(urls), same, **dict.fromkeys(off, -1))[1] == {}
     assert taken(news([]), same)[1] == {}

@@ -119,6 +119,13 @@ def test_nonsense_has_a_reason(wire, error):
     assert classify(response)[:3] == (34, 16, error)
 
 
+def test_line_breaks_within_a_header_are_spaces():
+    wire = b"HTTP/1.1 200 OK\r\nX: a\r\r\n\r\r\nY: a\0b\rZ: c\r\nContent-Length: 1\r\n\r\nx"
+    response, _ = ask(lambda _: wire)
+    assert (response.body, response.error) == (b"x", None)
+    assert response.headers == [("X", "a"), ("Y", "a b Z: c"), ("Content-Length", "1")]
+
+
 def test_interim_responses_are_skipped():
     wire = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + reply(b"x")
     response, _ = ask(lambda _: wire)

@@ -25,6 +25,8 @@ MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
 MAX_HEADERS = 256
 MAX_INTERIM_HEADS = 10
+# RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
+_BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))
 
 
 class TooSlow(OSError):
@@ -177,6 +179,7 @@ class Message(http.client.HTTPResponse):
                 raise HeadTooLarge("head of the response is too large")
             if line in (b"\r\n", b"\n", b""):
                 return fields
+            line = line.removesuffix(b"\n").removesuffix(b"\r").translate(_BARE)
             name, colon, value = line.decode("latin-1").partition(":")
             if line[0] in b" \t" and fields:  # RFC 9112 5.2: a folded line
                 last, start = fields[-1]

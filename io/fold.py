@@ -183,7 +183,7 @@ def folded(
         return
     groups = _groups(root, component, tablet, start, stop)
     if not tablet.runs and over is None:
-        yield from groups
+        yield from (rows for _, rows in groups)
         return
     runs = newest_rows(root, component, tablet, over)
     numbers = runs.get_column(NUMBER).to_numpy()
@@ -191,13 +191,12 @@ def folded(
     live[numbers[numbers < tablet.base.rows]] = False
     runs = runs.drop(NUMBER)
     keys = runs.get_column("key")
-    begin = start * ROW_GROUP_ROWS
     done = int(keys.search_sorted(behind, side="right")) if behind else 0
-    for rows in groups:
+    for begin, rows in groups:
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
         kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
         yield pl.concat([kept, runs.slice(done, upto - done)]).sort("key") if upto > done else kept
-        begin, done = begin + len(rows), upto
+        done = upto
     if done < len(runs):
         yield runs.slice(done)
 
@@ -216,16 +215,20 @@ def group_bounds(root: Root, component: str, tablet: Tablet) -> pl.Series:
 
 def _groups(
     root: Root, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
-) -> Iterator[pl.DataFrame]:
-    """Yields the rows of the base, so many at a time as are in a row group."""
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yields the rows of the base, so many at a time as are in a row group, and which is the first."""
     base = root / tablet.base.path
     if isinstance(base, Remote):
-        yield from itertools.islice(_pieces(base, component), start, stop)
+        begin = 0
+        for number, piece in enumerate(itertools.islice(_pieces(base, component), stop)):
+            if number >= start:
+                yield begin, piece
+            begin += len(piece)
         return
     rows = scan([base], COMPONENTS[component])
     end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
     for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
-        yield collect(rows.slice(at, ROW_GROUP_ROWS))
+        yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
 
 
 def _pieces(

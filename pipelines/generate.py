@@ -174,7 +174,7 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
     operation, tablet = surveyed.operation, surveyed.tablet
-    least = _leaders(operation, options.top_n).least
+    least = _leaders(operation, options).least
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
         rows = eligible(state, operation.now, options)
@@ -195,10 +195,10 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     return ranked(rows, options)
 
 
-@functools.lru_cache(maxsize=4)
-def _leaders(operation: Operation, top_n: int) -> Leaders:
+@functools.lru_cache(maxsize=2)
+def _leaders(operation: Operation, options: GenerateOptions) -> Leaders:
     """Returns what the tablets that this process has read say of an operation's choice."""
-    return Leaders(top_n)
+    return Leaders(options.top_n)
 
 
 def _divide(
@@ -235,7 +235,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if dropped:
         yield beam.pvalue.TaggedOutput(DONE, Written(counts=dropped))
     inside, apart = _divide(rows, surveyed, options)
-    leaders = _leaders(operation, options.top_n)
+    leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
     inside = inside.filter(pl.col("rank") >= leaders.least)
     yield summarize(inside.get_column("rank"), options.top_n)

@@ -8,6 +8,7 @@ time. In a round of a crawl that finds little to do this was half of the cost.
 import contextlib
 import copy
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,9 @@ from ..transforms.spill import spilling
 
 _SAMPLING_PERIOD_MS = 2
 _state_specs: dict[Any, Any] = {}
+_look, _defaults = userstate.get_dofn_specs, StateSampler.__init__.__defaults__
+_setting = threading.Lock()
+_hurrying = 0
 
 
 class InProcessRunner(FnApiRunner):
@@ -58,24 +62,32 @@ class InProcessRunner(FnApiRunner):
 
 @contextlib.contextmanager
 def hurried() -> Iterator[None]:
-    """Remembers what kinds of DoFns have user state, and samples times more often."""
-    look, defaults = userstate.get_dofn_specs, StateSampler.__init__.__defaults__
+    """Remembers what kinds of DoFns have user state, and samples times more often.
 
-    def remembered(dofn: beam.DoFn) -> Any:
-        # A function's DoFn has the function's own parameters.
-        kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
-        if kind not in _state_specs:
-            _state_specs[kind] = look(dofn)
-        return _state_specs[kind]
-
-    userstate.get_dofn_specs = remembered
-    # At a stage's end Beam waits until the sampler wakes up.
-    StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
+    Pipelines may be built and run in several threads: the last one sets it back.
+    """
+    global _hurrying
+    with _setting:
+        _hurrying += 1
+        userstate.get_dofn_specs = _remembered
+        # At a stage's end Beam waits until the sampler wakes up.
+        StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
     try:
         yield
     finally:
-        userstate.get_dofn_specs = look
-        StateSampler.__init__.__defaults__ = defaults
+        with _setting:
+            _hurrying -= 1
+            if not _hurrying:
+                userstate.get_dofn_specs = _look
+                StateSampler.__init__.__defaults__ = _defaults
+
+
+def _remembered(dofn: beam.DoFn) -> Any:
+    # A function's DoFn has the function's own parameters.
+    kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
+    if kind not in _state_specs:
+        _state_specs[kind] = _look(dofn)
+    return _state_specs[kind]
 
 
 def _verbose() -> bool:

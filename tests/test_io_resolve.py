@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 
+from nutbeam.io import fold as fold_module
 from nutbeam.io import parquet_files as files_module
 from nutbeam.io import tablet_writer as writer_module
 from nutbeam.io.compaction import plan_folds
@@ -68,6 +69,7 @@ def test_resolving_a_range_is_resolving_all_its_rows_at_once(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "TABLET_ROWS", 7)
+        patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
         part = Range(low, high, base, whole=False)
         written = list(resolve_range(tmp_path, "state", part, frame, put, {"outcome": "o/ut"}))
     expected = {key: score for key, score in old.items() if base and inside(key)}
@@ -209,6 +211,7 @@ STEPS = st.lists(
 def test_runs_and_folds_say_what_a_dict_says(tmp_path, first, steps, group_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "TABLET_ROWS", 15)
+        patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
         patch.setattr(files_module, "ROW_GROUP_ROWS", group_rows)
         patch.setattr(writer_module, "ROW_GROUP_ROWS", group_rows)
         kept = Kept(tmp_path)

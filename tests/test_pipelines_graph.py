@@ -23,6 +23,9 @@ from nutbeam.web.simweb.server import SimWeb
 
 SECRETS = {
     "ca_file": "/root/hush/ca.pem",
+    "http_credentials": "/root/hush/passwords",
+    "http_proxy": "http://hush.example.com:3128",
+    "http_cookies": True,  # no secret, but its name may be one's
     "agent_url": "https://user:hush@example.com/",
     "url_filter_file": "/root/hush/rules.txt",
     "url_normalizer_file": "/root/hush/rules.xml",

@@ -1,6 +1,8 @@
 import json
+import os
 import resource
 import tempfile
+from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
@@ -47,6 +49,47 @@ def test_pipelines_that_run_at_once_share_the_file():
             other = CODER.encode(LARGE)
         assert CODER.decode(encoded).equals(LARGE)
         assert CODER.decode(other).equals(LARGE)
+
+
+def test_a_place_in_a_file_that_is_gone_is_an_error_and_no_other_data():
+    with spill.spilling():
+        encoded = CODER.encode(LARGE)
+    with pytest.raises(RuntimeError, match="has ended"):
+        CODER.decode(encoded)
+    with spill.spilling():
+        CODER.encode(LARGE)
+        with pytest.raises(RuntimeError, match="has ended"):
+            CODER.decode(encoded)
+
+
+def test_many_chunks_take_no_more_open_files():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with spill.spilling():
+        encoded = [CODER.encode(LARGE) for _ in range(60)]
+        opened = len(list(Path("/proc/self/fd").iterdir()))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 20, before[1]))
+        try:
+            chunks = [CODER.decode(one) for one in encoded]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert all(chunk.equals(LARGE) for chunk in chunks)
+
+
+def test_a_fork_does_not_write_into_its_parents_file():
+    with spill.spilling():
+        first = CODER.encode(LARGE)
+        child = os.fork()
+        if not child:
+            os._exit(len(CODER.encode(LARGE)) < 64)
+        assert os.waitpid(child, 0)[1] == 0
+        assert CODER.decode(first).equals(LARGE)
+
+
+def test_without_a_folder_for_the_file_chunks_stay_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with spill.spilling():
+        assert spill.is_open()
+        assert CODER.decode(CODER.encode(LARGE)).equals(LARGE)
 
 
 def test_no_file_is_left_however_the_process_ends(tmp_path, monkeypatch):

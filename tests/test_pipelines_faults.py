@@ -164,8 +164,14 @@ def stages(web, tmp_path_factory):
 
 
 def cases():
+    """All moments; that the ends of a job are alike in all of them is for the long form to show."""
     return [
-        pytest.param(job, trap, id=f"{job}-{trap}")
+        pytest.param(
+            job,
+            trap,
+            id=f"{job}-{trap}",
+            marks=[pytest.mark.long] if trap in ENDS and job not in ("inject", "fetch") else [],
+        )
         for job, traps in TRAPS.items()
         for trap in traps
     ]

@@ -6,6 +6,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 ROOMS := io pipelines policy transforms web
 ARGS ?=
+# Tests often wait for servers and processes: one more at a time than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+
+# uv is many times as fast as pip, but knows less ways to the packages: what it cannot get, pip may.
+comma := ,
+pip = $(BIN)/pip install --quiet --disable-pip-version-check
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)' || \
+	  $(pip) --editable '$(1)'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-bigtable test-long bench
@@ -31,10 +39,12 @@ help:
 demo: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.demo
 
-# Go, where it is, builds a server of Cloud Storage; else the tests that ask it are skipped, and say so.
+# Go, where it is, builds a server of Cloud Storage and brings the URL cases of web-platform-tests;
+# else the tests that need them are skipped, and say so.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
-	@$(BIN)/pytest -q -n auto $(ARGS)
+	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
+	@$(BIN)/pytest -q -n $(WORKERS) $(ARGS)
 
 # Tests that need programs which are built here; where one cannot be, it is named and they are skipped.
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; $(BIN)/pytest -q $(2) $(ARGS)
@@ -83,7 +93,7 @@ build/bench/ready: pyproject.toml
 
 # What Dataflow needs: Google's client libraries.
 $(VENV)/gcp: $(READY)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,gcp]' uv
+	@$(call install,.[dev$(comma)gcp])
 	@touch $@
 
 lint: $(READY)
@@ -132,5 +142,6 @@ $(READY): pyproject.toml setup.py
 	  { echo "Python's venv module is missing: install it, e.g. apt install python3-venv" >&2; exit 1; }
 	@echo "installing into $(VENV) ..."
 	@"$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(pip) uv
+	@$(call install,.[dev])
 	@touch $@

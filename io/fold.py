@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..policy.schema import COMPONENTS, conform, empty, to_frame
 from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
-from .parquet_files import ROW_GROUP_ROWS, collect, row_groups, scan
+from .parquet_files import ROW_GROUP_ROWS, collect, may_have_values, row_groups, scan
 from .places import Remote, Root
 from .tablets import NUMBER, Due, Tablet, run_schema
 
@@ -66,6 +66,13 @@ def read_tablets(
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
 
 
+def may_say(root: Root, tablet: Tablet, column: str) -> bool:
+    """Returns whether a row of a tablet may have a value in a column that few rows have."""
+    if isinstance(root, BigtableRoot):
+        return True
+    return any(may_have_values(root / path, column) for path in tablet.paths)
+
+
 def _received(
     root: BigtableRoot,
     component: str,
@@ -96,15 +103,20 @@ def rows_of_keys(
     """
     if isinstance(root, BigtableRoot):
         return root.find(component, keys)
+    some = tablets_of_keys(known, keys)
+    sought = pl.col("key").is_in(keys.unique().implode())
+    names = COMPONENTS[component].names
+    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
+
+
+def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
+    """Returns those tablets that may hold one of some keys."""
     low, high = keys.min(), keys.max()
-    some = [
+    return [
         tablet
         for tablet in known
         if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
     ]
-    sought = pl.col("key").is_in(keys.unique().implode())
-    names = COMPONENTS[component].names
-    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
 
 
 def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
 from ..web.http import Response
+from ..web.memory import give_back
 from ..web.protocol import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -32,7 +33,7 @@ from .parse_worker import Job
 from .places import Root, files_of
 from .written import Written
 
-FLUSH_BYTES = 64 << 20
+FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
 PUMP_SECONDS = 0.02
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
@@ -112,8 +113,13 @@ class PageWriter:
         elif self._jobs and self._parser is not None and now - self._pumped > PUMP_SECONDS:
             self._parser.pool.pump(0.0)  # a child that is done gets its next job
             self._pumped = now
-        late = now - self._since > self._flush_seconds
-        if self._bytes > FLUSH_BYTES or late:
+        if self._bytes > FLUSH_BYTES:
+            yield from self.flush()
+        yield from self.flush_late()
+
+    def flush_late(self) -> Iterator[Written]:
+        """Writes what was collected if that began long ago."""
+        if time.monotonic() - self._since > self._flush_seconds:
             yield from self.flush()
 
     def flush(self) -> Iterator[Written]:
@@ -137,6 +143,7 @@ class PageWriter:
             yield write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
         self._files += 1
         self._clear()
+        give_back()
 
     def adopt(self, file: DataFile) -> Iterator[Written]:
         """Takes over a file that an earlier attempt has written; comes before all that is added."""
@@ -186,6 +193,7 @@ def page_row(result: Result) -> dict[str, Any]:
         "key": task.key,
         "score": task.score,
         "distance": task.distance,
+        "depth": task.depth or None,
         "fetch_status": result.fetch_status,
         "protocol_status": result.protocol_status,
         "protocol_message": result.message or None,

@@ -21,6 +21,7 @@ from .files import cure, first_line, sync, unreadable, writing
 from .places import Place, Remote
 
 ROW_GROUP_ROWS = 131_072
+BATCH_ROWS = 1_024
 
 
 def parquet_file(path: Place) -> pq.ParquetFile:
@@ -137,6 +138,23 @@ def row_groups(
         raise unreadable(path, error) from error
 
 
+def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yields columns of a Parquet file few rows at a time: for long texts, of which few are kept.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    wanted = pa.schema([schema.field(name) for name in columns])
+    try:
+        with parquet_file(path) as file:
+            known = set(file.schema_arrow.names)
+            names = [name for name in columns if name in known]
+            for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
+                yield conform(pa.Table.from_batches([batch]), wanted)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+
+
 def schema_of(path: Place) -> pa.Schema:
     """Returns the columns that a Parquet file has.
 
@@ -161,6 +179,26 @@ def row_group_count(path: Place) -> int:
             return int(file.num_row_groups)
     except (OSError, pa.ArrowInvalid) as error:
         raise unreadable(path, error) from error
+
+
+def may_have_values(path: Place, column: str) -> bool:
+    """Returns whether a column may have a value that is not null; the file's end says so.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    try:
+        with parquet_file(path) as file:
+            known = file.metadata
+    except (OSError, pa.ArrowInvalid) as error:
+        raise unreadable(path, error) from error
+    for group in map(known.row_group, range(known.num_row_groups)):
+        for part in map(group.column, range(group.num_columns)):
+            if part.path_in_schema.split(".")[0] != column:
+                continue
+            if part.statistics is None or part.statistics.null_count != part.num_values:
+                return True
+    return False
 
 
 class _Summed(io.RawIOBase):

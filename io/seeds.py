@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ..policy.schema import SEEDS, conform, to_frame
+from ..policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, conform, to_frame
 from ..web.errors import Unavailable, UsageError, UserError
 from ..web.json_logs import without_login
 from ..web.rules import UrlRules
@@ -37,6 +37,13 @@ def _seconds(text: str) -> int:
     if not 0 <= seconds <= _LONGEST:
         raise ValueError(text)
     return seconds
+
+
+def _delay(text: str) -> str:
+    seconds = float(text)
+    if not 0 <= seconds <= MAX_DELAY:
+        raise ValueError(text)
+    return f"{seconds:g}"
 
 
 _FIELDS = {
@@ -71,8 +78,8 @@ def sources(words: Sequence[str]) -> list[Source]:
         Unavailable: The store of one does not answer.
     """
     found: list[Source] = []
-    for is_url, group in itertools.groupby(words, _is_url):
-        if is_url:
+    for urls, group in itertools.groupby(words, _is_url):
+        if urls:
             found.append(Source(len(found), tuple(group)))
             continue
         for path in (path for word in group for path in _files(place_of(word))):
@@ -84,7 +91,16 @@ def sources(words: Sequence[str]) -> list[Source]:
 def _is_url(word: str) -> bool:
     if not word.strip():
         raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
-    return "://" in word and not in_store(word)
+    return is_url(word) and not in_store(word)
+
+
+def is_url(word: str) -> bool:
+    """Returns whether a word of a command line is a URL, and no path.
+
+    >>> is_url("http://a/"), is_url("file:/a"), is_url("seeds/file")
+    (True, True, False)
+    """
+    return "://" in word or word.startswith("file:/")
 
 
 def _files(path: Place) -> list[Place]:
@@ -126,8 +142,8 @@ def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, 
     """Reads a source, at most 100,000 lines at a time.
 
     Lines that are empty or begin with ``#`` do not count; a line that is no
-    URL, or that a filter refuses, is dropped and counted with its reason. A
-    score or an interval that is none is left out and counted as ``bad_values``.
+    URL, or that a filter refuses, is dropped and counted with its reason. A score,
+    an interval or a delay that is none is left out and counted as ``bad_values``.
 
     Yields:
         (SEEDS rows, counts).
@@ -221,6 +237,8 @@ def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:
             if name in _FIELDS:
                 field, kind = _FIELDS[name]
                 seed[field] = kind(value)
+            elif name == FETCH_DELAY:
+                metadata[name] = _delay(value)
             else:
                 metadata[name] = value
         except ValueError:

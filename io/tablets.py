@@ -120,6 +120,20 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
     return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
+def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
+    """Returns how many rows hosts (reversed) have in tablets that are theirs alone.
+
+    Args:
+        files: The state's live files, in any order.
+    """
+    found: dict[str, int] = {}
+    for tablet in tablets(files):
+        first, last = host_of(tablet.first or ""), host_of(tablet.last or "")
+        if first and first == last:
+            found[first] = found.get(first, 0) + tablet.rows
+    return found
+
+
 def run_schema(component: str) -> pa.Schema:
     """Returns what a row of a run is: that of the component, and which of the tablet's it is."""
     return COMPONENTS[component].append(pa.field(NUMBER, pa.uint32()))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from ..web import json_logs
 from ..web.errors import UsageError, UserError
+from ..web.memory import share_heaps
 from .arguments import command_options, read, split
 from .command import CommandModule
 from .config import Known, suggestion
@@ -61,6 +62,12 @@ COMMANDS = {
     "fsck": Command("fsck", "Look whether the table's files are whole, and repair them.", False),
     "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
     "table": Command("table", "Make, describe or drop a table in Bigtable.", False),
+    "filterchecker": Command("filterchecker", "Show which URLs the URL filters take.", False),
+    "normalizerchecker": Command(
+        "normalizerchecker", "Show what the URL normalizers make of URLs.", False
+    ),
+    "robotsparser": Command("robotsparser", "Show what a robots.txt allows of URLs.", False),
+    "parsechecker": Command("parsechecker", "Fetch and parse single URLs, and show it.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
 
@@ -84,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
+    share_heaps()
     try:
         code = _run(command, words)
         sys.stdout.flush()
@@ -179,7 +187,7 @@ def _without_command(words: list[str]) -> int:
 
 def overview() -> str:
     """Returns what ``nutbeam --help`` says."""
-    lines = [f"  {name:10} {command.help}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:17} {command.help}" for name, command in COMMANDS.items()]
     return "\n".join(
         [USAGE, "", "commands:", *lines, "", "nutbeam COMMAND --help lists its options.", ""]
     )

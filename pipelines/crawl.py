@@ -23,13 +23,14 @@ from ..io.rounds import next_round, stop_file
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket, check_versions
-from ..web.options import option
+from ..web.options import also, option
 from ..web.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
 from .job import JobOptions, check, prepare
 from .launch import preflight, workers_elsewhere
 from .live import live_view
+from .locate import LocateOptions
 from .runner import run_pipeline
 from .summary import print_summary
 
@@ -43,21 +44,15 @@ _LOG = logging.getLogger("nutbeam")
 
 @dataclasses.dataclass(frozen=True)
 class RoundOptions(
-    GenerateOptions,
+    LocateOptions,
     fetch.FetchPagesOptions,
-    parse.ParsePagesOptions,
     update.UpdateTableOptions,
     DedupOptions,
     JobOptions,
 ):
     """Options of one round."""
 
-    parse_while_fetching: bool = option(
-        True,
-        "Parse pages while others are fetched; false makes parse a phase of its own.",
-        nutch="fetcher.parse",
-        group="crawl",
-    )
+    parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching", default=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,11 +151,10 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
 
 def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
     """One round as one pipeline; a ticket with a batch finishes that batch instead."""
-    parsing = options if options.parse_while_fetching else None
     return (
         tickets
         | "Generate" >> Phase(generate.build, (options,))
-        | "Fetch" >> Phase(fetch.build, (options, parsing))
+        | "Fetch" >> Phase(fetch.build, (options,))
         | "Parse" >> Phase(parse.build, (options,))
         | "Update" >> Phase(update.build, (options,))
         | "Dedup" >> Phase(dedup.build, (options,))

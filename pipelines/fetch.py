@@ -11,48 +11,49 @@ again: it adopts the files that are there and asks for nothing that they hold.
 
 import contextlib
 import dataclasses
-import secrets
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import polars as pl
-import pyarrow as pa
 from apache_beam.metrics import Metrics
 
 from ..io.bars import read_bars
-from ..io.batches import adopted_learnt, adopted_pages, page_name, place, write_file
+from ..io.batches import adopted_learnt, adopted_pages, place
 from ..io.file_lists import DataFile
-from ..io.hosts import read_hosts, read_seeds_hosts, seed_files
+from ..io.host_records import KnownHosts
+from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.leases import Lease, acquire
 from ..io.manifest import latest_snapshot, load_manifest
 from ..io.operations import Operation, committed
 from ..io.pages import PageWriter, Parser
 from ..io.parquet_files import collect, scan
-from ..io.parse_pool import shared_pool
-from ..io.written import Written, check_batch
+from ..io.parse_pool import Parsed, shared_pool
+from ..io.places import Root
+from ..io.written import Written, check_batch, sum_counts
 from ..policy.bars import without
-from ..policy.schema import FETCHLIST, HOSTS, PAGES
+from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of
 from ..transforms.metrics import NAMESPACES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..transforms.partition import SLOTS, hash_buckets
+from ..web.addresses import Addresses, PinnedGuard, endpoints
 from ..web.engine import Engine, FetchOptions
 from ..web.errors import UserError
-from ..web.hosts import HostRecord
-from ..web.http import Client, HttpOptions
+from ..web.http import HttpOptions, client_of
 from ..web.options import option
 from ..web.progress import PROGRESS
 from ..web.rules import host_keys
 from ..web.tasks import Task
-from ..web.urls import from_host_key, from_key, host_key
+from ..web.urls import from_host_key, from_key
+from .asked import Asked
 from .command import TABLE, Invocation
 from .job import BatchOptions, run_job
+from .learnt import Learnt
+from .outlinks import OutlinkOptions, Outlinks
 from .parse import ParsePagesOptions, document_options
 from .redirects import RedirectOptions, Redirects
 
 ARGUMENTS = (TABLE,)
-LEARNT_SECONDS = 30.0  # how old what was learnt about hosts may get before it is on disk
 HELP = "Fetch the pages of a batch"
 
 
@@ -70,7 +71,9 @@ class FlushOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchPagesOptions(FetchOptions, HttpOptions, FlushOptions, RedirectOptions):
+class FetchPagesOptions(
+    FetchOptions, HttpOptions, FlushOptions, RedirectOptions, OutlinkOptions, ParsePagesOptions
+):
     """What fetching needs to know."""
 
 
@@ -101,22 +104,14 @@ def run(invocation: Invocation) -> int:
 
 
 def build(
-    tickets: beam.PCollection[Ticket],
-    options: FetchPagesOptions,
-    parsing: ParsePagesOptions | None = None,
+    tickets: beam.PCollection[Ticket], options: FetchPagesOptions
 ) -> beam.PCollection[Ticket]:
-    """Fetches a batch; the ticket that comes out is for the next job.
-
-    Args:
-        tickets: One ticket.
-        options: How to fetch.
-        parsing: How to parse what is fetched meanwhile; None leaves it to parse.
-    """
+    """Fetches a batch, and parses it if asked to; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     written = operations | "Partitions" >> ForEach(
-        _partitions, fetch_partition, (options, parsing), Written, step="Partitions"
+        _partitions, fetch_partition, (options,), Written, step="Partitions"
     )
-    phase = "fetched" if parsing is None else "parsed"
+    phase = "parsed" if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",)
     )
@@ -133,15 +128,12 @@ def _partitions(operation: Operation) -> Iterator[Partition]:
         yield Partition(operation, number, tuple(files), hosts)
 
 
-def fetch_partition(
-    part: Partition, options: FetchPagesOptions, parsing: ParsePagesOptions | None = None
-) -> Iterator[Written]:
+def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Written]:
     """Fetches one partition; yields each file of pages as it is written.
 
     Args:
         part: The hosts and their URLs.
         options: How to fetch.
-        parsing: How to parse what is fetched meanwhile; None is not to.
 
     Raises:
         LeaseLost: Another attempt has taken over.
@@ -155,7 +147,7 @@ def fetch_partition(
         # Waiting may have taken long: is there still something to do?
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, latest_snapshot(root)))
-            yield from _fetch(part, options, parsing, lease, throttling)
+            yield from _fetch(part, options, lease, throttling)
 
 
 def _other_batches(operation: Operation) -> list[str]:
@@ -169,46 +161,60 @@ def _other_batches(operation: Operation) -> list[str]:
 
 
 def _fetch(
-    part: Partition,
-    options: FetchPagesOptions,
-    parsing: ParsePagesOptions | None,
-    lease: Lease,
-    throttling: "_Throttling",
+    part: Partition, options: FetchPagesOptions, lease: Lease, throttling: "_Throttling"
 ) -> Iterator[Written]:
     root, batch = part.operation.root, str(part.operation.batch)
-    parser = _parser(part, parsing) if parsing is not None else None
-    writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
     bars = read_bars(part.operation)
+    rows, dropped = without(
+        collect(scan([root / file.path for file in part.files], FETCHLIST)), bars
+    )
+    _check_dealt(part, rows, options)
+    if options.queue_mode != "ip":  # whatever generate took for a queue
+        rows = rows.with_columns(address=pl.lit(None, pl.String))
+    guard = _pinned(rows, options)
     adopted = adopted_pages(root, batch, part.number, bars.hit)
+    have = _have(root, adopted)
+    asked = Asked(rows, have)
+    outlinks = Outlinks(options, asked, bars) if options.follow_outlinks_depth > 0 else None
+    parser = _parser(part, options, outlinks) if options.parse_while_fetching else None
+    writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
     for file in adopted:
         yield from writer.adopt(file)
         PROGRESS.add(file.rows)
     for file in adopted_learnt(root, batch, part.number, bars.hosts_hit):
         yield Written(place(batch, "learnt"), (file,))
-    rows = collect(scan([root / file.path for file in part.files], FETCHLIST))
-    rows, dropped = without(rows, bars)
-    _check_dealt(part, rows, options)
-    keys = rows.get_column("key")
-    if adopted:
-        have = collect(scan([root / file.path for file in adopted], PAGES).select("key"))
-        rows = rows.join(have, on="key", how="anti", maintain_order="left")
-        keys = pl.concat([keys, have.get_column("key")])
+    keys = pl.concat([rows.get_column("key"), have.get_column("key")])
+    rows = rows.join(have, on="key", how="anti", maintain_order="left")
     redirects = None
     if options.redirect_max:
         seeds = read_seeds_hosts(root, seed_files(part.operation))
-        redirects = Redirects(options, keys, seeds, bars)
+        redirects = Redirects(options, asked, seeds, bars)
 
     def pulse(waited: float) -> None:
         lease.check()
         throttling.total(waited)
 
-    client = Client(options, gate=lease.may_send)
-    known = _known(part, keys if redirects else rows.get_column("key"), lease)
+    client = client_of(options, guard, lease.may_send)
+    sought = keys if redirects or outlinks else rows.get_column("key")
+    known = KnownHosts(root, part.hosts, host_keys(sought).unique(), lease.hosts)
     engine = Engine(options, client, known, lease.asked_until, pulse, follow=redirects)
     lease.note(engine.demands)
-    learnt = _Learnt(part, engine)
+    learnt = Learnt(part.operation, part.number, engine)
+    written: list[Written] = []  # while tasks were sought
+
+    def tasks() -> Iterator[Task | None]:
+        yield from _tasks(rows, asked)
+        while outlinks is not None:
+            yield None  # what was yielded is queued now
+            idle = engine.idle()
+            written.extend(writer.flush() if idle else writer.flush_late())
+            following = outlinks.take()
+            if idle and not following:
+                break
+            yield from following
+
     try:
-        with contextlib.closing(engine.run(_tasks(rows))) as results:
+        with contextlib.closing(engine.run(tasks())) as results:
             for result in results:
                 yield from writer.add(result)
                 learnt.now_and_then()
@@ -218,43 +224,20 @@ def _fetch(
     finally:
         client.close()
     lease.check()
+    yield from written
     # Before the last pages: when they are all there, so is this.
     yield from learnt.write()
     yield from writer.flush()
     left_out = {f"dropped/{reason}": n for reason, n in engine.dropped.items() if n}
-    followed = dict(redirects.counts) if redirects else {}
-    yield Written(counts=dropped | left_out | followed)
+    followed = [counts.counts for counts in (redirects, outlinks) if counts]
+    yield Written(counts=sum_counts([dropped, left_out, *followed]))
 
 
-class _Learnt:
-    """Writes what an engine has learnt about hosts, for an attempt that takes over, too.
-
-    Of an attempt only the last file counts: the one that was told to the commit,
-    or the one that a later attempt finds.
-    """
-
-    def __init__(self, part: Partition, engine: Engine) -> None:
-        self._part, self._engine = part, engine
-        self._started, self._attempt = int(time.time() * 1000), secrets.token_hex(4)
-        self._files, self._since = 0, time.monotonic()
-
-    def now_and_then(self) -> None:
-        """Writes what is known so far, if that was long ago."""
-        if time.monotonic() - self._since > LEARNT_SECONDS:
-            list(self.write())
-
-    def write(self) -> Iterator[Written]:
-        """Writes what is known; yields the file, if there is anything to tell."""
-        operation, number = self._part.operation, self._part.number
-        rows = [_host_row(record) for record in self._engine.hosts()]
-        if rows:
-            table = pa.Table.from_pylist(rows, schema=HOSTS).sort_by("key")
-            name = page_name(number, self._started, self._attempt, self._files)
-            batch = str(operation.batch)
-            file = write_file(operation.root, batch, "learnt", [table], partition=number, name=name)
-            yield Written(place(batch, "learnt"), (file,))
-        self._files += 1
-        self._since = time.monotonic()
+def _have(root: Root, adopted: Sequence[DataFile]) -> pl.DataFrame:
+    """Returns what earlier attempts have: keys and depths of pages."""
+    if not adopted:
+        return empty(PAGES).select("key", "depth")
+    return collect(scan([root / file.path for file in adopted], PAGES).select("key", "depth"))
 
 
 class _Throttling:
@@ -285,18 +268,24 @@ class _Throttling:
             self._told = whole
 
 
-def _parser(part: Partition, options: ParsePagesOptions) -> Parser:
+def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | None) -> Parser:
+    def done(parsed: Parsed) -> None:
+        PROGRESS.add(0, parsed=parsed.counts.get("parsed", 0))
+        if outlinks is not None:
+            outlinks.add(parsed.documents)
+
     return Parser(
         shared_pool(options.parse_processes, options.parser_memory),
         document_options(options),
         seed_files(part.operation),
-        lambda done: PROGRESS.add(0, parsed=done.counts.get("parsed", 0)),
+        done,
     )
 
 
-def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
+def _tasks(rows: pl.DataFrame, asked: Asked) -> Iterator[Task]:
     # The best first: of what a limit cuts off, the least is lost.
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
+        delay, address = asked.wait(row["key"])
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
@@ -306,6 +295,8 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
             etag=row["etag"] if row["signature"] else None,
             last_modified=row["last_modified"] if row["signature"] else None,
             modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
+            delay=delay,
+            address=address,
         )
 
 
@@ -313,67 +304,34 @@ def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchPagesOptions
     """Checks that no queue has tasks in another partition, too.
 
     Raises:
-        UserError: generate has dealt the hosts of a domain to several partitions.
+        UserError: generate has dealt what is one queue to several partitions.
     """
-    batch = str(part.operation.batch)
+    batch, mode = str(part.operation.batch), options.queue_mode
     many = part.operation.manifest().batches[batch].partitions > 1
-    if not many or options.queue_mode == "host":
+    if not many or mode == "host":
         return
-    if options.queue_mode == "ip":
+    addresses = rows.get_column("address") if mode == "ip" else None
+    slots = hash_buckets(place_of(batch, rows.get_column("key"), mode, addresses), SLOTS)
+    if (slots != rows.get_column("slot")).any() or (mode == "ip" and _unlocated(rows, options)):
         raise UserError(
-            f"batch {batch!r} is dealt to several partitions, and hosts at one address may be in "
-            "several: fetch it with --queue_mode host, or generate with --num_fetchers 1"
-        )
-    keys = rows.get_column("key")
-    slots = hash_buckets(place_of(batch, keys, options.queue_mode), SLOTS)
-    if (slots != rows.get_column("slot")).any():
-        raise UserError(
-            f"batch {batch!r} was generated for queues by host, and its hosts are dealt to several "
-            f"partitions: fetch it with --queue_mode host, or generate with --queue_mode "
-            f"{options.queue_mode}, too"
+            f"batch {batch!r} was not generated for queues by {mode}, and what is one of them is "
+            "dealt to several partitions: fetch it with --queue_mode host, or generate with "
+            f"--queue_mode {mode}, too"
         )
 
 
-def _known(part: Partition, keys: pl.Series, lease: Lease) -> Mapping[str, HostRecord]:
-    found = read_hosts(part.operation.root, part.hosts, host_keys(keys).unique())
-    known = {
-        host: HostRecord(
-            host=host,
-            robots_origin=row["robots_origin"] or "",
-            robots_status=row["robots_status"],
-            robots_text=row["robots_text"] or "",
-            robots_fetched_at=row["robots_time"] or 0,
-            crawl_delay=row["crawl_delay"],
-            backoff_until=row["backoff_until"] or 0,
-            last_request_end=row["last_request_time"] or 0,
-            robots_failing_since=row["robots_failing_since"] or 0,
-            sitemaps=tuple((row["sitemaps"] or "").split()),
-            backoff_level=row["backoff_level"] or 0,
-        )
-        for row in found.iter_rows(named=True)
-        for host in [from_host_key(row["key"])]
-    }
-    for host, note in lease.hosts.items():  # newer than the table
-        record = known.setdefault(host, HostRecord(host))
-        record.crawl_delay = note.crawl_delay or record.crawl_delay
-        record.backoff_until = max(note.backoff_until, record.backoff_until)
-    return known
+def _unlocated(rows: pl.DataFrame, options: FetchPagesOptions) -> bool:
+    """Returns whether the list has hosts that are asked at an address which it does not tell."""
+    addresses = Addresses(options)
+    untold = rows.filter(pl.col("address").is_null()).get_column("key")
+    hosts = endpoints(untold).items()
+    return any(ports and not addresses.by_name(from_host_key(key), ports) for key, ports in hosts)
 
 
-def _host_row(record: HostRecord) -> dict[str, object]:
-    asked = record.robots_status is not None
-    return {
-        "key": host_key(record.host),
-        "robots_origin": record.robots_origin if asked else None,
-        "robots_status": record.robots_status,
-        "robots_text": record.robots_text if asked else None,
-        "robots_time": record.robots_fetched_at if asked else None,
-        "crawl_delay": record.crawl_delay,
-        "exceptions": record.exceptions,
-        "backoff_until": record.backoff_until,
-        "requests": sum(record.counts.values()),
-        "last_request_time": record.last_request_end,
-        "robots_failing_since": record.robots_failing_since or None,
-        "sitemaps": "\n".join(record.sitemaps) or None,
-        "backoff_level": record.backoff_level,
-    }
+def _pinned(rows: pl.DataFrame, options: FetchPagesOptions) -> PinnedGuard | None:
+    """Returns a guard that has each host asked at the address of its queue, where that counts."""
+    told = rows.filter(pl.col("address").is_not_null())
+    if not len(told):
+        return None
+    hosts = told.select(key=host_keys(told.get_column("key")), address="address").unique()
+    return PinnedGuard(options, {from_host_key(key): at for key, at in hosts.iter_rows()})

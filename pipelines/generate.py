@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from ..io.bars import read_bars
 from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
-from ..io.fold import read_tablets
+from ..io.fold import may_say, read_tablets
 from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch
 from ..io.operations import Operation
@@ -33,8 +33,8 @@ from ..io.places import root_of
 from ..io.tablets import Due, Tablet, tablets
 from ..io.written import Written
 from ..policy.bars import without
-from ..policy.schema import FETCHLIST, conform, to_frame
-from ..policy.selection import GenerateOptions, eligible, place_of, ranked, spanning
+from ..policy.schema import FETCHLIST, STATE, conform, to_frame
+from ..policy.selection import GenerateOptions, delayed, eligible, place_of, ranked, spanning
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
@@ -42,14 +42,17 @@ from ..transforms.partition import partition_by_host, split_by_hash
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.progress import PROGRESS
 from ..web.rules import host_keys
+from ..web.schemes import allowed_keys
 from .command import TABLE, Invocation
 from .job import JobOptions, run_job
+from .locate import Locate, LocateOptions
 
 ARGUMENTS = (TABLE,)
 HELP = "Choose what to fetch next: a new batch"
 # What the rows of a file of the fetch list may weigh, for they meet in a shuffle.
 FILE_BYTES = 32 << 20
-NEEDED = tuple(name for name in FETCHLIST.names if name != "slot")
+OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
+CHOSEN = (*OF_STATE, "delay")
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
@@ -58,7 +61,7 @@ DONE = "done"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(GenerateOptions, JobOptions):
+class Options(LocateOptions, JobOptions):
     """Options of generate."""
 
 
@@ -109,7 +112,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "generate")
 
 
-def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:
     """Chooses a batch; the ticket that comes out names it, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
@@ -127,9 +130,12 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         | "Settle" >> beam.FlatMap(_settle, options.top_n).with_output_types(Chunk)
     )
     bar = beam.pvalue.AsSingleton(bars)
+    rows = (chosen["main"], settled) | "Chosen" >> beam.Flatten()
+    looked_up = []
+    if options.queue_mode == "ip" and options.num_fetchers > 1:
+        rows, *looked_up = rows | Locate(options)
     fetchlists = (
-        (chosen["main"], settled)
-        | "Chosen" >> beam.Flatten()
+        rows
         | "Deal"
         >> beam.FlatMap(_deal, options.num_fetchers, bar).with_output_types(tuple[int, Chunk])
         # Files of bounded size: a host of any size is in all files of its partition.
@@ -137,7 +143,7 @@ def build(tickets: beam.PCollection[Ticket], options: GenerateOptions) -> beam.P
         | "Write"
         >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
     )
-    committed = (operations, fetchlists, surveyed[DONE]) | Commit(
+    committed = (operations, fetchlists, surveyed[DONE], *looked_up) | Commit(
         reads=("state", "bars", "batches"),
         opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
         whole=("Tablets",),
@@ -171,7 +177,7 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
         yield Surveyed(operation, tablet, before, after)
 
 
-def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
+def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
     operation, tablet = surveyed.operation, surveyed.tablet
     least = _leaders(operation, options).least
@@ -181,7 +187,10 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(operation.now, options)
-    rows = read_tablets(operation.root, "state", [tablet], NEEDED, narrow, due)
+    told = may_say(operation.root, tablet, "metadata")
+    columns = (*OF_STATE, "metadata") if told else OF_STATE
+    rows = read_tablets(operation.root, "state", [tablet], columns, narrow, due)
+    rows, counts = delayed(rows)
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.root, manifest, manifest.open_batches(operation.now), tablet.first, tablet.last
@@ -192,7 +201,7 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     resting = hosts_backing_off(operation.root, hosts, operation.now, keys)
     if len(resting):
         rows = rows.filter(~host_keys(keys).is_in(resting.implode()))
-    return ranked(rows, options)
+    return ranked(rows, options), counts
 
 
 @functools.lru_cache(maxsize=2)
@@ -231,9 +240,14 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     PROGRESS.add()
     if not surveyed.tablet.may_have(due_at(operation.now, options)):
         return  # its zone map says so: it is not read
-    rows, dropped = without(_eligible(surveyed, options), read_bars(operation))
-    if dropped:
-        yield beam.pvalue.TaggedOutput(DONE, Written(counts=dropped))
+    rows, counts = _eligible(surveyed, options)
+    rows, dropped = without(rows, read_bars(operation))
+    taken = allowed_keys(rows.get_column("key"), options.schemes)
+    if not taken.all():
+        counts = {**counts, "dropped/scheme_not_allowed": int((~taken).sum())}
+        rows = rows.filter(taken)
+    if counts or dropped:
+        yield beam.pvalue.TaggedOutput(DONE, Written(counts=counts | dropped))
     inside, apart = _divide(rows, surveyed, options)
     leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
@@ -242,7 +256,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
     parts = [
-        _best(part, options.top_n).select(*NEEDED, "rank", spans=pl.lit(part is apart))
+        _best(part, options.top_n).select(*CHOSEN, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
         if len(part)
     ]
@@ -303,7 +317,7 @@ def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
     won = pl.Series("key", list(bar.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     place = place_of(str(operation.batch), rows.get_column("key"), mode)
-    rows = rows.select(*NEEDED, "rank", place.alias("place"))
+    rows = rows.select(*CHOSEN, "rank", place.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(COUNTS, len(certain))

@@ -21,7 +21,7 @@ from ..io.files import creating
 from ..io.operations import Operation, new_id
 from ..io.places import Remote, files_of, in_store, root_of
 from ..io.resolve import Resolved
-from ..io.seeds import Source, read_seeds, sources
+from ..io.seeds import Source, is_url, read_seeds, sources
 from ..io.written import Written
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
@@ -82,7 +82,7 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
             for source in sources(words)
             for word in (source.urls or [_copy(table, str(source.path))])
         ]
-    return [word if "://" in word else str(Path(word).absolute()) for word in words]
+    return [word if is_url(word) else str(Path(word).absolute()) for word in words]
 
 
 def _copy(table: str, path: str) -> str:
@@ -150,6 +150,7 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
+        hosts = hosts.filter(pl.col("key") != "")  # file: has none
         for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):
             yield "hosts", chunk
 

@@ -84,6 +84,11 @@ def _check_http(options: HttpOptions) -> None:
             _LOG.warning("other users may read %s: chmod 600 it", path)
     if proxy:
         _LOG.warning(OPEN, proxy.url)
+    if proxy and "ftp" in options.schemes:
+        _LOG.warning("FTP is not asked through a proxy: only hosts of connect_to are reached")
+    for root in options.file_roots:
+        if not Path(root).is_dir():
+            _LOG.warning("file_roots: there is no folder %r on this machine", root)
     if options.insecure_host:
         _LOG.warning("certificates are not checked of %s", ", ".join(options.insecure_host))
 

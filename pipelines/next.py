@@ -14,7 +14,7 @@ from ..io.manifest import Manifest
 from ..io.places import root_of
 from ..io.rounds import may_have_due, stop_file
 from ..policy.selection import GenerateOptions
-from ..web.options import option
+from ..web.options import also, option
 from . import crawl, dedup, fetch, generate, parse, update
 from .command import NOTHING_TO_DO, TABLE, Invocation
 from .job import report, run_job
@@ -28,6 +28,7 @@ FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 class Options(crawl.RoundOptions):
     """Options of next: those of whatever phase it is."""
 
+    parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching")
     wait: bool = option(
         False,
         "Wait until the phase is done. Without it, a phase whose workers are elsewhere is only "

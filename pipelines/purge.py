@@ -25,6 +25,7 @@ from ..web.normalize import normalize_basic
 from ..web.options import option
 from ..web.progress import PROGRESS
 from ..web.rules import UrlOptions, UrlRules
+from ..web.schemes import SCHEMES
 from ..web.urls import BadUrl, host, host_key
 from .command import TABLE, Invocation
 from .job import JobOptions, run_job
@@ -75,7 +76,7 @@ def names_of(options: PurgeOptions) -> Names:
     Raises:
         UsageError: A name is none.
     """
-    admitted = UrlRules(UrlOptions()).admit(
+    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
         pl.Series(list(options.url), dtype=pl.String), "inject", filters=False
     )
     for url, key, reason in zip(options.url, admitted["key"], admitted["reason"], strict=True):

@@ -30,6 +30,7 @@ from ..policy.statistics import from_json, merge, statistics_of, summary, to_jso
 from ..web.errors import UsageError
 from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
+from ..web.schemes import SCHEMES
 from ..web.urls import from_key
 from .command import TABLE, Invocation
 from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
@@ -167,7 +168,9 @@ def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
     manifest = open_table(table)
-    admitted = UrlRules(UrlOptions()).admit(pl.Series([url]), "inject", filters=False)
+    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
+        pl.Series([url]), "inject", filters=False
+    )
     key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
     if key is None:
         raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")

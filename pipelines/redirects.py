@@ -9,9 +9,9 @@ import polars as pl
 from ..policy.bars import Bars
 from ..policy.scope import Seeds, TargetOptions, judge
 from ..web.options import option
-from ..web.rules import host_keys
 from ..web.tasks import Task
-from ..web.urls import from_key
+from ..web.urls import host_of
+from .asked import Asked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Redirects:
 
     Args:
         options: How far, and which targets are taken: as update takes them.
-        keys: Row keys of the fetch list, and of what earlier attempts have.
+        asked: What is asked for.
         seeds: Hosts and domains of the seeds.
         bars: What was purged and must not come back.
 
@@ -45,10 +45,8 @@ class Redirects:
         counts: ``redirects/`` followed, exceeded, repeated, elsewhere.
     """
 
-    def __init__(self, options: RedirectOptions, keys: pl.Series, seeds: Seeds, bars: Bars) -> None:
-        self._options, self._seeds, self._bars = options, seeds, bars
-        self._keys = set(keys)
-        self._hosts = frozenset(host_keys(keys).unique())
+    def __init__(self, options: RedirectOptions, asked: Asked, seeds: Seeds, bars: Bars) -> None:
+        self._options, self._asked, self._seeds, self._bars = options, asked, seeds, bars
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
@@ -61,17 +59,18 @@ class Redirects:
         if key.item() is None or self._bars.hit(key).item():
             return None  # update says why
         with self._lock:
-            why = self._why_not(task, key)
+            why = self._why_not(task, key.item())
             self.counts[f"redirects/{why or 'followed'}"] += 1
-            if why is not None:
-                return None
-            self._keys.add(key.item())
+        if why is not None:
+            return None
         # As update has it: a redirect hands on no score, and is no further from the seeds.
-        return Task(from_key(key.item()), key.item(), 0.0, task.distance, hops=task.hops + 1)
+        return self._asked.follow(key.item(), 0.0, task.distance, task.hops + 1, task.depth)
 
-    def _why_not(self, task: Task, key: pl.Series) -> str | None:
-        if key.item() in self._keys:
+    def _why_not(self, task: Task, key: str) -> str | None:
+        if self._asked.met(key) or self._asked.has(key):
             return "repeated"
         if task.hops >= self._options.redirect_max:
             return "exceeded"
-        return None if host_keys(key).item() in self._hosts else "elsewhere"
+        if host_of(key) not in self._asked.hosts:
+            return "elsewhere"
+        return None if self._asked.meet(key) else "repeated"

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +114,21 @@ def reference_page() -> str:
     ]
     groups: dict[str, dict[str, Option]] = {}
     users: dict[str, list[str]] = {}
+    defaults: dict[str, dict[str, list[str]]] = {}
     for command, module in found.items():
         for title, options in grouped(module).items():
             for option in options:
                 groups.setdefault(title, {})[option.name] = option
                 users.setdefault(f"{title} {option.name}", []).append(command)
+                of_option = defaults.setdefault(f"{title} {option.name}", {})
+                of_option.setdefault(default_text(option), []).append(command)
     groups[COMMON_GROUP] = groups.pop(COMMON_GROUP)
     heads = ("option", "value", "default", "Nutch property", "meaning", "commands")
     for title, by_name in groups.items():
-        rows = [_row(option, users[f"{title} {option.name}"]) for option in by_name.values()]
+        rows = [
+            _row(option, users[f"{title} {option.name}"], defaults[f"{title} {option.name}"])
+            for option in by_name.values()
+        ]
         if title == COMMON_GROUP:
             rows = [row[:-1] for row in rows]
         parts += [f"\n## Options: {title}\n", _table(heads[: len(rows[0])], rows)]
@@ -144,16 +150,27 @@ def status_page() -> str:
     return f"{_STATUS_HEAD}\n{table}\n{_STATUS_TAIL}"
 
 
-def _row(option: Option, commands: Sequence[str]) -> tuple[str, ...]:
+def _row(
+    option: Option, commands: Sequence[str], defaults: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
     flag = f"`{option.flag}`" + (f", `-{option.short}`" if option.short else "")
     return (
         flag,
         _kind(option),
-        f"`{default_text(option)}`" if default_text(option) else "",
+        _default(defaults),
         f"`{option.nutch}`" if option.nutch else "",
         option.help,
         ", ".join(commands),
     )
+
+
+def _default(defaults: Mapping[str, Sequence[str]]) -> str:
+    """Returns the default, or each with the commands that have it."""
+    if len(defaults) > 1:
+        parts = (f"`{text}` ({', '.join(commands)})" for text, commands in defaults.items())
+        return "; ".join(parts)
+    (text,) = defaults
+    return f"`{text}`" if text else ""
 
 
 def _kind(option: Option) -> str:

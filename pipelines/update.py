@@ -8,7 +8,8 @@
 """
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +22,7 @@ from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.operations import Operation
 from ..io.parquet_files import collect, scan
 from ..io.resolve import Resolved
+from ..io.tablets import rows_of_large_hosts
 from ..io.written import Written
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
@@ -137,13 +139,20 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
 
 
+@functools.lru_cache(maxsize=2)
+def _of_hosts(operation: Operation) -> Mapping[str, int]:
+    return rows_of_large_hosts(operation.files("state"))
+
+
 @dataclasses.dataclass(frozen=True)
 class _StatusResolver:
     options: UpdateTableOptions
 
     def __call__(self, operation: Operation) -> Any:
+        known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
+
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(rows, changes, operation.now, self.options)
+            kept, outcome, counts = update_state(rows, changes, operation.now, self.options, known)
             return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
         return resolve

@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..web.html import Page, ParseFailed, ParseOptions, parse
 from ..web.options import option
 from ..web.protocol import FETCH_SUCCESS, UNCHECKED
+from ..web.rule_chains import normalizers_in
 from ..web.rules import resolve
 from ..web.signature import md5
 from ..web.urls import from_key
@@ -169,9 +170,10 @@ class _Links:
                 "rel": pl.Series(self._rels, dtype=pl.String),
             }
         )
-        urls = resolve(
-            pl.Series(self._bases, dtype=pl.String), pl.Series(self._hrefs, dtype=pl.String)
-        )
+        hrefs = pl.Series(self._hrefs, dtype=pl.String)
+        urls = resolve(pl.Series(self._bases, dtype=pl.String), hrefs)
+        if "ajax" in normalizers_in(options, "outlink"):
+            urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
         links = _cut(judge(links, urls, "outlink", options, seeds), options.max_outlinks)
         for reason, number in links.get_column("reason").drop_nulls().value_counts().iter_rows():
             counts[f"dropped/{reason}"] += number

@@ -78,10 +78,10 @@ def changes_of(
         batch_id=pl.lit(origin.batch),
     )
     redirects, counts = _redirects(once, documents, seeds, options)
-    shallow, too_deep = _shallow(documents, options)
+    shared, too_deep = shares(documents, options)
     if too_deep:
         counts["dropped/too_deep"] = too_deep
-    sums = sum_links(pl.concat([_shares(shallow, options), redirects]))
+    sums = sum_links(pl.concat([shared, redirects]))
     parts = [to_frame(conform(part, CHANGES)) for part in (events, sums)]
     return pl.concat(parts).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
 
@@ -101,6 +101,21 @@ def sum_links(links: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame, int]:
+    """Divides each page's score among its links (the page keeps its own: OPIC 1.x).
+
+    Args:
+        documents: DOCUMENTS rows: ``key``, ``score``, ``distance``, ``outlinks``.
+        options: How much goes over, and how deep links may be.
+
+    Returns:
+        (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; how many links
+        were left out as too deep).
+    """
+    shallow, too_deep = _shallow(documents, options)
+    return _shares(shallow, options), too_deep
+
+
 def _shallow(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame, int]:
     """Returns the documents whose links are not too deep, and how many links the others have."""
     if options.max_depth < 0:
@@ -111,7 +126,6 @@ def _shallow(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFram
 
 
 def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
-    """Divides each page's score among its links (the page keeps its own: OPIC 1.x)."""
     links = (
         documents.select(
             pl.col("key").alias("source"),

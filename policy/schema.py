@@ -14,6 +14,11 @@ TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)
 
 
+# In a row's metadata: seconds between two requests to its host (Nutch: _variableFetchDelay_).
+FETCH_DELAY = "nutch.fetchDelay"
+MAX_DELAY = 86_400.0
+
+
 class Status(IntEnum):
     """A URL's state, with Nutch's codes (CrawlDatum 1.x)."""
 
@@ -94,6 +99,8 @@ FETCHLIST = pa.schema(
         ("last_modified", TEXT),
         ("modified_time", pa.int64()),
         ("signature", pa.large_binary()),
+        ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
+        ("address", TEXT),  # of the host, where its queue is that; empty: it did not resolve
     ]
 )
 
@@ -123,6 +130,7 @@ PAGES = pa.schema(
         ("headers", HEADERS),
         ("truncated", TEXT),  # the reason, or null
         ("body", pa.large_binary()),
+        ("depth", pa.uint16()),  # links followed within the fetch to come here; null: none
     ]
 )
 

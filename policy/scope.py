@@ -1,15 +1,17 @@
 """Which targets a crawl follows: those on the hosts or domains of its seeds."""
 
 import dataclasses
-from typing import cast
 
 import polars as pl
 
+from ..web.columns import falses, put
 from ..web.domains import registered_domain
 from ..web.options import option
 from ..web.rules import Mode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls import from_host_key
 from .traps import TrapOptions, trap_reasons
+
+_FILE = ":file"  # how row keys of file: begin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +23,18 @@ class ScopeOptions:
         "Follow links within the registered domains of the seeds, within their hosts, or any.",
         choices=("domain", "host", "any"),
         nutch="db.ignore.external.links.mode",
+        group="scope",
+    )
+    ignore_internal_links: bool = option(
+        False,
+        "Follow no link within one host, or with --scope domain within one registered domain.",
+        nutch="db.ignore.internal.links",
+        group="scope",
+    )
+    ignore_also_redirects: bool = option(
+        True,
+        "Hold redirects to the scope, too, and to --ignore_internal_links.",
+        nutch="db.ignore.also.redirects",
         group="scope",
     )
 
@@ -68,24 +82,56 @@ def judge(
     Returns:
         The rows with ``key`` and ``reason``; one of the two is null.
     """
-    admitted = UrlRules(options).admit(urls, use).select("key", "reason")
-    inside = pl.repeat(True, len(links), eager=True)
-    if options.scope != "any":
-        names = seeds.of(options.scope)
-        mode = cast("Mode", options.scope)  # one of the option's choices
-        inside = in_scope(links["source"], admitted["key"], mode, names)
+    rules = UrlRules(options)
+    admitted = rules.admit(urls, use).select("url", "key", "reason")
+    inside, internal = _where(links["source"], admitted, rules, use, options, seeds)
+    strange = pl.lit(False)
+    if "file" in options.schemes:
+        # What strangers write must not lead to the disk: only its own documents do.
+        strange = pl.col("key").str.starts_with(_FILE) & ~pl.col("source").str.starts_with(_FILE)
     reason = (
         pl.when(urls.is_null())
         .then(pl.lit("no_http_url"))
         .when(pl.col("reason").is_not_null())
         .then("reason")
+        .when(strange)
+        .then(pl.lit("file_from_elsewhere"))
         .when(pl.col("trap").is_not_null())
         .then("trap")
         .when(pl.col("key") == pl.col("source"))
         .then(pl.lit("own_url"))
         .when(~inside)
         .then(pl.lit("out_of_scope"))
+        .when(internal)
+        .then(pl.lit("internal_link"))
     )
     trap = trap_reasons(admitted.get_column("key"), options)
-    judged = links.with_columns(admitted).with_columns(trap=trap).with_columns(reason=reason)
+    judged = (
+        links.with_columns(admitted.drop("url")).with_columns(trap=trap).with_columns(reason=reason)
+    )
     return judged.drop("trap").with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
+
+
+def _where(
+    sources: pl.Series,
+    admitted: pl.DataFrame,
+    rules: UrlRules,
+    use: Scope,
+    options: TargetOptions,
+    seeds: Seeds,
+) -> tuple[pl.Series, pl.Series]:
+    """Returns which links stay in the scope, or are exempt from it, and which are internal."""
+    inside, internal = ~falses(len(sources)), falses(len(sources))
+    if use == "fetcher" and not options.ignore_also_redirects:
+        return inside, internal
+    keys = admitted.get_column("key")
+    mode: Mode = "domain" if options.scope == "domain" else "host"
+    if options.scope != "any":
+        inside = in_scope(sources, keys, mode, seeds.of(options.scope))
+        exempt = (~inside & keys.is_not_null()).arg_true()
+        if rules.exemptions is not None and len(exempt):
+            said = rules.exemptions.decide_column(admitted.get_column("url").gather(exempt))
+            inside = put(inside, exempt, said.accept)
+    if options.ignore_internal_links:
+        internal = in_scope(sources, keys, mode)
+    return inside, internal

@@ -8,16 +8,17 @@ from ..web.domains import registered_domain
 from ..web.neighbours import QueueOptions
 from ..web.options import option
 from ..web.rules import host_keys
+from ..web.schemes import SchemeOptions
 from ..web.urls import from_host_key, host_key
 from .schedule import DAY_MS, ScheduleOptions, due
-from .schema import STATUS_NAMES
+from .schema import FETCH_DELAY, MAX_DELAY, STATUS_NAMES
 from .threshold import rank
 
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
 @dataclasses.dataclass(frozen=True)
-class GenerateOptions(ScheduleOptions, QueueOptions):
+class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     """What a batch takes of what is due."""
 
     top_n: int = option(
@@ -86,13 +87,6 @@ class GenerateOptions(ScheduleOptions, QueueOptions):
         group="generate",
     )
 
-    def __post_init__(self) -> None:
-        if self.queue_mode == "ip" and self.num_fetchers > 1:
-            raise ValueError(
-                "--queue_mode ip needs --num_fetchers 1, for which hosts share an address is known "
-                f"when they are fetched, got {self.num_fetchers}"
-            )
-
 
 def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
@@ -109,6 +103,29 @@ def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.Lazy
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
     # NaN compares above every number in polars: it is nobody's best page.
     return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
+
+
+def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows with ``delay``, s, in place of the metadata that say it, and counts.
+
+    What is no delay counts as ``bad_values``, and the usual one holds. Rows without the
+    column have no metadata.
+
+    >>> rows = pl.DataFrame({"metadata": [{FETCH_DELAY: "2.5"}, {FETCH_DELAY: "soon"}, {}, None]},
+    ...                     schema={"metadata": pl.Map(pl.String, pl.String)})
+    >>> delayed(rows)[0]["delay"].to_list(), delayed(rows)[1]
+    ([2.5, None, None, None], {'bad_values': 1})
+    """
+    if "metadata" not in rows.columns:
+        return rows.with_columns(delay=pl.lit(None, pl.Float64)), {}
+    metadata = rows.get_column("metadata")
+    rows = rows.drop("metadata")
+    said = metadata.map.get(FETCH_DELAY)
+    delay = said.cast(pl.Float64, strict=False)
+    good = delay.is_between(0.0, MAX_DELAY)  # NaN is above every number
+    bad = int((said.is_not_null() & ~good.fill_null(False)).sum())
+    rows = rows.with_columns(delay=delay.set(~good.fill_null(False), None))
+    return rows, {"bad_values": bad} if bad else {}
 
 
 def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
@@ -129,18 +146,27 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
     return hosts.replace_strict(names, domains, return_dtype=pl.String)
 
 
-def place_of(batch: str, keys: pl.Series, mode: str) -> pl.Series:
+def place_of(
+    batch: str, keys: pl.Series, mode: str, addresses: pl.Series | None = None
+) -> pl.Series:
     """Returns what the slot of each row key follows from: a queue of fetch is in one slot.
 
     Args:
         batch: Part of the place, so that the same hosts do not meet every time.
         keys: Row keys.
         mode: ``host``, ``domain`` or ``ip``, what a queue is.
+        addresses: Of the keys' hosts; null or empty where they are queues by name.
 
     >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
     ['b1/com.foo']
+    >>> keys = pl.Series(["com.foo:http/", "com.bar:http/"])
+    >>> place_of("b1", keys, "ip", pl.Series(["1.2.3.4", None])).to_list()
+    ['b1/1.2.3.4', 'b1/com.bar']
     """
-    return f"{batch}/" + groups(keys, "domain" if mode == "domain" else "host")
+    names = groups(keys, "domain" if mode == "domain" else "host")
+    if addresses is not None:
+        names = names.zip_with(addresses.fill_null("") == "", addresses.cast(pl.String))
+    return f"{batch}/" + names
 
 
 def spanning(

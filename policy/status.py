@@ -7,6 +7,7 @@ in the order of their sources, so that a rerun gives the same bits.
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -41,7 +42,11 @@ class UpdateOptions(ScheduleOptions, BudgetOptions):
 
 
 def update_state(
-    rows: pl.DataFrame, changes: pl.DataFrame, now: int, options: UpdateOptions
+    rows: pl.DataFrame,
+    changes: pl.DataFrame,
+    now: int,
+    options: UpdateOptions,
+    of_hosts: Mapping[str, int] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
     """Resolves what a batch did against the rows that it falls among.
 
@@ -50,6 +55,7 @@ def update_state(
         changes: CHANGES rows, for keys in the same range.
         now: ms; when URLs that are new become due.
         options: Intervals and limits.
+        of_hosts: How many URLs large hosts (reversed) have already.
 
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
@@ -59,9 +65,14 @@ def update_state(
     stale = rows.get_column("last_fetch_time") > events.get_column("event.fetch_time")[at_event]
     strangers = links.filter(_missed(links, at_link))
     dropped: Counts = {}
+    met = events.filter(_missed(events, at_event))
     if options.additions_allowed:
-        strangers, dropped = within_budget(strangers, events, options)
-    unknown = events.filter(_missed(events, at_event)).join(strangers, on="key", how="anti")
+        # What was followed at once is fetched already: no budget keeps it out.
+        asked = strangers.join(met, on="key", how="semi") if len(met) else strangers.clear()
+        others = strangers.join(asked, on="key", how="anti") if len(asked) else strangers
+        others, dropped = within_budget(others, events, options, of_hosts)
+        strangers = pl.concat([others, asked])
+    unknown = met.join(strangers, on="key", how="anti")
     known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
     new = pl.concat([strangers, unknown.select("key")], how="diagonal")
     refused = 0 if options.additions_allowed else len(new)

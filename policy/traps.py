@@ -4,11 +4,11 @@ What a single URL shows is looked at where links are judged, what takes many to 
 update lets new URLs into the table. Each URL that is left out has its reason:
 
 - ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
-- ``host_budget``, ``path_budget``, ``domain_budget``, ``same_pages``
+- ``host_total``, ``host_budget``, ``path_budget``, ``domain_budget``, ``same_pages``
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -59,6 +59,14 @@ class DepthOptions:
 class BudgetOptions:
     """How many URLs one update adds to the table."""
 
+    max_per_host: int = option(
+        10_000_000,
+        "How many URLs the table takes of one host, the best of those that come by score; -1 is no "
+        "limit. Those in files with other hosts' do not count, so it may be some 2,000,000 more; in "
+        "Bigtable it holds for what one update adds.",
+        minimum=-1,
+        group="traps",
+    )
     max_new_per_host: int = option(
         100_000,
         "How many URLs of one host an update adds at most, the best by score; -1 is no limit.",
@@ -146,7 +154,10 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
 
 
 def within_budget(
-    new: pl.DataFrame, events: pl.DataFrame, options: BudgetOptions
+    new: pl.DataFrame,
+    events: pl.DataFrame,
+    options: BudgetOptions,
+    known: Mapping[str, int] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns those of the new URLs that the table takes, and how many it does not, by reason.
 
@@ -157,32 +168,54 @@ def within_budget(
         new: URLs that the table does not have: ``key``, ``inlink_score``.
         events: What was fetched: ``key``, ``event.signature``, ``event.fetch_time``.
         options: The budgets.
+        known: How many URLs large hosts (reversed) have already; others have none.
     """
     counts: dict[str, int] = {}
+    if not len(new):
+        return new, counts
+    known = known or {}
     limits = (options.max_new_per_host, options.max_new_queries, options.max_new_hosts_per_domain)
     crowded = any(0 <= most < len(new) for most in limits)
-    if not len(new) or not (crowded or 0 <= options.max_same_pages <= len(events)):
+    crowded = any(0 <= most < len(new) for most in limits)
+    crowded |= 0 <= options.max_per_host < len(new) + max(known.values(), default=0)
+    repeating = _repeating_hosts(events, options.max_same_pages)
+    if not (crowded or len(repeating)):
         return new, counts
     hosts = host_keys(new.get_column("key"))
-    tests = (
-        ("same_pages", _not_repeating(events, hosts, options.max_same_pages)),
-        ("path_budget", lambda some, _: _best_of_paths(some, options.max_new_queries)),
-        ("host_budget", lambda some, at: _best(some, at, options.max_new_per_host)),
-        ("domain_budget", lambda some, at: _best_hosts(some, at, options.max_new_hosts_per_domain)),
-    )
-    for reason, test in tests:
+    sizes = hosts.value_counts().get_column("count")
+    largest = int(sizes.max() or 0)  # type: ignore[arg-type]
+    # Only what can find something is looked for: most updates are of honest hosts.
+    tests: list[tuple[str, bool, Callable[[pl.DataFrame, pl.Series], pl.Series]]] = [
+        ("same_pages", len(repeating) > 0, lambda _, at: ~at.is_in(repeating.implode())),
+        (
+            "host_total",
+            0 <= options.max_per_host < largest + max(known.values(), default=0),
+            lambda some, at: _in_all(some, at, options.max_per_host, known),
+        ),
+        (
+            "path_budget",
+            0 <= options.max_new_queries < largest,
+            lambda some, _: _best_of_paths(some, options.max_new_queries),
+        ),
+        (
+            "host_budget",
+            0 <= options.max_new_per_host < largest,
+            lambda some, at: _best(some, at, options.max_new_per_host),
+        ),
+        (
+            "domain_budget",
+            0 <= options.max_new_hosts_per_domain < len(sizes),
+            lambda some, at: _best_hosts(some, at, options.max_new_hosts_per_domain),
+        ),
+    ]
+    for reason, may_fail, test in tests:
+        if not may_fail:
+            continue
         kept = test(new, hosts)
         if not kept.all():
             counts[f"dropped/{reason}"] = int((~kept).sum())
             new, hosts = new.filter(kept), hosts.filter(kept)
     return new, counts
-
-
-def _not_repeating(
-    events: pl.DataFrame, hosts: pl.Series, most: int
-) -> Callable[[pl.DataFrame, pl.Series], pl.Series]:
-    repeating = pl.Series(_repeating_hosts(events, hosts, most), dtype=pl.String)
-    return lambda _, at: ~at.is_in(repeating.implode())
 
 
 def _all(rows: pl.DataFrame) -> pl.Series:
@@ -202,6 +235,16 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
     beyond = order.filter(pl.int_range(pl.len()).over("group") >= most).get_column("at")
     return _all(rows).scatter(beyond, False)
+
+
+def _in_all(rows: pl.DataFrame, hosts: pl.Series, most: int, known: Mapping[str, int]) -> pl.Series:
+    kept = _best(rows, hosts, most)
+    if most < 0:
+        return kept
+    for host, rows_known in known.items():
+        at = (hosts == host).arg_true()
+        kept = kept.scatter(at, _best(rows[at], hosts[at], max(0, most - rows_known)))
+    return kept
 
 
 def _best_of_paths(rows: pl.DataFrame, most: int) -> pl.Series:
@@ -235,18 +278,16 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
     return ~hosts.is_in(dropped.implode())
 
 
-def _repeating_hosts(events: pl.DataFrame, hosts: pl.Series, most: int) -> list[str]:
+def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
     """Returns the hosts of which the last ``most`` pages are the same."""
-    if most < 0 or len(events) < most:
-        return []
+    none = pl.Series([], dtype=pl.String)
+    signatures = events.get_column("event.signature")
+    # So many pages alike on one host are as many alike in all.
+    if most < 0 or len(signatures) - signatures.n_unique() < most - 1:
+        return none
     pages = events.select("key", signature="event.signature", time="event.fetch_time")
     pages = pages.filter(pl.col("signature").is_not_null())
-    names = host_keys(pages.get_column("key")).alias("host")
-    often = names.value_counts().filter(pl.col("count") >= most).get_column("host")
-    often = often.filter(often.is_in(hosts.unique().implode()))
-    if not len(often):
-        return []
-    pages = pages.with_columns(names).filter(pl.col("host").is_in(often.implode()))
+    pages = pages.with_columns(host_keys(pages.get_column("key")).alias("host"))
     last = pages.sort("time", "key").group_by("host").tail(most)
-    same = last.group_by("host").agg(pl.col("signature").n_unique())
-    return same.filter(pl.col("signature") == 1).get_column("host").to_list()
+    same = last.group_by("host").agg(pl.len(), alike=pl.col("signature").n_unique() == 1)
+    return same.filter(pl.col("alike") & (pl.col("len") >= most)).get_column("host")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import http_clients
 import pytest
 from flink.cluster import Cluster, started
 from hypothesis import HealthCheck, settings
@@ -74,6 +75,10 @@ def pytest_configure() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "each_client" in metafunc.fixturenames:
+        slow = metafunc.definition.get_closest_marker("slow") is not None
+        second = pytest.param(http_clients.CLIENTS[1], marks=[pytest.mark.long] if slow else [])
+        metafunc.parametrize("each_client", [http_clients.CLIENTS[0], second], indirect=True)
     if "tables" not in metafunc.fixturenames:
         return
     if metafunc.definition.get_closest_marker("files") is not None:
@@ -84,13 +89,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         short = not RUNNER and metafunc.function.__name__ in SHORT
         chosen = list(BACK_ENDS) if short else ["folder"]
     if chosen != ["folder"]:
-        metafunc.parametrize("tables", _marked(chosen), indirect=True, scope="session")
+        on_flink = metafunc.definition.get_closest_marker("flink") is not None
+        more = [pytest.mark.long] if on_flink else []  # a crawl on a cluster takes a minute
+        metafunc.parametrize("tables", _marked(chosen, more), indirect=True, scope="session")
 
 
-def _marked(names: Iterable[str]) -> list[Any]:
-    """Returns back ends as parameters, with the mark of what they need."""
+def _marked(names: Iterable[str], more: Iterable[pytest.MarkDecorator] = ()) -> list[Any]:
+    """Returns back ends as parameters, with the marks of those that are no folder."""
     return [
-        pytest.param(name, marks=[] if name == "folder" else getattr(pytest.mark, name))
+        pytest.param(name, marks=[] if name == "folder" else [getattr(pytest.mark, name), *more])
         for name in names
     ]
 
@@ -114,6 +121,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def name_of(item: pytest.Item) -> str:
     """Returns the name of a test's function."""
     return item.name.partition("[")[0]
+
+
+@pytest.fixture
+def each_client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The HTTP client of ``http_clients``; what asks for it runs with each."""
+    monkeypatch.setattr(http_clients, "chosen", request.param)
+    yield str(request.param)
+    http_clients.close_all()
 
 
 @pytest.fixture

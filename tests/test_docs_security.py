@@ -30,7 +30,7 @@ def test_every_threat_has_its_row():
 def test_the_defaults_that_it_names_hold():
     options = {option.flag: option.default for option in options_of(Options)}
     rows = re.findall(r"\| `(--\w+)` \| ([\d,]+) \|", GUIDE)
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert {flag: int(text.replace(",", "")) for flag, text in rows} == {
         flag: options[flag] for flag, _ in rows
     }

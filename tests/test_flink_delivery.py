@@ -21,6 +21,7 @@ def bare():
         yield cluster
 
 
+@pytest.mark.long
 def test_a_plug_in_is_used_by_workers_that_have_nothing(bare, tmp_path):
     install_example(tmp_path / "site")
     with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as web:
@@ -51,6 +52,7 @@ def test_workers_without_nutbeam_are_one_line(bare, tmp_path):
     assert not table.exists()
 
 
+@pytest.mark.long
 def test_a_cluster_without_a_free_slot_is_one_line(bare, tmp_path):
     table, other = tmp_path / "table", tmp_path / "other"
     address = f"localhost:{bare.rest_port}"

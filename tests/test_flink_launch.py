@@ -48,6 +48,7 @@ def test_the_launcher_dies_and_the_commit_comes(flink, web, tmp_path):
     assert_same(contents(there), contents(here))
 
 
+@pytest.mark.long
 def test_a_graph_that_was_built_before_works_on_the_table_as_it_is_when_it_runs(
     flink, web, tmp_path
 ):

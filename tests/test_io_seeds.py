@@ -7,7 +7,7 @@ from nutbeam.io import seeds as module
 from nutbeam.io.seeds import Source, read_seeds, sources
 from nutbeam.policy.schema import SEEDS, empty
 from nutbeam.web.errors import UsageError, UserError
-from nutbeam.web.rules import UrlRules
+from nutbeam.web.rules import UrlOptions, UrlRules
 from nutbeam.web.urls import from_key
 
 RULES = UrlRules()
@@ -64,6 +64,13 @@ def test_many_urls_as_words_are_read_at_once(monkeypatch):
     assert frame["order"].to_list() == list(range(1, 451))  # later ones win
     monkeypatch.setattr(module, "LINES", 400)
     assert [len(frame) for frame, _ in read_seeds(source, RULES)] == [400, 50]
+
+
+def test_keys_that_are_too_long_are_refused_and_counted(seed_file):
+    any_length = UrlRules(UrlOptions(max_url_length=-1))
+    long = "http://foo.com/" + "x" * 5000
+    ((frame, counts),) = read_seeds(seed_file(f"{long}\nhttp://foo.com/\n"), any_length)
+    assert (urls(frame.to_dicts()), counts["dropped/key_too_long"]) == (["http://foo.com/"], 1)
 
 
 def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
@@ -149,7 +156,9 @@ def test_what_stands_behind_tabs(seed_file):
     "piece",
     ["nutch.score=high", "nutch.score=nan", "nutch.score=inf", "nutch.score=1e39", "nutch.score=",
      "nutch.fetchInterval=1.5", "nutch.fetchInterval=-1", "nutch.fetchInterval=2147483648",
-     "nutch.fetchInterval=9999999999999999999999", "nutch.fetchInterval.fixed=-1"],
+     "nutch.fetchInterval=9999999999999999999999", "nutch.fetchInterval.fixed=-1",
+     "nutch.fetchDelay=-1", "nutch.fetchDelay=soon", "nutch.fetchDelay=nan",
+     "nutch.fetchDelay=86401", "nutch.fetchDelay="],
 )  # fmt: skip
 def test_values_that_are_none_are_counted_and_left_out(seed_file, piece):
     rows, counts = read(seed_file(f"http://a.com/\t{piece}\tk=v\n"))
@@ -231,3 +240,9 @@ def test_many_lines(seed_file, monkeypatch):
 def test_a_file_that_goes_before_it_is_read(tmp_path):
     with pytest.raises(UserError, match=r"^cannot read seeds '.*gone': No such file or directory$"):
         read(Source(0, path=str(tmp_path / "gone")))
+
+
+def test_a_delay_is_kept_among_the_metadata(seed_file):
+    rows, counts = read(seed_file("http://a.com/\tnutch.fetchDelay = 2.50\ttopic=x"))
+    assert rows[0]["metadata"] == {"nutch.fetchDelay": "2.5", "topic": "x"}
+    assert counts == {"lines": 1}

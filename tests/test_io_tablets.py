@@ -1,7 +1,7 @@
 import pytest
 
 from nutbeam.io.file_lists import DataFile
-from nutbeam.io.tablets import host_start, tablets
+from nutbeam.io.tablets import host_start, rows_of_large_hosts, tablets
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,16 @@ def test_the_zone_map_of_a_tablet_is_that_of_all_its_files():
     assert (tablet.min_fetch_time, tablet.max_fetch_time) == (5, 20)
     (tablet,) = tablets([base, DataFile("r", 1, 1, "k", "k", "b", fresh=0)])
     assert (tablet.min_fetch_time, tablet.max_fetch_time) == (None, None)
+
+
+def test_what_hosts_have_in_tablets_of_their_own():
+    files = [
+        DataFile("a", 3, 30, "com.a:http/1", "com.b:http/1"),
+        DataFile("b", 5, 50, "com.b:http/2", "com.b:http/7"),
+        DataFile("r", 3, 30, "com.b:http/7", "com.b:http/9", "b", order=9, fresh=2),
+        DataFile("c", 4, 40, "com.b:http/x", "com.b:https/x"),
+        DataFile("d", 9, 90, "com.b.www:http/1", "com.c:http/1"),
+        DataFile("e", 1, 10, "com.d:http/1", "com.d:http/1"),
+    ]
+    assert rows_of_large_hosts(files) == {"com.b": 11, "com.d": 1}
+    assert rows_of_large_hosts([]) == {}

@@ -1,9 +1,11 @@
 """What a fetch learns about hosts, and what the next generate and fetch make of it."""
 
+import itertools
 import time
 
+import polars as pl
 import pytest
-from crawling import manifest_of, nutbeam, rows_of
+from crawling import files_of, manifest_of, nutbeam, rows_of
 from web_servers import doors, reply, serve
 
 BUSY, FINE = "http://busy.example.com", "http://fine.example.com"
@@ -71,15 +73,22 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
             return
         assert code != 0
         assert server.paths == []
-    assert "was generated for queues by host" in capsys.readouterr().err
+    assert "was not generated for queues by domain" in capsys.readouterr().err
 
 
-def test_queues_by_address_need_one_partition(tmp_path, capsys):
-    table = str(tmp_path / "table")
-    assert nutbeam("inject", table, *SEEDS) == 0
-    assert nutbeam("generate", table, "--num_fetchers", "3", "--queue_mode", "ip") != 0
-    assert "--queue_mode ip needs --num_fetchers 1" in capsys.readouterr().err
-    assert nutbeam("generate", table, "--num_fetchers", "3") == 0
-    words = ("--queue_mode", "ip", "--connect_to", "*.example.com:80:127.0.0.1:1")
-    assert nutbeam("fetch", table, *words) != 0
-    assert "generate with --num_fetchers 1" in capsys.readouterr().err
+def test_a_seed_says_with_which_delay_its_host_is_asked(tmp_path):
+    table, seeds = str(tmp_path / "table"), tmp_path / "seeds.txt"
+    lines = [f"http://slow.example.com/{n}" for n in range(4)] + ["http://quick.example.com/"]
+    seeds.write_text("\n".join([*lines, "http://slow.example.com/4\tnutch.fetchDelay=0.3"]))
+    with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
+        assert nutbeam("inject", table, seeds) == 0
+        assert nutbeam("generate", table) == 0
+        (batch,) = manifest_of(table).batches
+        (file,) = files_of(table, f"batches/{batch}/fetchlist")
+        delays = dict(pl.read_parquet(file).select("key", "delay").iter_rows())
+        assert delays.pop("com.example.slow:http/4") == 0.3
+        assert set(delays.values()) == {None}
+        assert run_round(table, server)["pages"] == 6
+    slow = [moment for _, head, moment in server.requests if "Host: slow" in head]
+    assert len(slow) == 6
+    assert all(after - at >= 0.3 for at, after in itertools.pairwise(slow))

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from crawling import assert_whole, crawl, files_of, manifest_of, nutbeam, reach, state_of, tree
-from stores_here import everywhere
+from stores_here import here_and_in_a_store
 from web_tables import Snapshot
 
 from nutbeam.io import tablet_writer
@@ -64,7 +64,7 @@ def parsers():
     shared_pool.cache_clear()
 
 
-@everywhere
+@here_and_in_a_store
 def test_the_copy_is_the_same_table_and_goes_on(address, parsers, original, web, capsys, tmp_path):
     before = tree(original, ignore=())
     assert nutbeam("copy", original, address, "--format", "json") == 0

@@ -26,7 +26,7 @@ from crawling import (
 
 from nutbeam.io import documents, pages, resolve, tablet_writer, written
 from nutbeam.io.file_lists import load_files
-from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
+from nutbeam.pipelines import dedup, fetch, generate, inject, learnt, parse, update
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
 from nutbeam.web.simweb.server import SimWeb
@@ -114,7 +114,7 @@ TRAPS = {
         *both(pages.PageWriter, "add", at=3),
         Trap(pages, "write_file"),  # a file of pages is flushed, and nobody is told of it
         Trap(pages, "write_file", at=4),
-        Trap(fetch, "write_file"),  # what was learnt about hosts
+        Trap(learnt, "write_file"),  # what was learnt about hosts
     ],
     "parse": [*ENDS, Trap(documents, "write_file"), *both(parse, "parse_file", at=2)],
     "updatedb": [*ENDS, Trap(update, "changes_of"), Trap(update, "changes_of", at=2), *APPLY],
@@ -271,6 +271,7 @@ def all_traps():
     return list({str(trap): trap for traps in TRAPS.values() for trap in traps}.values())
 
 
+@pytest.mark.long
 def test_a_crawl_in_which_everything_fails_once_in_a_while(web, tmp_path, monkeypatch):
     calm, wild = tmp_path / "calm", tmp_path / "wild"
     words = [*web.seeds, "--rounds", "-1", *reach(web), "--flush_seconds", "0", RUNNER]

@@ -13,7 +13,14 @@ from crawling import asked, json_lines, manifests_of, nutbeam, reach
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import from_key
 
-TRIALS = [*range(1, 4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 21))]
+TRIALS = [
+    *((seed, "requests") for seed in range(1, 4)),
+    (2, "aiohttp"),
+    *(
+        pytest.param(seed, ("requests", "aiohttp")[seed % 2], marks=pytest.mark.long)
+        for seed in range(4, 21)
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +55,9 @@ def killed(words, web, requests):
     assert error == ""
 
 
-@pytest.mark.parametrize("seed", TRIALS)
+@pytest.mark.parametrize(("seed", "client"), TRIALS)
 def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
-    web, tmp_path, capsys, seed
+    web, tmp_path, capsys, seed, client
 ):
     table, seeds, dice = tmp_path / "table", tmp_path / "seeds.txt", random.Random(seed)
     urls = sorted(web.site.urls("page"))
@@ -58,6 +65,7 @@ def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
     assert nutbeam("inject", table, seeds) == 0
     assert nutbeam("generate", table) == 0
     fetch = ("fetch", table, *reach(web), "--flush_seconds", "0.05", "--operation", "nightly")
+    fetch += ("--http_client", client)
     safe, since = [], len(asked(web))
     for _ in range(1 if seed <= 3 else dice.randint(1, 3)):
         left = len(urls) - len(safe)

@@ -1,13 +1,20 @@
 import base64
 import json
 import ssl
+from collections import Counter
 
+import polars as pl
 import pyarrow.parquet as pq
-from crawling import nutbeam
+from crawling import VOLATILE as VOLATILE_COLUMNS
+from crawling import asked, crawl, files_of, manifest_of, nutbeam, state_of
 from test_web_http import CERTIFICATE
 from web_servers import reply, serve
 
+from nutbeam.web.simweb.server import SimWeb
+
 PASSWORD = "s3cret-of-ours"
+# What depends on when it came, or on what else was going on.
+VOLATILE = ("Date", "Connection")
 
 
 def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys, caplog):
@@ -47,3 +54,25 @@ def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys
     assert "(withheld)" in stored
     assert PASSWORD not in stored
     assert pair not in stored
+
+
+def test_a_crawl_finds_the_same_with_each_client(tmp_path):
+    found = []
+    for client in ("requests", "aiohttp"):
+        table = tmp_path / client
+        with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
+            assert crawl(table, web, *web.seeds, "--http_client", client) == 0
+            once = Counter(asked(web))
+        names = list(manifest_of(table).batches)
+        files = [path for name in names for path in files_of(table, f"batches/{name}/pages")]
+        pages = pl.concat(pl.read_parquet(path) for path in files).sort("key").to_dicts()
+        kept = ("key", "http_version", "status_line", "body", "truncated", "redirect", "etag")
+        rows = [{name: page[name] for name in kept if name in page} for page in pages]
+        heads = [
+            [(h["name"], h["value"]) for h in page["headers"] or () if h["name"] not in VOLATILE]
+            for page in pages
+        ]
+        state = state_of(table).drop(VOLATILE_COLUMNS, strict=False).sort("key")
+        found.append((rows, heads, [page["request"] for page in pages], once, state.to_dicts()))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 15

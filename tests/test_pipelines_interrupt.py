@@ -5,15 +5,18 @@ import subprocess
 import sys
 import time
 
+import pytest
 from crawling import reach
 
 from nutbeam.web.simweb.server import SimWeb
 
 
-def test_interrupt_during_fetch_keeps_what_was_fetched(tmp_path):
+@pytest.mark.parametrize("client", ["requests", pytest.param("aiohttp", marks=pytest.mark.long)])
+def test_interrupt_during_fetch_keeps_what_was_fetched(tmp_path, client):
     table = tmp_path / "table"
     with SimWeb(hosts=2, pages=40, seed=7, crawl_delay=0, latency=0.2) as web:
         words = ["crawl", str(table), *web.seeds, *reach(web), "--progress", "false"]
+        words += ["--http_client", client]
         crawl = subprocess.Popen(
             [sys.executable, "-P", "-m", "nutbeam.pipelines", *words, "--flush_seconds", "600"],
             stdout=subprocess.DEVNULL,

@@ -9,8 +9,10 @@ from crawling import files_of, manifest_of, nutbeam, statuses_of
 from web_servers import doors, reply, serve
 
 from nutbeam.io.files import read_bytes
+from nutbeam.pipelines.asked import Asked
 from nutbeam.pipelines.redirects import RedirectOptions, Redirects
 from nutbeam.policy.bars import Names, bars_of
+from nutbeam.policy.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.tasks import Task
 
@@ -127,7 +129,9 @@ def test_a_key_is_in_the_pages_once(crawled):
 def redirects(options=None, bars=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
     seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
     options = options or RedirectOptions(redirect_max=1)
-    return Redirects(options, pl.Series(keys), seeds, bars or bars_of(Names().rows(0)))
+    listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
+    asked = Asked(listed, empty(PAGES))
+    return Redirects(options, asked, seeds, bars or bars_of(Names().rows(0)))
 
 
 def test_a_task_for_a_target():
@@ -209,7 +213,7 @@ def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, 
         assert nutbeam("inject", table, *SEEDS) == 0
         assert nutbeam("generate", table) == 0
         with monkeypatch.context() as broken:
-            broken.setattr("nutbeam.pipelines.fetch._Learnt.write", _fail)
+            broken.setattr("nutbeam.pipelines.learnt.Learnt.write", _fail)
             assert nutbeam("fetch", table, *reach(server), *more) != 0
         before = set(asked(server))
         assert before > FOLLOWED

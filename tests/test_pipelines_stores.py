@@ -25,7 +25,7 @@ from crawling import (
     reach,
 )
 from flaky_proxy import Proxy
-from stores_here import in_stores
+from stores_here import here_and_in_a_store, in_stores
 
 from nutbeam.io.files import names, read_bytes, write_bytes
 from nutbeam.io.manifest import latest_snapshot
@@ -120,7 +120,7 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     assert re.search(r"no batch '1-none'", capsys.readouterr().err)
 
 
-@in_stores
+@here_and_in_a_store
 def test_compact_keeps_what_the_table_says(address, web, capsys):
     assert crawl(address, web, *web.seeds) == 0
     pages, before = pages_of(address, capsys), contents(address)
@@ -209,7 +209,9 @@ def classify(kind, method, path):
     return "list" if "list-type" in path else "read"
 
 
-@pytest.mark.parametrize("address", ["gs", "s3"], indirect=True)
+@pytest.mark.parametrize(
+    "address", ["gs", pytest.param("s3", marks=pytest.mark.long)], indirect=True
+)
 def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
     with SimWeb(**SIZE | {"pages": 12, "latency": 0.03}) as web:
         options = ["--rounds", "-1", "--flush_seconds", "0.05", *reach(web)]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from crawling import asked, crawl, nutbeam, reach
+from crawling import asked, crawl, manifests_of, nutbeam, reach, state_of
 
 from nutbeam.web.simweb.server import SimWeb
 
@@ -60,3 +60,13 @@ def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):
     before = len(asked(web))
     assert nutbeam("crawl", tmp_path / "table", *web.seeds, *reach(web), "--max_depth", "0") == 0
     assert set(asked(web)[before:]) == set(web.seeds)
+
+
+def test_a_host_has_so_many_urls_in_all(web, tmp_path, capsys):
+    table, seed = tmp_path / "table", min(web.seeds)
+    words = (*reach(web), "--scope", "host", "--max_per_host", "7", "--rounds", "-1")
+    capsys.readouterr()
+    assert nutbeam("crawl", table, seed, *words, "--format", "json") == 0
+    assert len(state_of(table)) == 7
+    counts = [manifest.counts.get("dropped/host_total", 0) for manifest in manifests_of(table)]
+    assert sum(counts) > 0

@@ -112,6 +112,18 @@ def test_links_that_are_not_taken_are_counted_with_a_reason():
     }
 
 
+def test_hash_bangs_of_links_are_kept_for_the_normalizer_that_wants_them():
+    body = (
+        "<a href='/a#!k=v&w'>x</a><a href='?q#!'>y</a><a href=#top>z</a><a href='mailto:a#!b'>n</a>"
+    )
+    found, _ = links(body, url_normalizers=("ajax", "basic"))
+    assert found == [
+        "http://www.example.com/a?_escaped_fragment_=k=v%26w",
+        "http://www.example.com/dir/page?q&_escaped_fragment_=",
+    ]
+    assert links(body)[0] == ["http://www.example.com/a", "http://www.example.com/dir/page?q"]
+
+
 def test_links_keep_their_order_and_repeat():
     targets, _ = links("".join(f"<a href={name}></a>" for name in "zaza"))
     assert [target[-1] for target in targets] == list("zaza")

@@ -7,10 +7,10 @@ SOURCE = "com.example.www:http/page"
 SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))
 
 
-def verdicts(*urls, seeds=SEEDS, source=SOURCE, **options):
+def verdicts(*urls, seeds=SEEDS, source=SOURCE, use="outlink", **options):
     links = pl.DataFrame({"source": [source] * len(urls)}, schema={"source": pl.String})
     chosen = TargetOptions(**options)
-    judged = judge(links, pl.Series(urls, dtype=pl.String), "outlink", chosen, seeds)
+    judged = judge(links, pl.Series(urls, dtype=pl.String), use, chosen, seeds)
     assert judged["source"].to_list() == [source] * len(urls)
     assert (judged["key"].is_null() != judged["reason"].is_null()).all()
     return [key or reason for key, reason in judged.select("key", "reason").iter_rows()]
@@ -59,6 +59,35 @@ def test_every_target_has_its_own_reason(scope):
     assert found == [
         "no_http_url", "malformed", "scheme_not_allowed", "filtered", "own_url", "url_too_long"
     ]  # fmt: skip
+
+
+def test_links_that_are_exempt_from_the_scope(tmp_path):
+    (tmp_path / "db-ignore-external-exemptions.txt").write_text("-/not/\n+^https?://far[.]org/\n")
+    exempt = {"url_filters": ("regex", "ignoreexempt"), "url_rules_dir": str(tmp_path)}
+    urls = ["http://far.org/", "http://far.org/not/", "http://near.org/", "http://far.org/a.png",
+            "http://www.example.com/x", None]  # fmt: skip
+    for scope in ("domain", "host"):
+        assert verdicts(*urls, scope=scope, **exempt) == [
+            "org.far:http/", "out_of_scope", "out_of_scope", "filtered",
+            "com.example.www:http/x", "no_http_url",
+        ]  # fmt: skip
+
+
+def test_internal_links_are_left_out_where_that_is_wanted():
+    urls = ["http://www.example.com/x", "http://a.example.com/", "http://www.seed.com/"]
+    inner = {"ignore_internal_links": True}
+    assert verdicts(*urls, **inner) == ["internal_link", "internal_link", "com.seed.www:http/"]
+    assert verdicts(*urls, scope="any", **inner) == [
+        "internal_link", "com.example.a:http/", "com.seed.www:http/"
+    ]  # fmt: skip
+
+
+def test_redirects_are_free_where_that_is_wanted():
+    free = {"use": "fetcher", "ignore_also_redirects": False, "ignore_internal_links": True}
+    assert verdicts("http://far.org/", "http://www.example.com/x", **free) == [
+        "org.far:http/", "com.example.www:http/x"
+    ]  # fmt: skip
+    assert verdicts("http://far.org/", use="fetcher") == ["out_of_scope"]
 
 
 def test_without_seeds_the_source_decides():

@@ -297,6 +297,18 @@ def test_additions_may_be_refused(change):
     assert (row, outcome, counts) == (None, [], {"dropped/additions_not_allowed": 1})
 
 
+def test_no_budget_keeps_out_what_was_fetched_at_once():
+    keys = [f"com.example:http/{n}" for n in range(4)]
+    links = [linked(score, key=key) for key, score in zip(keys, (4.0, 3.0, 2.0, 1.0), strict=True)]
+    options = UpdateOptions(max_new_per_host=1)
+    kept, outcome, counts = update([], [*links, event(FETCH_SUCCESS, key=keys[3])], options)
+    assert kept["key"].to_list() == [keys[0], keys[3]]
+    assert kept["score"].to_list() == [4.0, 1.0]
+    assert kept["distance"].null_count() == 0
+    assert outcome["key"].to_list() == [keys[3]]
+    assert counts["dropped/host_budget"] == 2
+
+
 def test_without_additions_known_urls_change():
     options = UpdateOptions(additions_allowed=False)
     row, _, counts = one(

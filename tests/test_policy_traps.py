@@ -80,6 +80,18 @@ def test_of_a_host_the_best_are_taken():
     assert counts == {"dropped/host_budget": 2}
 
 
+def test_a_host_has_so_many_in_all():
+    urls = [f"http://a.com/{n}" for n in range(5)] + ["http://b.com/x", "http://c.com/x"]
+    new, options = news(urls, [1.0, 5.0, 3.0, 3.0, 2.0, 0.0, 0.0]), BudgetOptions(max_per_host=10)
+    kept, counts = within_budget(new, fetched(), options, {"com.a": 8, "com.b": 10, "com.d": 99})
+    assert set(kept["key"]) == {to_key(urls[at]) for at in (1, 2, 6)}
+    assert counts == {"dropped/host_total": 4}
+    kept, counts = within_budget(new, fetched(), BudgetOptions(max_per_host=2))
+    assert set(kept["key"]) == {to_key(urls[at]) for at in (1, 2, 5, 6)}
+    kept, counts = within_budget(new, fetched(), BudgetOptions(max_per_host=-1), {"com.a": 10**9})
+    assert (len(kept), counts) == (7, {})
+
+
 def test_of_what_differs_in_the_query_alone_the_best_are_taken():
     urls = [f"http://a.com/list?p={n}" for n in range(5)] + [
         "http://a.com/list",

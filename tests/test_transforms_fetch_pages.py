@@ -105,10 +105,13 @@ def some(site):
     return [url for urls in found.values() for url in urls[:6]]
 
 
-def test_what_servers_say(web):
+@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+def test_what_servers_say(web, client):
     urls = [url for url in some(web.site) if "/private/" not in url]
     began = time.time() * 1000
-    pages, dead = fetched(rows_of(*urls), FetchPages(**options(web, partitions=3)))
+    pages, dead = fetched(
+        rows_of(*urls), FetchPages(**options(web, partitions=3, http_client=client))
+    )
     assert dead == []
     assert sorted(page["url"] for page in pages) == sorted(urls)
     for page in pages:
@@ -210,6 +213,20 @@ def test_what_has_not_changed_is_not_sent_again(web):
     etag = dict(answer(web.site, url).headers)["ETag"]
     (page,), _ = fetched([beam.Row(url=url, etag=etag)], FetchPages(**options(web)))
     assert (page["fetch_status"], page["http_code"], page["body"]) == ("notmodified", 304, None)
+
+
+def test_a_delay_of_its_own_holds_for_the_host(web):
+    began = time.monotonic()
+    urls = [u for u in web.site.urls("page") if u.startswith("http://h0.")][:4]
+    rows = [beam.Row(url=url, delay=0.2 if url == urls[1] else None) for url in urls]
+    rows += [beam.Row(url=url, delay=-1.0) for url in urls[:1]]
+    pages, dead = fetched(
+        [beam.Row(url=row.url, delay=row.delay) for row in rows], FetchPages(**options(web))
+    )
+    assert len(pages) == 4
+    assert [(letter["url"], letter["reason"]) for letter in dead] == [(urls[0], "bad_delay")]
+    times = sorted(request.time for request in asked(web, began))
+    assert all(b - a >= 0.2 * 0.99 for a, b in itertools.pairwise(times)), times
 
 
 def test_a_server_that_fails_costs_its_own_urls_only():
@@ -372,7 +389,8 @@ def test_with_a_spool_a_retry_asks_for_nothing_that_was_kept(web, monkeypatch, t
 
 
 def threads():
-    return [t for t in threading.enumerate() if t.name == "nutbeam-fetch" and t.is_alive()]
+    ours = ("nutbeam-fetch", "nutbeam-loop")
+    return [t for t in threading.enumerate() if t.name in ours and t.is_alive()]
 
 
 def wait_until(condition):
@@ -386,11 +404,11 @@ def wanted_of(*urls):
     return admit(pl.DataFrame({"url": urls}))[0]
 
 
-def test_closing_ends_the_engine(web):
+@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
-    rows = fetch_urls(
-        wanted_of(*web.site.urls("page")), FetchPagesOptions(connect_to=web.connect_to)
-    )
+    options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)
+    rows = fetch_urls(wanted_of(*web.site.urls("page")), options)
     assert next(rows)[0] == PAGES
     assert threads()
     rows.close()

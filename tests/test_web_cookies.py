@@ -1,10 +1,10 @@
 import pytest
+from http_clients import Client, HttpOptions
 from hypothesis import given
 from hypothesis import strategies as st
 from web_servers import doors, reply, serve
 
 from nutbeam.web.cookies import CookieJar, parse_cookie
-from nutbeam.web.http import Client, HttpOptions
 
 WWW = "http://www.example.co.uk/dir/page?q"
 NOW = 1_800_000_000.0
@@ -126,6 +126,7 @@ def test_whatever_a_server_says_stays_with_it(text, scheme):
         assert not set(header) & set("\r\n\0;")
 
 
+@pytest.mark.usefixtures("each_client")
 @pytest.mark.parametrize("kept", [True, False])
 def test_cookies_come_back_only_where_they_are_wanted(kept):
     with serve(lambda path, connection: reply(b"x", "200 OK", "Set-Cookie: a=1; Path=/")) as server:

@@ -6,6 +6,7 @@ import re
 import traceback
 
 import pytest
+from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
 from nutbeam.io.pages import page_row
@@ -19,7 +20,6 @@ from nutbeam.web.credentials import (
     load_credentials,
 )
 from nutbeam.web.errors import UsageError
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.robots import fetch_robots
 from nutbeam.web.tasks import Result, Task
 
@@ -59,6 +59,7 @@ def authorization(head):
     return found[0] if found else None
 
 
+@pytest.mark.usefixtures("each_client")
 def test_basic_and_bearer_go_to_their_origin(file):
     pair = base64.b64encode(f"us\u00e9r:{PASSWORD}".encode()).decode()
     responses, heads = ask(file, A, "http://b.example.com/x", f"{A}robots.txt")
@@ -66,6 +67,7 @@ def test_basic_and_bearer_go_to_their_origin(file):
     assert [r.status for r in responses] == [200, 200, 200]
 
 
+@pytest.mark.usefixtures("each_client")
 @pytest.mark.parametrize(
     "url",
     [
@@ -85,6 +87,7 @@ def test_nothing_goes_to_another_origin(file, url):
     assert authorization(head) is None
 
 
+@pytest.mark.usefixtures("each_client")
 def test_nothing_follows_a_redirect_of_robots_txt(file):
     def answer(path, connection):
         if path == "/robots.txt":
@@ -99,6 +102,7 @@ def test_nothing_follows_a_redirect_of_robots_txt(file):
     assert authorization(heads["/elsewhere"]) is None
 
 
+@pytest.mark.usefixtures("each_client")
 def test_secrets_are_not_kept(file):
     responses, _ = ask(file, A, "http://b.example.com/", "http://d.example.com/", answer=Digest())
     for response in responses:
@@ -170,6 +174,7 @@ class Digest:
         return fresh and fields["uri"] == path and fields["response"] == right
 
 
+@pytest.mark.usefixtures("each_client")
 @pytest.mark.parametrize("algorithm", ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"])
 @pytest.mark.parametrize("qop", ["auth", "auth-int,auth", ""])
 def test_digest(file, algorithm, qop):
@@ -179,6 +184,7 @@ def test_digest(file, algorithm, qop):
     assert len(heads) == 4  # the challenge is asked for once
 
 
+@pytest.mark.usefixtures("each_client")
 def test_a_stale_nonce_is_renewed_once(file):
     answer = Digest(stale_after=2)
     responses, heads = ask(file, *["http://d.example.com/"] * 4, answer=answer)
@@ -186,6 +192,7 @@ def test_a_stale_nonce_is_renewed_once(file):
     assert len(heads) == 6
 
 
+@pytest.mark.usefixtures("each_client")
 def test_a_wrong_password_is_not_tried_for_ever(tmp_path):
     file = tmp_path / "wrong"
     file.write_text("http://d.example.com digest user wrong\n")
@@ -198,6 +205,7 @@ def test_a_wrong_password_is_not_tried_for_ever(tmp_path):
     assert len(heads) == 2
 
 
+@pytest.mark.usefixtures("each_client")
 def test_each_request_passes_the_gate(file):
     asked = []
     with serve(lambda path, connection: reply(b"", "401 No", CHALLENGE)) as server:
@@ -212,6 +220,7 @@ def test_each_request_passes_the_gate(file):
 CHALLENGE = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"'
 
 
+@pytest.mark.usefixtures("each_client")
 def test_nobody_else_is_told_by_a_challenge(file):
     def answer(path, connection):
         return reply(b"", "401 No", CHALLENGE)
@@ -285,7 +294,9 @@ def test_line_breaks_of_a_challenge_do_not_come_back():
         f"http://a.example.com basic us:er {PASSWORD}",
         f"http://a.example.com token {PASSWORD}",
         f"a.example.com basic user {PASSWORD}",
-        f"ftp://a.example.com basic user {PASSWORD}",
+        f"ftp://a.example.com digest user {PASSWORD}",
+        f"ftp://a.example.com bearer {PASSWORD.split()[0]}",
+        f"ftp://a.example.com:99999 basic user {PASSWORD}",
         f"http://a.example.com/path basic user {PASSWORD}",
         f"http://user:{PASSWORD}@a.example.com basic user x",
         f"http://a.example.com bearer {PASSWORD}",
@@ -325,6 +336,7 @@ def test_a_file_that_others_may_read_is_told_of(file, caplog, mode, warned, tmp_
     assert PASSWORD not in caplog.text
 
 
+@pytest.mark.usefixtures("each_client")
 def test_credentials_of_a_proxy():
     basic = Credentials({("http", "p", 3128): Credential("basic", "u", "p")})
     assert basic.proxy_header("p", 3128) == "Basic dTpw"

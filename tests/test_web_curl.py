@@ -5,11 +5,12 @@ import shutil
 import subprocess
 
 import pytest
+from http_clients import Client, HttpOptions
 
 from nutbeam.web.body import ACCEPTED
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.simweb.server import SimWeb
 
+pytestmark = pytest.mark.usefixtures("each_client")
 CURL = shutil.which("curl")
 
 

@@ -4,13 +4,14 @@ import time
 from collections import Counter
 
 import pytest
+from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
 from nutbeam.web.engine import Engine, FetchOptions, HostRecord, Task
 from nutbeam.web.guard import Guard
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.progress import PROGRESS
 
+pytestmark = pytest.mark.usefixtures("each_client")
 A = "http://a.example.com"
 
 
@@ -175,10 +176,10 @@ def test_robots_txt_is_remembered_for_a_day():
             assert (kept.robots_text, kept.robots_fetched_at) == (text, host.robots_fetched_at)
 
 
-def test_what_was_known_survives_a_run_that_asked_nothing():
+def test_a_run_that_asked_nothing_has_learnt_nothing():
     host = HostRecord("a.example.com", A, 200, "User-agent: *", 7, crawl_delay=3.0)
     _, engine, _ = run(pages, urls(2), known={host.host: host}, time_limit=0)
-    assert next(engine.hosts()) == host
+    assert list(engine.hosts()) == []  # what the table knows stays
 
 
 def test_each_origin_of_a_host_has_its_own_robots_txt():
@@ -265,6 +266,7 @@ def test_the_back_off_doubles():
     assert all(e <= gap < 1.2 * e + 0.3 for e, gap in zip(expected, waited, strict=True)), waited
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_obeyed(status):
     def answer(path, _):
@@ -337,7 +339,7 @@ def test_without_an_agent_strangers_are_not_asked():
 def test_urls_that_cannot_be_asked_for_are_counted():
     results, engine, _ = run(pages, [*urls(2), "ftp://a.example.com/", "http://a b/", ""])
     assert len(results) == 2
-    assert engine.dropped == {"bad_url": 3}
+    assert engine.dropped == {"bad_url": 2, "scheme_not_allowed": 1}
 
 
 def test_the_time_limit():
@@ -453,6 +455,7 @@ def test_rejects_an_address_cap_of_0():
         FetchOptions(threads_per_address=0)
 
 
+@pytest.mark.slow
 def test_what_others_may_have_asked_just_now_waits_for_its_delay():
     known = {"a.example.com": HostRecord("a.example.com", crawl_delay=1.0)}
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
@@ -533,6 +536,7 @@ def test_what_a_pulse_raises_ends_the_run():
     assert time.monotonic() - began < 8
 
 
+@pytest.mark.slow
 def test_the_share_of_threads_that_wait_for_politeness():
     """One thread is at a slow server all the time; the other waits for a host's delay."""
     done = threading.Event()
@@ -562,6 +566,7 @@ def test_the_share_of_threads_that_wait_for_politeness():
     assert told == sorted(told)
 
 
+@pytest.mark.slow
 def test_a_pulse_comes_though_nothing_else_does():
     told = []
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
@@ -681,6 +686,7 @@ def test_the_hosts_of_a_domain_are_one_neighbour():
     assert all(host.counts == {"success": 2} for host in engine.hosts())
 
 
+@pytest.mark.slow
 def test_the_hosts_of_an_address_are_one_neighbour():
     def lookup(host, port, **_):
         return [(2, 1, 6, "", ("127.0.0.1", port))]
@@ -708,6 +714,7 @@ def test_the_hosts_of_an_address_are_one_neighbour():
     assert {host.host for host in engine.hosts()} == {f"n{n}.example.org" for n in (1, 2, 3)}
 
 
+@pytest.mark.slow
 def test_a_domain_waits_as_long_as_its_slowest_host_asks():
     def answer(path, _):
         slow = path == "/robots.txt"
@@ -719,9 +726,60 @@ def test_a_domain_waits_as_long_as_its_slowest_host_asks():
     assert all(gap > 0.29 for gap in gaps(server)), gaps(server)
 
 
+@pytest.mark.slow
 def test_too_low_a_throughput_leaves_the_rest_due():
     options = {"throughput_threshold_check_after": 0.0, "throughput_threshold_retries": 1}
     options |= {"server_delay": 0.4, "throughput_threshold_pages": 50.0}
     results, engine, _ = run(pages, urls(100), **options)
     assert 1 <= len(results) <= 8
     assert engine.dropped == {"throughput": 100 - len(results)}
+
+
+@pytest.mark.parametrize(
+    ("usual", "own", "asked", "least", "most"),
+    [
+        (0.0, 0.2, None, 0.19, 2.0),
+        (9.0, 0.1, None, 0.09, 2.0),  # it may be shorter,
+        (0.0, 0.05, 0.2, 0.19, 2.0),  # but not than robots.txt asks for
+    ],
+)
+def test_a_delay_of_its_own(usual, own, asked, least, most):
+    def answer(path, _):
+        if path == "/robots.txt" and asked:
+            return reply(f"User-agent: *\nCrawl-delay: {asked}".encode())
+        return pages(path, _)
+
+    tasks = [Task(urls(1)[0]), *(Task(url, delay=own) for url in urls(4)[1:])]
+    _, _, server = run(answer, tasks, server_delay=usual, threads=10)
+    assert len(server.requests) == 5
+    assert all(least < gap < most for gap in gaps(server)), gaps(server)
+
+
+def test_a_delay_of_its_own_counts_from_what_an_earlier_run_asked():
+    now = int(time.time() * 1000)
+    known = {"a.example.com": HostRecord("a.example.com", last_request_end=now)}
+    began = time.monotonic()
+    _, _, server = run(pages, [Task(f"{A}/", delay=0.5)], known)
+    assert server.requests[0][2] - began > 0.4
+
+
+def test_tasks_may_come_while_others_are_fetched():
+    seen, engines = [], []
+
+    def tasks():
+        yield Task(f"{A}/0")
+        for number in (1, 2, 3):
+            yield None
+            while not engines[0].idle():
+                yield None
+            assert seen == [f"{A}/{n}" for n in range(number)]
+            yield Task(f"{A}/{number}")
+
+    with serve(lambda path, _: pages(path, _) or reply(b"", "404 No")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        engines.append(Engine(FetchOptions(server_delay=0.0), client))
+        for result in engines[0].run(tasks()):
+            seen.append(result.task.url)
+        client.close()
+    assert seen == urls(4)
+    assert engines[0].idle()

@@ -1,10 +1,10 @@
 import socket
 
 import pytest
+from http_clients import Client, HttpOptions
 from web_servers import reply, serve
 
 from nutbeam.web.guard import Denied, Guard, Target, is_public, parse_door
-from nutbeam.web.http import Client, HttpOptions
 
 PUBLIC = [
     "1.1.1.1",
@@ -128,6 +128,7 @@ def canary():
         yield server
 
 
+@pytest.mark.usefixtures("each_client")
 @pytest.mark.parametrize("host", LOOPBACK_SPELLINGS)
 def test_no_spelling_reaches_loopback(canary, host):
     named = {"agent_name": "bot", "agent_email": "a@b"}
@@ -139,6 +140,7 @@ def test_no_spelling_reaches_loopback(canary, host):
     assert canary.connections == 0
 
 
+@pytest.mark.usefixtures("each_client")
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://127.0.0.1/", "http://", "//a/"])
 def test_other_schemes_are_no_urls(url):
     assert Client(HttpOptions()).get(url).error == "bad_url"
@@ -180,6 +182,7 @@ def test_of_several_addresses_only_public_ones_are_tried():
     assert not target.opened
 
 
+@pytest.mark.usefixtures("each_client")
 def test_allow_addresses_opens_a_door(canary):
     options = HttpOptions(allow_addresses=("127.0.0.0/8",), allowed_ports=(str(canary.port),))
     assert Client(options).get(f"http://127.0.0.1:{canary.port}/").body == b"secret"
@@ -233,8 +236,10 @@ def test_rejects_a_connect_to_that_names_no_host(entry):
 def test_bad_configuration_is_quoted():
     with pytest.raises(ValueError, match=r"allow_addresses must be CIDR blocks, got '1\.2\.3'"):
         HttpOptions(allow_addresses=("1.2.3",))
-    with pytest.raises(ValueError, match="allowed_ports must be ports or FIRST-LAST, got 'http'"):
-        HttpOptions(allowed_ports=("http",))
+    for entry in ("http", "0", "70000", "90-80"):
+        wrong = f"allowed_ports must be ports or FIRST-LAST, got '{entry}'"
+        with pytest.raises(ValueError, match=wrong):
+            HttpOptions(allowed_ports=(entry,))
 
 
 def test_a_label_too_long_does_not_resolve():

@@ -10,15 +10,16 @@ import zlib
 import brotli
 import pytest
 import requests
+from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
 from nutbeam.io.pages import page_row
 from nutbeam.web.adapter import GuardedAdapter, split_url
 from nutbeam.web.guard import Guard
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.protocol import classify
 from nutbeam.web.tasks import Result, Task
 
+pytestmark = pytest.mark.usefixtures("each_client")
 URL = "http://a.example.com/"
 # Made for these tests: a key and a certificate of a.example.com that nobody trusts.
 CERTIFICATE = """\
@@ -85,15 +86,15 @@ def test_a_kept_connection_that_was_closed_is_replaced():
 
 
 def test_idle_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.adapter._MAX_IDLE", 10)
+    monkeypatch.setattr("nutbeam.web.idle._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         for number in range(30):
             assert client.get(f"http://h{number}.example.com/").body == b"x"
-        assert client._adapter._idle_count == 10
-        assert sum(map(len, client._adapter._idle.values())) == 10
+        assert client.idle.count == 10
+        assert sum(map(len, client.idle._waiting.values())) == 10
         client.close()
-        assert client._adapter._idle_count == 0
+        assert client.idle.count == 0
 
 
 @pytest.mark.parametrize(
@@ -455,6 +456,7 @@ def test_certificates_and_names_are_checked(pem, host, trusted, error):
     assert server.connections == (2 if error else 1)
 
 
+@pytest.mark.slow
 def test_tls_to_a_server_without_it():
     with serve(lambda path, connection: reply(b"x")) as server:
         door = f"a.example.com:443:127.0.0.1:{server.port}"

@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web import normalize
-from nutbeam.web.normalize import Normalizer, RegexNormalizer, normalize_basic
+from nutbeam.web.normalize import normalize_basic
+from nutbeam.web.normalizers.basic_column import Basic
+from nutbeam.web.normalizers.chain import Normalizer
+from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.urls import BadUrl, to_key
 
 SHIPPED = pathlib.Path(normalize.__file__).with_name("regex-normalize.xml").read_text()
@@ -13,7 +16,7 @@ SHIPPED = pathlib.Path(normalize.__file__).with_name("regex-normalize.xml").read
 WITH_DEFAULT_PAGE = SHIPPED.replace("Not all sites do so:", "-->").replace(
     "</regex>\n-->", "</regex>"
 )
-chain = Normalizer(RegexNormalizer(SHIPPED, "regex-normalize.xml"))
+chain = Normalizer((Basic(), RegexNormalizer(SHIPPED, "regex-normalize.xml")))
 
 
 def rules(pattern, substitution=""):
@@ -186,11 +189,11 @@ def test_java_dialect():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rules("(a"), r"rules.xml: rule 1 must be a regular expression, got '\(a': "),
-        (lambda: rules(""), "rules.xml: rule 1 must have a pattern, got ''"),
-        (lambda: rules("a", "$1"), "rules.xml: rule 1 must substitute groups .* got '\\$1'"),
-        (lambda: rules("a", "$"), "rules.xml: rule 1 must substitute"),
-        (lambda: RegexNormalizer("no xml", "x"), "x must be xml like regex-normalize.xml: "),
+        (lambda: rules("(a"), r"rules.xml:1: rule 1 must be a regular expression, got '\(a': "),
+        (lambda: rules(""), "rules.xml:1: rule 1 must have a pattern, got ''"),
+        (lambda: rules("a", "$1"), "rules.xml:1: rule 1 must substitute groups .* got '\\$1'"),
+        (lambda: rules("a", "$"), "rules.xml:1: rule 1 must substitute"),
+        (lambda: RegexNormalizer("no xml", "x"), "x:1: it must be xml like regex-normalize.xml: "),
     ],
 )
 def test_bad_rules(make, message):
@@ -200,7 +203,7 @@ def test_bad_rules(make, message):
 
 
 def test_rules_without_end_are_a_reason():
-    growing = Normalizer(rules("$", "a"))
+    growing = Normalizer((Basic(), rules("$", "a")))
     with pytest.raises(BadUrl) as caught:
         growing.normalize("http://foo.com/")
     assert caught.value.reason == "normalizer_loop"
@@ -208,8 +211,8 @@ def test_rules_without_end_are_a_reason():
 
 def test_steps_end_where_normalizing_does():
     url = "http://Foo.com/a?sid=1&&b#x"
-    assert chain.steps(url)[-1][1] == chain.normalize(url) == "http://foo.com/a?b"
-    assert chain.steps("http://foo.com/") == []
+    assert chain.trace(url)[-1][1] == chain.normalize(url) == "http://foo.com/a?b"
+    assert chain.trace("http://foo.com/") == []
 
 
 pieces = st.lists(
@@ -233,7 +236,7 @@ origins = (
 @given(origins, pieces)
 @settings(max_examples=500)
 def test_normalizing_twice_is_normalizing_once(origin, rest):
-    for normalizer in (Normalizer(None), chain):
+    for normalizer in (Normalizer(), chain):
         try:
             once = normalizer.normalize(origin + rest)
         except BadUrl:

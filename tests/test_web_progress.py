@@ -101,6 +101,9 @@ class Waiting:
         self.name, self.tasks, self.in_progress = host, [None] * pages, in_progress
         self.ready_at, self.crawl_delay = ready_at, crawl_delay
 
+    def rest(self, usual):
+        return usual(self.crawl_delay)
+
 
 def test_the_tail_is_the_host_that_politeness_makes_slowest():
     queues = [

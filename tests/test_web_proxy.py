@@ -5,17 +5,18 @@ import ssl
 import threading
 
 import pytest
+from http_clients import Client, HttpOptions
 from test_web_http import CERTIFICATE
 from web_servers import doors, reply, serve
 
 from nutbeam.pipelines.job import check
 from nutbeam.web.engine import Engine, FetchOptions
 from nutbeam.web.guard import Denied
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.protocol import classify
 from nutbeam.web.proxy import judge_name, parse_proxy
 from nutbeam.web.tasks import Task
 
+pytestmark = pytest.mark.usefixtures("each_client")
 PASSWORD = "s3cret"
 WHO = {"agent_name": "bot", "agent_email": "a@b"}
 

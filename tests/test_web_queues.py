@@ -11,7 +11,7 @@ from nutbeam.web import queues as module
 from nutbeam.web.hosts import HostRecord
 from nutbeam.web.pace import FetchOptions, Throughput, crawl_pace
 from nutbeam.web.queues import Queues
-from nutbeam.web.tasks import Task
+from nutbeam.web.tasks import Result, Task
 from nutbeam.web.turns import Visit
 
 
@@ -169,8 +169,8 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
 
         work(clock, queues, 4, 0.1, visit)
         assert queues._in_progress == queues.waiting == 0
-        assert not queues._busy
-        assert not queues._parked
+        assert not queues._parking.busy
+        assert not queues._parking.parked
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
 
@@ -219,3 +219,69 @@ def test_seconds_in_which_nobody_took_pages_do_not_count():
     throughput.pause(60.0)
     assert not throughput.too_low(61.5, 5)
     assert throughput.too_low(62.5, 5)
+
+
+def test_turns_say_when_to_ask_again(clock):
+    queues = queues_of([("a", 2), ("b", 1)], server_delay=5.0)
+    queues.workers = 9
+    queues.fed()
+    turns, due = queues.turns([], 9)  # hosts are looked for first, one at a time
+    assert [task.url for _, task in turns] == ["http://a/0", "http://b/0"]
+    assert due == float("inf")  # until one of them is back
+    clock.now += 1
+    back = [Visit(queue, task, asked=True, failed=False, address="") for queue, task in turns]
+    turns, due = queues.turns(back[:1], 8)
+    assert (turns, due) == ([], clock.now + 5)
+    clock.now += 2
+    assert queues.turns(back[1:], 9) == ([], due)
+    assert queues.throttled() == pytest.approx(2 * 8 / 9)
+    clock.now = due
+    (last,), due = queues.turns([], 9)
+    assert last[1].url == "http://a/1"
+    assert queues.turns([Visit(*last, asked=True, failed=False)], 9) == ([], None)
+
+
+def test_no_more_turns_than_there_is_room_for(clock):
+    queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
+    assert [len(queues.turns([], room)[0]) for room in (0, 2, 9, 9)] == [0, 2, 3, 0]
+
+
+def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_RESULTS", 2)
+    queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
+    alerts = []
+    queues.alert = lambda: alerts.append(clock.now)
+    taken, _ = queues.turns([], 3)
+    back = [Visit(*turn, Result(turn[1], None, 33, 1), asked=True) for turn in taken]
+    assert queues.turns(back, 9) == ([], float("inf"))
+    assert not alerts
+    assert len(queues.collect(0, 0.0)) == 3
+    assert len(alerts) == 1
+    assert len(queues.turns([], 9)[0]) == 2
+    queues.collect(0, 0.0)
+    assert len(alerts) == 1  # they were not held back
+
+
+def test_what_changes_is_told_to_the_loop(clock):
+    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    alerts = []
+    queues.alert = lambda: alerts.append(None)
+    for number, change in enumerate(
+        (lambda: queues.add(tasks_of([("a", 1)])), queues.fed, lambda: queues.stop("x")), 1
+    ):
+        change()
+        assert len(alerts) == number
+    assert queues.turns([], 9) == ([], None)
+
+
+def test_after_the_time_limit_nothing_is_waited_for(clock):
+    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    queues.add(tasks_of([("a", 2)]))
+    queues.fed()
+    (turn,), due = queues.turns([], 9)
+    assert due == clock.now + 60
+    clock.now = due
+    assert queues.turns([], 8) == ([], float("inf"))  # but for what is under way
+    assert queues.dropped == {"time_limit": 1}
+    assert queues.turns([Visit(*turn, address="", again=True)], 9) == ([], None)
+    assert queues.dropped == {"time_limit": 2}

@@ -1,11 +1,12 @@
 import time
 
 import pytest
+from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots, fetch_robots
 
+pytestmark = pytest.mark.usefixtures("each_client")
 ORIGIN = "http://a.example.com"
 DENY_ALL = b"User-agent: *\nDisallow: /\n"
 

@@ -96,14 +96,14 @@ def url_of(name, path="/"):
     return f"http://{name}.hostile.example.com{path}"
 
 
-@pytest.fixture(scope="module")
-def crawled(tmp_path_factory):
+@pytest.fixture(scope="module", params=["requests", "aiohttp"])
+def crawled(tmp_path_factory, request):
     """A crawl of all of them at once: the server, what was asked, the rows, the pages, counts."""
     table = tmp_path_factory.mktemp("hostile") / "table"
     private = [url_of(name, "/private") for name in EXPECTED if name.startswith("robots")]
     with SimWeb(hosts=1, pages=1) as web:
         words = [*map(url_of, EXPECTED), *private, *reach(web), *LIMITS, "--rounds", "1"]
-        assert nutbeam("crawl", table, *words) == 0
+        assert nutbeam("crawl", table, *words, "--http_client", request.param) == 0
         asked = {f"http://{request.host}{request.path}" for request in web.requests()}
         names = list(manifest_of(table).batches)
         files = [path for name in names for path in files_of(table, f"batches/{name}/pages")]

@@ -1,7 +1,9 @@
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.web.rules import UrlRules
 from nutbeam.web.urls import (
     MAX_KEY_BYTES,
     BadUrl,
@@ -65,6 +67,34 @@ def test_keys_can_be_reversed(url):
 @given(normal, normal)
 def test_different_urls_have_different_keys(one, other):
     assert (to_key(one) == to_key(other)) == (one == other)
+
+
+@given(st.lists(hosts, min_size=2, max_size=5), visible)
+def test_keys_are_in_the_order_of_reversed_hosts(names, rest):
+    keys = sorted(to_key(f"http://{name}/{rest}") for name in names)
+    assert [host_of(key) for key in keys] == sorted(
+        map(host_key, names), key=lambda name: f"{name}:"
+    )
+
+
+# nutch.md section 4, rows whose URL is not normalized: Nutch's key, and ours of what becomes of it.
+@pytest.mark.parametrize(
+    ("url", "nutchs", "ours"),
+    [
+        ("http://foo.com?a=/a/b&c=0", "com.foo:http/?a=/a/b&c=0", "com.foo:http/?a=/a/b&c=0"),
+        ("http://foo.com", "com.foo:http", "com.foo:http/"),  # one row with http://foo.com/
+        ("http://foo.com./", "com.foo:http/", "com.foo:http/"),  # the dot is no other host
+        ("http://user@foo.com/a#b", "com.foo:http/a", "com.foo:http/a"),
+        ("http://Foo.COM/", "COM.Foo:http/", "com.foo:http/"),
+        ("http://[2600:1F18:0::1]/", "[2600:1F18:0::1]:http/", "[2600:1f18::1]:http/"),
+        ("http://foo.com:80/", "com.foo:http:80/", "com.foo:http/"),
+    ],
+)
+def test_keys_of_urls_as_they_are_found(url, nutchs, ours):
+    (row,) = UrlRules().admit(pl.Series([url]), filters=False).rows()
+    assert row[1] == ours
+    assert from_key(ours) == row[0]
+    assert nutchs.lower().startswith(ours.partition(":")[0][:3])
 
 
 @given(st.lists(normal, min_size=2))

@@ -15,14 +15,14 @@ class Server:
         connections: How many were accepted.
     """
 
-    def __init__(self, answer, context=None, family=socket.AF_INET):
+    def __init__(self, answer, context=None, family=socket.AF_INET, address=None, port=0):
         self.answer, self.context = answer, context
         self.requests, self.ends = [], []
         self.connections = self.active = self.most_active = 0
         self.lock = threading.Lock()
         self.closing = threading.Event()
-        address = "127.0.0.1" if family == socket.AF_INET else "::1"
-        self.socket = socket.create_server((address, 0), family=family, backlog=200)
+        address = address or ("127.0.0.1" if family == socket.AF_INET else "::1")
+        self.socket = socket.create_server((address, port), family=family, backlog=200)
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -47,11 +47,13 @@ class FetchPages(beam.PTransform):
     Input:  rows or chunks with a text column ``url``; if they have them, these
         are taken, too: ``score`` (the best are asked first), ``key`` (a name of
         yours, handed through), ``etag``, ``last_modified`` and ``modified_time``
-        (UTC ms) of the copy that you have, to ask for what has changed only.
+        (UTC ms) of the copy that you have, to ask for what has changed only, and ``delay``
+        (s, a day at most): the longest of a host's rows is its delay, in place of
+        ``server_delay``; robots.txt may ask for more.
     Output: two collections of rows or chunks, as the input is. ``pages`` has a
         ``FetchedPage`` for each URL that a server has answered, with a page, a
         redirect or an error. ``dead_letters`` has a ``DeadLetter`` for each that
-        none has, with the reason: ``malformed``, ``dns``, ``timeout``,
+        none has, with the reason: ``malformed``, ``bad_delay``, ``dns``, ``timeout``,
         ``address_denied``, ``robots_denied``, ``too_many_exceptions``, and so on.
 
     Of several rows for one URL the one with the best score counts, then the
@@ -68,7 +70,7 @@ class FetchPages(beam.PTransform):
     kept there, and asks only for the rest.
 
     Cost: one shuffle of the URLs; bodies cross none. A worker holds the URLs of
-    a partition, at most 64 MB of results, and a chunk of at most 16 MB.
+    a partition, at most 16 MB of results, and a chunk of at most 16 MB.
 
     Raises:
         ValueError: An option or the input's type is not right.
@@ -99,6 +101,7 @@ class FetchPages(beam.PTransform):
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
         self.options = options or options_from(FetchPagesOptions, keywords)
         if self.options.queue_mode == "ip" and partitions > 1:
+            # To deal by address each host would have to be looked up in one place: another shuffle.
             raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
         self.partitions, self.spool = partitions, spool
         self.dead_letters = error_output(error_handling, PAGES)
@@ -110,7 +113,7 @@ class FetchPages(beam.PTransform):
         return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
-        admit = beam.FlatMap(_admit).with_output_types(Chunk)
+        admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)
         wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS, main="wanted")
         deal = beam.FlatMap(_deal, self.partitions, self.options.queue_mode)
         fetch = beam.ParDo(_Fetch(self.options, self.partitions, self.spool, self._id))
@@ -164,9 +167,9 @@ def error_output(error_handling: Any, main: str) -> str:
     return name
 
 
-def _admit(chunk: Chunk) -> Iterator[Any]:
+def _admit(chunk: Chunk, schemes: tuple[str, ...]) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "FetchPages")
-    wanted, dead = admit(to_frame(chunk))
+    wanted, dead = admit(to_frame(chunk), schemes)
     yield from to_chunks(wanted, WANTED)
     for letters in to_chunks(dead, DEAD):
         yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)

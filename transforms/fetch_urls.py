@@ -12,13 +12,14 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.pages import page_row, why_not
-from ..policy.schema import TEXT
+from ..policy.schema import MAX_DELAY, TEXT
 from ..web.agent import require_agent
 from ..web.engine import Engine
-from ..web.http import Client, HttpOptions
+from ..web.http import HttpOptions, client_of
 from ..web.pace import FetchOptions
 from ..web.protocol import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.rules import UrlOptions, UrlRules
+from ..web.schemes import WEB
 from ..web.tasks import Result, Task
 from .chunks import MAX_BYTES
 from .partition import hosts_of
@@ -40,6 +41,7 @@ WANTED = pa.schema(
         ("etag", TEXT),
         ("last_modified", TEXT),
         ("modified_time", pa.int64()),
+        ("delay", pa.float64()),
     ]
 )
 # Of a body; what else a row has must fit into a chunk, too.
@@ -60,7 +62,7 @@ class FetchPagesOptions(FetchOptions, HttpOptions):
         require_agent(self)
 
 
-def admit(given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def admit(given: pl.DataFrame, schemes: tuple[str, ...] = WEB) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns (WANTED rows, dead letters) of what was given.
 
     >>> wanted, dead = admit(pl.DataFrame({"url": ["HTTP://Foo.com#x", "ftp://foo.com/"]}))
@@ -68,20 +70,26 @@ def admit(given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     (['http://foo.com/'], [('ftp://foo.com/', 'scheme_not_allowed')])
     """
     urls = _column(given, "url", pl.String).str.strip_chars()
-    admitted = UrlRules(URL_OPTIONS).admit(urls, filters=False)
+    options = dataclasses.replace(URL_OPTIONS, schemes=schemes)
+    admitted = UrlRules(options).admit(urls, filters=False)
     rows = pl.DataFrame(
         [
             admitted.get_column("url"),
             _column(given, "url", pl.String).alias("given"),
-            hosts_of(admitted.get_column("url")).alias("host"),
+            hosts_of(admitted.get_column("url")).fill_null("").alias("host"),  # file: has none
             _column(given, "key", pl.String),
             _column(given, "score", pl.Float64).fill_null(0.0).fill_nan(0.0),
             _column(given, "etag", pl.String),
             _column(given, "last_modified", pl.String),
             _column(given, "modified_time", pl.Int64).fill_null(0),
+            _column(given, "delay", pl.Float64),
             admitted.get_column("reason"),
         ]
     )
+    # To ask without the delay that was meant could be more than the host bears.
+    bad_delay = ~pl.col("delay").is_between(0.0, MAX_DELAY)
+    reason = pl.when(bad_delay).then(pl.lit("bad_delay"))
+    rows = rows.with_columns(reason=pl.coalesce("reason", reason))
     bad = rows.filter(pl.col("reason").is_not_null())
     dead = bad.select(
         pl.col("given").alias("url"), "key", "reason", pl.lit(None, pl.String).alias("message")
@@ -110,7 +118,7 @@ def fetch_urls(
     given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
     lost: deque[tuple[Task, str]] = deque()
     over = threading.Event()
-    client = Client(options, gate=lambda: not over.is_set())
+    client = client_of(options, gate=lambda: not over.is_set())
     engine = Engine(
         options, client, None, asked_until, on_pulse,
         on_drop=lambda task, reason: lost.append((task, reason)),
@@ -175,12 +183,17 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
             etag=row["etag"],
             last_modified=row["last_modified"],
             modified_time=row["modified_time"],
+            delay=row["delay"],
         )
 
 
 def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
+    redirect = page["redirect"]
+    if redirect is not None and redirect.startswith("file:") and host:
+        redirect = None  # whoever asks for redirects must not be led to the disk
     return {name: page.get(name) for name in FETCHED.names} | {
         "url": result.task.url,
+        "redirect": redirect,
         "host": host,
         "key": key,
         "fetch_status": FETCH_STATUS_NAMES[result.fetch_status],

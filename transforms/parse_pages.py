@@ -173,7 +173,8 @@ def _taken(chunk: Chunk, options: ParsePagesOptions) -> pl.DataFrame:
         pages = to_frame(conform(chunk, _TAKEN))
     except pa.ArrowException as error:
         raise ValueError(f"ParsePages cannot read its input: {error}") from error
-    admitted = UrlRules(URL_OPTIONS).admit(pages.get_column("url"), filters=False)
+    taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
+    admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
     status, truncated = pl.col("fetch_status"), pl.col("truncated")
     reason = (
         pl.when(pl.col("reason").is_not_null())
@@ -254,7 +255,7 @@ def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
     )
     metadata = rows.get_column("metadata").to_arrow()
     frame = rows.with_columns(
-        hosts_of(rows.get_column("url")).alias("host"),
+        hosts_of(rows.get_column("url")).fill_null("").alias("host"),
         links=pl.col("outlinks").fill_null([]).list.eval(links),
         canonical=pl.Series(pc.map_lookup(metadata, pa.scalar("canonical", TEXT), "first")),
         directives=pl.col("directives").fill_null([]),

@@ -37,7 +37,8 @@ class FetchedPage(NamedTuple):
         content_type: Content-Type, as it was sent.
         etag: ETag; give it back for a conditional request.
         last_modified: Last-Modified, as it was sent; the same.
-        redirect: Absolute URL where the page is said to be. It is not followed.
+        redirect: Absolute URL where the page is said to be. It is not followed. None where a
+            server says that it is a file.
         retry_after: Seconds that the server asks to be left alone.
         ip: Address that was asked; None behind a proxy.
         tls: ``checked`` for https, ``unchecked`` where ``insecure_host`` names the host.

@@ -3,64 +3,26 @@
 It can be mounted on any ``requests.Session``.
 """
 
-import functools
-import re
-import ssl
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-import certifi
 import requests
 from requests.adapters import HTTPAdapter
 
-from .failures import BadUrl
-from .guard import Denied, Guard, Target
-from .headers import SECRET, WITHHELD
-from .proxy import Proxy, as_address, judge_name
-from .wire import Connection, Message, PlainConnection, TlsConnection, tls_context
+from .guard import Guard
+from .idle import Idle, Origin
+from .proxy import Proxy
+from .route import Route, split_url
+from .wire import Connection, Message, PlainConnection, TlsConnection
 
-# Not urlsplit: it drops tabs and newlines without a word.
-_URL = re.compile(
-    r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
-    r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
-)
-try:
-    import resource
-
-    _MAX_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-except ImportError:  # Windows has neither the module nor the limit
-    _MAX_FILES = 2048
-_MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
-_PORTS = {"http": 80, "https": 443}
-Origin = tuple[str, str, int]
-
-
-def split_url(url: str) -> tuple[Origin, str]:
-    """Returns ((scheme, host, port), request target); user info is dropped.
-
-    Raises:
-        BadUrl: The URL is not http or https, or has characters that must
-            not go into a request (controls, spaces, anything but ASCII).
-
-    >>> split_url("http://u:p@Example.com:8080/a?b#c")
-    (('http', 'example.com', 8080), '/a?b')
-    """
-    match = _URL.fullmatch(url)
-    port = int(match[3]) if match and match[3] else 0
-    if match is None or port > 65535:
-        raise BadUrl(f"expected an http or https URL in ASCII, got {url!r}")
-    target = match[4] or "/"
-    origin = (match[1], match[2].lower(), port or _PORTS[match[1]])
-    return origin, target if target[0] == "/" else f"/{target}"
+__all__ = ["GuardedAdapter", "split_url"]
 
 
 class GuardedAdapter(HTTPAdapter):
     """A ``requests`` adapter for GET whose connections ask the guard; safe for threads.
 
-    Keeps at most ``_MAX_IDLE`` idle connections, whatever the number of hosts.
+    Keeps a bounded number of idle connections, whatever the number of hosts.
     Redirects and cookies are the caller's business.
 
     Args:
@@ -76,6 +38,9 @@ class GuardedAdapter(HTTPAdapter):
         unchecked: Hosts whose certificates are not checked.
         proxy: What all connections go through, but those that ``connect_to`` names.
         proxy_auth: Value of Proxy-Authorization; empty for none.
+
+    Attributes:
+        idle: The idle connections.
     """
 
     def __init__(
@@ -94,15 +59,11 @@ class GuardedAdapter(HTTPAdapter):
         proxy_auth: str = "",
     ) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
-        self.guard = guard
+        self.route = Route(guard, ca_file, missing_agent, unchecked, proxy, proxy_auth)
         self._timeout, self._time_limit = timeout, time_limit
-        self._ca_file, self._missing_agent = ca_file, missing_agent
         self._gate = gate
-        self._rate, self._grace, self._unchecked = rate, grace, unchecked
-        self._proxy, self._proxy_auth = proxy, proxy_auth
-        self._idle: OrderedDict[Origin, list[Connection]] = OrderedDict()
-        self._idle_count = 0
-        self._lock = threading.Lock()
+        self._rate, self._grace = rate, grace
+        self.idle: Idle[Connection] = Idle()
 
     def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
         """Returns what ``send`` calls ``urlopen`` of."""
@@ -125,25 +86,14 @@ class GuardedAdapter(HTTPAdapter):
 
     def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
         """Sends a request without a body and returns the response, its body unread."""
-        origin, target = split_url(url)
-        host, forwarded = _host_header(origin), origin[0] == "http" and self.is_proxied(origin)
-        fields = [("Host", host), *headers.items()]
-        if forwarded:  # RFC 9112 3.2.2: absolute-form
-            target = f"http://{host}{target}"
-            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
-        start = f"{method} {target} HTTP/1.1"
-        message = self._ask(origin, _head(start, fields))
-        if not SECRET.isdisjoint(map(str.lower, dict(fields))):
-            message.request = _head(start, [_shown(*field) for field in fields])
+        head = self.route.head(method, url, headers)
+        message = self._ask(head.origin, head.sent)
+        message.request = head.shown
         return message
-
-    def is_proxied(self, origin: Origin) -> bool:
-        """Returns whether an origin is asked through the proxy."""
-        return self._proxy is not None and self.guard.door(origin[1].strip("[]"), origin[2]) is None
 
     def _ask(self, origin: Origin, head: bytes) -> Message:
         deadline = time.monotonic() + self._time_limit
-        connection = self._take(origin)
+        connection = self.idle.take(origin)
         if connection is not None:
             connection.deadline = deadline
             try:
@@ -164,64 +114,17 @@ class GuardedAdapter(HTTPAdapter):
         scheme, host, port = origin
         connection: Connection
         if scheme == "https":
-            checked = host not in self._unchecked
-            context = self._tls if checked else self._tls_unchecked
+            context = self.route.tls(host)
             connection = TlsConnection(host, port, timeout=self._timeout, ssl_context=context)
-            connection.checked = checked
+            connection.checked = self.route.is_checked(host)
         else:
             connection = PlainConnection(host, port, timeout=self._timeout)
-        connection.origin, connection.dial = origin, self.dial
+        connection.origin, connection.dial = origin, self.route.dial
         connection.patience, connection.gate = self._timeout, self._gate
         connection.rate, connection.grace = self._rate, self._grace
-        connection.proxied = self.is_proxied(origin)
-        if connection.proxied and scheme == "https":
-            fields = [("Host", f"{host}:{port}")]
-            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
-            connection.tunnel = _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
+        connection.proxied = self.route.is_proxied(origin)
+        connection.tunnel = self.route.tunnel(origin)
         return connection
-
-    @functools.cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return tls_context(self._ca_file or certifi.where())
-
-    @functools.cached_property
-    def _tls_unchecked(self) -> ssl.SSLContext:
-        return tls_context(self._ca_file or certifi.where(), check=False)
-
-    def dial(self, host: str, port: int) -> Target:
-        """Returns where to connect to for a host; see ``Guard.target``.
-
-        Where that is the proxy, the host is judged as far as can be.
-
-        Raises:
-            Denied: Also when the host is a stranger's and the agent has no name.
-        """
-        proxied = self.is_proxied(("", host, port))
-        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port)
-        if self._missing_agent and not target.opened:
-            raise Denied("agent_missing", f"add {self._missing_agent}")
-        return target
-
-    def _through_proxy(self, host: str, port: int) -> Target:
-        assert self._proxy is not None
-        self.guard.check_port(port)
-        opened = self.guard.allows(as_address(host) or "")
-        judge_name(host, opened)
-        return Target(self.guard.addresses(*self._proxy), opened)
-
-    def _take(self, origin: Origin) -> Connection | None:
-        while True:
-            with self._lock:
-                waiting = self._idle.get(origin)
-                if not waiting:
-                    return None
-                connection = waiting.pop()
-                self._idle_count -= 1
-                if not waiting:
-                    del self._idle[origin]
-            if connection.is_idle():
-                return connection
-            connection.close()
 
     def release(self, message: Message, whole: bool) -> None:
         """Keeps the connection of a response for the next request, if it can be used.
@@ -233,42 +136,10 @@ class GuardedAdapter(HTTPAdapter):
         connection = message.connection
         if message.will_close or not whole or not message.isclosed():
             connection.close()
-            return
-        with self._lock:
-            self._idle.setdefault(connection.origin, []).append(connection)
-            self._idle.move_to_end(connection.origin)
-            self._idle_count += 1
-            oldest = self._oldest() if self._idle_count > _MAX_IDLE else None
-        if oldest is not None:
-            oldest.close()
-
-    def _oldest(self) -> Connection:
-        origin, waiting = next(iter(self._idle.items()))
-        if len(waiting) == 1:
-            del self._idle[origin]
-        self._idle_count -= 1
-        return waiting.pop(0)
+        else:
+            self.idle.put(connection)
 
     def close(self) -> None:
         """Closes the idle connections."""
-        with self._lock:
-            idle = [connection for waiting in self._idle.values() for connection in waiting]
-            self._idle.clear()
-            self._idle_count = 0
-        for connection in idle:
-            connection.close()
+        self.idle.close()
         super().close()
-
-
-def _host_header(origin: Origin) -> str:
-    scheme, host, port = origin
-    return host if port == _PORTS[scheme] else f"{host}:{port}"
-
-
-def _head(start: str, fields: Iterable[tuple[str, str]]) -> bytes:
-    lines = [start, *(f"{name}: {value}" for name, value in fields), "\r\n"]
-    return "\r\n".join(lines).encode("latin-1")
-
-
-def _shown(name: str, value: str) -> tuple[str, str]:
-    return (name, WITHHELD) if name.lower() in SECRET else (name, value)

@@ -88,5 +88,7 @@ def require_agent(options: AgentOptions) -> None:
     """
     missing = missing_agent(options)
     own = getattr(options, "connect_to", ()) or getattr(options, "allow_addresses", ())
+    if getattr(options, "schemes", ()) == ("file",):
+        return  # nobody is asked
     if missing is not None and not own:
         raise ValueError(f"sites must be able to tell who crawls them: add {missing}")

@@ -2,7 +2,7 @@
 
 import http.client
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 import brotli
@@ -21,6 +21,13 @@ _DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
 # No zstd: Python has it from 3.14 on.
 _UNDECODABLE = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz"})
 _GZIP_MAGIC = b"\x1f\x8b"
+# What a reason says of a body: it was cut off, but for these.
+_KEPT = {
+    "too_slow": "time",
+    "low_rate": "time",
+    "timeout": "time",
+    "bad_encoding": "encoding",
+}
 
 
 class Body(NamedTuple):
@@ -38,6 +45,70 @@ class Body(NamedTuple):
     error: str | None = None
 
 
+class Taker:
+    """Takes a body piece by piece, decodes it, and says when there is enough.
+
+    Args:
+        fields: Headers of the response.
+        limit: Most decoded bytes to keep; negative for no limit.
+
+    Raises:
+        BadEncoding: It is coded in a way that cannot be undone.
+
+    Attributes:
+        parts: What was decoded so far.
+        plain: Whether the body is not coded.
+
+    >>> import gzip
+    >>> taker = Taker([("Content-Encoding", "gzip")], 3)
+    >>> taker.take(gzip.compress(b"hello")), b"".join(taker.parts)
+    ('length', b'hel')
+    """
+
+    def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
+        self.parts: list[bytes] = []
+        self._inflaters = [_decoder(coding) for coding in _codings(fields)]
+        self._limit = limit
+        self._taken = self._received = 0
+
+    @property
+    def plain(self) -> bool:
+        return not self._inflaters
+
+    def take(self, piece: bytes) -> str | None:
+        """Takes a piece; returns why no more is to be read, if so: ``length`` or ``ratio``.
+
+        Raises:
+            BadEncoding: It is damaged.
+        """
+        limit, inflaters = self._limit, self._inflaters
+        self._received += len(piece)
+        for part in _inflate(inflaters, piece):
+            room = len(part) if limit < 0 else limit - self._taken
+            self.parts.append(part[:room])
+            self._taken += len(part)
+            if len(part) > room:
+                return "length"
+            if inflaters and self._taken > max(_RATIO_FREE_BYTES, _MAX_RATIO * self._received):
+                return "ratio"
+        return None
+
+    def end(self) -> Body:
+        """Returns the body of which all was taken."""
+        ended = all(inflater.ended for inflater in self._inflaters)
+        return Body(b"".join(self.parts), None if ended else "encoding")
+
+    def cut(self, why: str) -> Body:
+        """Returns the body of which no more was read."""
+        return Body(b"".join(self.parts), why)
+
+
+def broken_body(parts: Iterable[bytes], error: BaseException) -> Body:
+    """Returns what came of a body before an error of the network."""
+    reason = reason_of(error)
+    return Body(b"".join(parts), _KEPT.get(reason, "disconnect"), reason)
+
+
 def read_body(message: Message, limit: int) -> Body:
     """Reads and decodes a body; never raises for what the server does.
 
@@ -49,29 +120,27 @@ def read_body(message: Message, limit: int) -> Body:
     """
     parts: list[bytes] = []
     try:
-        codings = _codings(message)
-        length = message.length
+        taker = Taker(message.fields, limit)
+        parts, length = taker.parts, message.length
         at_once = limit if limit >= 0 else _AT_ONCE_BYTES
-        if not codings and length is not None and length <= at_once:
+        if taker.plain and length is not None and length <= at_once:
             return _read_at_once(message, length)
-        truncated = _read_pieces(message, codings, limit, parts)
-        return Body(b"".join(parts), truncated)
+        while not message.isclosed():
+            why = taker.take(message.read(_PIECE_BYTES))
+            if why is not None:
+                return taker.cut(why)
+        if message.length:  # what Content-Length promised did not come
+            raise http.client.IncompleteRead(b"", message.length)
+        return taker.end()
     except NETWORK_ERRORS as error:
-        reason = reason_of(error)
-        kept = {
-            "too_slow": "time",
-            "low_rate": "time",
-            "timeout": "time",
-            "bad_encoding": "encoding",
-        }
-        return Body(b"".join(parts), kept.get(reason, "disconnect"), reason)
+        return broken_body(parts, error)
 
 
-def _codings(message: Message) -> list[str]:
+def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the codings to undo, outermost first."""
     names = [
         coding.strip().lower()
-        for name, value in message.fields
+        for name, value in fields
         if name.lower() == "content-encoding"
         for coding in value.split(",")
     ]
@@ -90,28 +159,6 @@ def _read_at_once(message: Message, length: int) -> Body:
         return Body(data, "disconnect", "incomplete")
     message.close()
     return Body(data)
-
-
-def _read_pieces(
-    message: Message, codings: list[str], limit: int, parts: list[bytes]
-) -> str | None:
-    """Appends the decoded body to ``parts``; returns why it stopped early, if it did."""
-    inflaters = [_decoder(coding) for coding in codings]
-    taken = received = 0
-    while not message.isclosed():
-        piece = message.read(_PIECE_BYTES)
-        received += len(piece)
-        for part in _inflate(inflaters, piece):
-            room = len(part) if limit < 0 else limit - taken
-            parts.append(part[:room])
-            taken += len(part)
-            if len(part) > room:
-                return "length"
-            if inflaters and taken > max(_RATIO_FREE_BYTES, _MAX_RATIO * received):
-                return "ratio"
-    if message.length:  # what Content-Length promised did not come
-        raise http.client.IncompleteRead(b"", message.length)
-    return None if all(inflater.ended for inflater in inflaters) else "encoding"
 
 
 class _Decoder(Protocol):

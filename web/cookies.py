@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from .adapter import split_url
 from .domains import is_shared_suffix
+from .route import split_url
 
 _MAX_COOKIE_BYTES = 4_096
 _MAX_PER_HOST = 50

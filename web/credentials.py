@@ -14,10 +14,12 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from .adapter import Origin, split_url
 from .errors import UsageError
+from .idle import Origin
+from .route import split_url
+from .schemes import split_ftp
 
-_ORIGIN = re.compile(r"https?://[^/?#@\s]+/?")
+_ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1
 _KINDS = ("basic", "digest", "bearer")
 _CHALLENGE = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
@@ -54,8 +56,8 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
 
     A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD`` or
     ``ORIGIN bearer TOKEN``; ORIGIN is ``https://HOST``, with a port if it is not
-    the usual one. Passwords go to the end of the line. Empty lines and those
-    that begin with # are left out.
+    the usual one; ``ftp://HOST`` goes with basic. Passwords go to the end of the
+    line. Empty lines and those that begin with # are left out.
 
     Raises:
         UsageError: The file cannot be read, or a line not understood.
@@ -87,12 +89,17 @@ def _entry(line: str) -> tuple[Origin, Credential]:
     if len(words) < 3 or words[1].lower() not in _KINDS:
         raise ValueError("expected ORIGIN and then basic, digest or bearer, and what goes with it")
     if not _ORIGIN.fullmatch(words[0]):
-        raise ValueError("ORIGIN must be http://HOST or https://HOST, with :PORT if need be")
+        raise ValueError(
+            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if need be"
+        )
     try:
-        origin = split_url(words[0])[0]
+        ftp = words[0].startswith("ftp:")
+        origin = ("ftp", *split_ftp(words[0])[:2]) if ftp else split_url(words[0])[0]
     except ValueError:
-        raise ValueError("ORIGIN must be http://HOST or https://HOST, in ASCII") from None
+        raise ValueError("ORIGIN must have a host, in ASCII") from None
     kind, rest = words[1].lower(), words[2]
+    if ftp and kind != "basic":
+        raise ValueError("FTP has user and password alone: ftp://HOST basic USER PASSWORD")
     if kind == "bearer":
         if not _TOKEN.fullmatch(rest):
             raise ValueError("bearer needs one token, of letters, digits and -._~+/=")
@@ -135,6 +142,11 @@ class Credentials:
         if entry.kind == "digest":
             raise UsageError("a proxy's entry in http_credentials must be basic or bearer")
         return entry.header()
+
+    def login(self, host: str, port: int) -> tuple[str, str] | None:
+        """Returns user and password for an FTP server, if it has an entry."""
+        entry = self._entries.get(("ftp", host, port))
+        return (entry.user, entry.secret) if entry is not None else None
 
     def header(self, url: str) -> str | None:
         """Returns the value of Authorization for a URL, if its origin has an entry.

@@ -25,6 +25,17 @@ def registered_domain(host: str) -> str:
     return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
 
+def suffix_and_domain(host: str) -> tuple[str | None, str]:
+    """Returns the public suffix of a host, None of an address or where none is known, and its domain.
+
+    >>> suffix_and_domain("www.example.co.uk"), suffix_and_domain("10.0.0.1")
+    (('co.uk', 'example.co.uk'), (None, '10.0.0.1'))
+    """
+    parts = _extractor()(host)
+    domain = f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+    return parts.suffix or None, domain
+
+
 def is_public_suffix(host: str) -> bool:
     """Returns whether anybody may have a domain below a name; see ``registered_domain``.
 

@@ -1,4 +1,4 @@
-"""The fetch engine: many threads, one queue per host, nobody asked too often.
+"""The fetch engine: many requests at a time, one queue per host, nobody asked too often.
 
 Knows no batch and no table: tasks go in, results come out as they arrive, and
 what was learnt about each host can be asked for afterwards.
@@ -8,14 +8,14 @@ import email.utils
 import itertools
 import logging
 import math
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 
-from .adapter import split_url
-from .hosts import HostRecord
-from .http import Client, Response
+from .drivers import driver_of
+from .hosts import NOTHING_KNOWN, HostRecord, KnownHosts
+from .http import ClientBase, Response
+from .memory import share_heaps
 from .pace import FetchOptions, Throughput, crawl_pace
 from .progress import PROGRESS
 from .protocol import (
@@ -29,7 +29,9 @@ from .protocol import (
     classify,
 )
 from .queues import Queues
-from .robots import DEFER, EXEMPT, RobotsRecord, RobotsRules, fetch_robots, is_exempt
+from .robots import DEFER, EXEMPT, RobotsRecord, RobotsRules, ask_robots, is_exempt
+from .schemes import SCHEMES, is_web, scheme_of
+from .steps import Ask, Locate, Steps
 from .tail import tail_of
 from .tasks import Result, Task
 from .turns import HostQueue, Visit, origin_of
@@ -41,10 +43,14 @@ _FEED = 1000
 _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
+_LULL_SECONDS = 0.5
 _BUSY = frozenset({429, 503})
 # Refused before anything was sent: no failure of the server, and no delay is due.
 _NOT_SENT = frozenset(
-    {"address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"}
+    {
+        *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),
+        *("address_changed", "ftp_through_proxy"),
+    }
 )
 # Of these no task will fare better.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
@@ -70,7 +76,8 @@ class Engine:
 
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
-            bad_url, robots_deferred, too_many_exceptions, backoff,
+            bad_url, scheme_not_allowed, address_changed, robots_deferred,
+            too_many_exceptions, backoff,
             time_limit, throughput, agent_missing, proxy_error, stopped (by the
             client's gate), or the reason given to ``stop``.
     """
@@ -78,8 +85,8 @@ class Engine:
     def __init__(
         self,
         options: FetchOptions,
-        client: Client,
-        known_hosts: Mapping[str, HostRecord] | None = None,
+        client: ClientBase,
+        known_hosts: KnownHosts | None = None,
         asked_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
@@ -93,23 +100,26 @@ class Engine:
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
-        known = (known_hosts or {}).get
+        known = (known_hosts or NOTHING_KNOWN).get
         self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
         self._on_pulse = on_pulse
-        self._threads: list[threading.Thread] = []
+        self._driver = driver_of(client, self._queues, self._visit, self._broken)
+        self._paused = False
 
     @property
     def dropped(self) -> Counter[str]:
         """Tasks without a result, by reason."""
         return self._queues.dropped
 
-    def run(self, tasks: Iterable[Task]) -> Generator[Result, None, None]:
+    def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
         """Yields the results as they come; closing it stops the engine.
 
-        ``tasks`` is read on the caller's thread, some way ahead. What is under
+        ``tasks`` is read on the caller's thread, some way ahead; None says that there
+        are no more for now: it is read on after a moment (see ``idle``). What is under
         way when the iterator is closed is finished in the background, its
         result lost; nothing more is begun.
         """
+        share_heaps()
         queues, feed = self._queues, iter(tasks)
         delay = crawl_pace(self._options).delay
         PROGRESS.watch(lambda: tail_of(list(queues.queues.values()), delay, time.monotonic()))
@@ -121,7 +131,8 @@ class Engine:
             while True:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
-                results = queues.collect(_MAX_WAITING, patience)
+                most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, patience)
+                results = queues.collect(most, wait)
                 if self._on_pulse is not None:
                     self._on_pulse(queues.throttled())
                 if results is None:
@@ -133,10 +144,13 @@ class Engine:
                     queues.stop("throughput")
                 yield from results
                 throughput.pause(time.monotonic() - now)
-            for thread in self._threads:
-                thread.join(1.0)
+            self._driver.join()
         finally:
             queues.close()
+
+    def idle(self) -> bool:
+        """Returns whether nothing waits, nothing is under way, and all results were given."""
+        return self._queues.idle()
 
     def stop(self, reason: str = "stopped") -> None:
         """Drops all that waits, counted under ``reason``; ``run`` then ends by itself.
@@ -154,21 +168,20 @@ class Engine:
         return self._queues.notes.copy()  # at once: no other thread runs meanwhile
 
     def hosts(self) -> Iterator[HostRecord]:
-        """Yields what is known now of every host that had a task."""
+        """Yields what is known now of every host that had a turn."""
         for queue in list(self._queues.queues.values()):
             yield from queue.records()
 
-    def _feed(self, feed: Iterator[Task]) -> bool:
-        """Queues the next tasks and starts threads for them; returns whether all are."""
-        tasks = list(itertools.islice(feed, _FEED))
+    def _feed(self, feed: Iterator[Task | None]) -> bool:
+        """Queues the next tasks and has them visited; returns whether all are."""
+        given = list(itertools.islice(_until_none(feed), _FEED))
+        self._paused = given[-1:] == [None]
+        tasks = [task for task in given if task is not None]
         self._queues.add(self._with_hosts(tasks))
-        missing = min(self._options.threads, len(self._threads) + len(tasks)) - len(self._threads)
-        self._queues.workers += missing
-        for _ in range(missing):
-            thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        if len(tasks) < _FEED:
+        more = min(self._options.threads - self._driver.count, len(tasks))
+        self._queues.workers += more
+        self._driver.grow(more)
+        if len(given) < _FEED and not self._paused:
             self._queues.fed()
             return True
         return False
@@ -177,44 +190,42 @@ class Engine:
         return [task for task in tasks if self._find_host(task)]
 
     def _find_host(self, task: Task) -> bool:
+        scheme = scheme_of(task.url)
+        if scheme in SCHEMES and scheme not in self._client.schemes:
+            self._queues.drop([task], "scheme_not_allowed")
+            return False
         try:
-            task.host = split_url(task.url)[0][1]
+            task.host = self._client.host(task.url)
         except ValueError:
             self._queues.drop([task], "bad_url")
             return False
         return True
 
-    def _work(self) -> None:
-        visit = None
-        while (turn := self._queues.next(visit)) is not None:
-            queue, task = turn
-            try:
-                visit = self._visit(queue, task)
-            except Exception as error:  # noqa: BLE001 - one page must not stop a thread
-                _LOG.exception("fetching %s failed", task.url)
-                message = f"internal error: {type(error).__name__}"
-                visit = Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
+    def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> Visit:
+        _LOG.error("fetching %s failed", task.url, exc_info=error)
+        message = f"internal error: {type(error).__name__}"
+        return Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
 
-    def _visit(self, queue: HostQueue, task: Task) -> Visit:
+    def _visit(self, queue: HostQueue, task: Task) -> Steps[Visit]:
         if queue.hosts[task.host].address is None:
-            address = self._client.address(task.url) or ""
+            address = (yield Locate(task.url)) or ""
             return Visit(queue, task, again=True, address=address)
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
-            return self._ask_robots(queue, task, origin)
+            return (yield from self._ask_robots(queue, task, origin))
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
         denied = self._denied(rules, task)
         if denied is not None:
             result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, denied)
             return Visit(queue, task, result)
-        return self._ask(queue, task)
+        return (yield from self._ask(queue, task))
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns what an earlier run read in robots.txt, if that still holds."""
         options = self._options
-        if is_exempt(host, options.robots_allowlist):
+        if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
             return EXEMPT
         record = _earlier(queue, host, origin)
@@ -231,12 +242,11 @@ class Engine:
         most = self._options.max_crawl_delay
         queue.learn(origin, rules, most if most >= 0 else math.inf)
 
-    def _ask_robots(self, queue: HostQueue, task: Task, origin: str) -> Visit:
+    def _ask_robots(self, queue: HostQueue, task: Task, origin: str) -> Steps[Visit]:
         options = self._options
+        agents = (self._client.token, *options.robots_agents)
         earlier = _earlier(queue, task.host, origin)
-        rules = fetch_robots(
-            self._client, origin, options.robots_redirect_max, options.robots_agents, earlier
-        )
+        rules = yield from ask_robots(agents, origin, options.robots_redirect_max, earlier)
         if rules.status or rules.state != DEFER:
             self._learn(queue, origin, rules)
             visit = Visit(queue, task, again=True, asked=True, wait=rules.retry_after or 0.0)
@@ -251,6 +261,9 @@ class Engine:
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
         if error in _FOR_ALL:
             return Visit(queue, task, again=True, purge=error)
+        if error == "address_changed":  # the host may be another worker's now: it stays due
+            self._queues.drop([task], error)
+            return Visit(queue, task)
         sent = error not in _NOT_SENT
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
         return Visit(queue, task, result, asked=sent, failed=True if sent else None)
@@ -261,8 +274,8 @@ class Engine:
             return f"crawl delay {delay:g} s is over {most:g} s"
         return None if rules.allowed(task.url) else "robots.txt"
 
-    def _ask(self, queue: HostQueue, task: Task) -> Visit:
-        response = self._client.get(task.url, _conditions(task))
+    def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        response: Response = yield Ask(task.url, _conditions(task))
         if not response.status and response.error in _NOT_SENT:
             return self._failed(queue, task, response.error)
         outcome, following = classify(response), None
@@ -277,12 +290,19 @@ class Engine:
             queue,
             task,
             result,
-            asked=True,
+            asked=bool(task.host),  # of the disk nobody minds being asked
             failed=outcome.protocol_status == EXCEPTION,
             busy=response.status in _BUSY,
             wait=outcome.retry_after_s or 0.0,
             follow=following if following is not None and self._find_host(following) else None,
         )
+
+
+def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:
+    for task in feed:
+        yield task
+        if task is None:
+            break
 
 
 def _conditions(task: Task) -> list[tuple[str, str]]:

@@ -46,7 +46,8 @@ class Denied(OSError):
     """A connection that must not be made.
 
     Attributes:
-        reason: ``address_denied``, ``port_denied``, ``agent_missing`` or ``stopped``.
+        reason: ``address_denied``, ``address_changed``, ``port_denied``, ``agent_missing``
+            or ``stopped``.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -181,7 +182,8 @@ def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
     for entry in entries:
         first, _, last = entry.partition("-")
         last = last or first
-        if not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
+        numbers = first.isdecimal() and last.isdecimal()
+        if not numbers or not 1 <= int(first) <= int(last) <= 65535:
             raise ValueError(f"allowed_ports must be ports or FIRST-LAST, got {entry!r}")
         ranges.append(range(int(first), int(last) + 1))
     return tuple(ranges)
@@ -222,12 +224,13 @@ class Guard:
                 return door
         return None
 
-    def target(self, host: str, port: int) -> Target:
+    def target(self, host: str, port: int, own: int = 0) -> Target:
         """Returns the addresses at which a host may be reached.
 
         Args:
             host: Name or address literal as in the URL, without brackets, lower-case.
             port: Port as in the URL.
+            own: The usual port of the URL's scheme, which needs no permission; 0 for none.
 
         Raises:
             Denied: No address may be connected to, or the port may not.
@@ -236,7 +239,8 @@ class Guard:
         door = self.door(host, port)
         if door is not None:
             return Target(self.addresses(door.address or host, door.to_port or port), True)
-        self.check_port(port)
+        if port != own:
+            self.check_port(port)
         resolved = self._resolve(host)
         opened = [entry for entry in resolved if self.allows(entry[1][0])]
         passed = [e for e in resolved if e in opened or is_public(e[1][0])]
@@ -270,6 +274,11 @@ class Guard:
             return False
         mapped = getattr(parsed, "ipv4_mapped", None) or parsed
         return any(mapped in block for block in self._allowed if block.version == mapped.version)
+
+    def knows(self, host: str) -> bool:
+        """Returns whether a name was resolved lately, so that no name server need be asked."""
+        with self._lock:
+            return time.monotonic() < self._names.get(host, (0.0, []))[0]
 
     def _resolve(self, host: str) -> list[tuple[int, SockAddress]]:
         now = time.monotonic()

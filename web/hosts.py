@@ -1,6 +1,8 @@
 """What is learnt about a host while its pages are fetched, and kept for the next time."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Protocol
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,3 +39,12 @@ class HostRecord:
     robots_failing_since: int = 0
     sitemaps: tuple[str, ...] = ()
     backoff_level: int = 0
+
+
+class KnownHosts(Protocol):
+    """What earlier runs learnt, by host; a mapping will do."""
+
+    def get(self, host: str, /) -> HostRecord | None: ...
+
+
+NOTHING_KNOWN: Mapping[str, HostRecord] = {}

@@ -1,19 +1,20 @@
 """The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
 
-``requests`` and urllib3 do the work below, through ``GuardedAdapter``.
+``requests`` and urllib3 do the work below, through ``GuardedAdapter``; with
+``http_client=aiohttp`` it is done by ``aio``, under the same rules, which are here.
 """
 
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import requests
 
-from .adapter import GuardedAdapter, split_url
+from .adapter import GuardedAdapter
 from .agent import AgentOptions, agent_token, missing_agent, user_agent
-from .body import ACCEPTED, read_body
+from .body import ACCEPTED, Body, read_body
 from .cookies import CookieJar
 from .credentials import Credentials, load_credentials
 from .failures import NETWORK_ERRORS, reason_of
@@ -21,13 +22,19 @@ from .guard import Guard
 from .headers import parse_headers
 from .options import option
 from .proxy import parse_proxy
+from .route import split_url
+from .schemes import FileOptions, other_clients, scheme_of
+from .steps import Locate, Request
 from .wire import Message
+
+if TYPE_CHECKING:
+    import asyncio
 
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 
 
 @dataclasses.dataclass(frozen=True)
-class HttpOptions(AgentOptions):
+class HttpOptions(AgentOptions, FileOptions):
     """How pages are asked for, and where connections may go."""
 
     timeout: float = option(
@@ -64,7 +71,8 @@ class HttpOptions(AgentOptions):
     )
     allowed_ports: tuple[str, ...] = option(
         ("80", "443", "8000-8999"),
-        "Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any.",
+        "Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is "
+        "FTP's own.",
     )
     ca_file: str = option("", "File of certificates to trust instead of the bundled ones.")
     insecure_host: tuple[str, ...] = option(
@@ -91,7 +99,7 @@ class HttpOptions(AgentOptions):
         "",
         "File of user names, passwords and tokens, each for one origin; it must be on each "
         "machine that fetches. Lines: ORIGIN basic USER PASSWORD, ORIGIN digest USER "
-        "PASSWORD, ORIGIN bearer TOKEN.",
+        "PASSWORD, ORIGIN bearer TOKEN. An FTP server is ftp://HOST, with basic.",
         nutch="http.auth.file",
     )
     http_cookies: bool = option(
@@ -102,6 +110,13 @@ class HttpOptions(AgentOptions):
         "Proxy that all requests go through, http://HOST:PORT; hosts of connect_to are reached "
         "past it. It resolves names itself.",
         nutch="http.proxy.host",
+    )
+
+    http_client: str = option(
+        "requests",
+        "What asks: requests, with a thread for each request at a time; or aiohttp, with one "
+        "thread for them all, which takes less of the machine.",
+        choices=("requests", "aiohttp"),
     )
 
     def __post_init__(self) -> None:
@@ -142,7 +157,7 @@ class Response:
             unreachable, tls, low_rate, proxy_error (it cannot be
             used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
             bad_encoding, bad_url, address_denied, port_denied, agent_missing,
-            stopped.
+            ftp_through_proxy, stopped.
         status_line: As received, without the line's end.
         tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
     """
@@ -174,14 +189,19 @@ class Response:
         return [value for key, value in self.headers if key.lower() == name]
 
 
-class Client:
-    """Asks for URLs, one at a time per thread; safe to share by threads.
+class ClientBase:
+    """What clients have in common: what is sent, and what is made of the answer.
 
     Args:
         options: Agent, limits, and where connections may go.
         guard: Stands for the guard that the options describe.
         gate: Is asked right before each request; while it takes its time none
             is sent, and False denies it.
+
+    Attributes:
+        guard: Says where connections may go.
+        schemes: Which are taken.
+        token: The agent's product token, for robots.txt.
     """
 
     def __init__(
@@ -190,25 +210,13 @@ class Client:
         guard: Guard | None = None,
         gate: Callable[[], bool] | None = None,
     ) -> None:
-        self._options = options
+        self._options, self._gate = options, gate
         self.guard = guard or guard_of(options)
         files = options.http_credentials
         self._credentials = Credentials(load_credentials(files) if files else {})
         self._jar = CookieJar() if options.http_cookies else None
-        proxy = parse_proxy(options.http_proxy)
-        self._adapter = GuardedAdapter(
-            self.guard,
-            options.timeout,
-            options.http_time_limit,
-            options.ca_file,
-            missing_agent(options),
-            gate,
-            rate=options.min_rate,
-            grace=options.min_rate_grace,
-            unchecked=frozenset(host.lower() for host in options.insecure_host),
-            proxy=proxy,
-            proxy_auth=self._credentials.proxy_header(*proxy) if proxy else "",
-        )
+        self.schemes = options.schemes
+        self._others = other_clients(options, self.guard, self._credentials, gate)
         self.token = agent_token(options)
         self._headers = {
             "User-Agent": user_agent(options),
@@ -217,6 +225,19 @@ class Client:
             "Accept-Encoding": ACCEPTED,
             **parse_headers(options.http_header),
         }
+        proxy = parse_proxy(options.http_proxy)
+        self._way: dict[str, Any] = {
+            "ca_file": options.ca_file,
+            "missing_agent": missing_agent(options),
+            "unchecked": frozenset(host.lower() for host in options.insecure_host),
+            "proxy": proxy,
+            "proxy_auth": self._credentials.proxy_header(*proxy) if proxy else "",
+        }
+
+    @property
+    def loop(self) -> "asyncio.AbstractEventLoop":
+        """The event loop that ``answered`` must be awaited on, where there is one."""
+        raise NotImplementedError
 
     def get(
         self,
@@ -227,73 +248,151 @@ class Client:
         """Asks for a URL once; redirects are not followed, and nothing is raised.
 
         Args:
-            url: Absolute http or https URL.
+            url: Absolute URL of one of the schemes that are taken.
             headers: More headers; those whose value is not printable ASCII
                 are left out.
             content_limit: Bytes, in place of the option.
         """
-        response = Response(url, started=time.time_ns() // 1_000_000)
-        began = time.monotonic()
-        limit = self._options.content_limit if content_limit is None else content_limit
-        more = {name: value for name, value in headers if _HEADER.fullmatch(value)}
-        try:
-            sent = self._exchange(response, more, limit)
-            if response.status == 401:
-                challenges = response.header_values("www-authenticate")
-                if self._credentials.challenged(url, challenges, sent):
-                    self._exchange(response, more, limit)
-        except NETWORK_ERRORS as error:
-            response = Response(url, started=response.started, error=reason_of(error))
-        response.elapsed_ms = round((time.monotonic() - began) * 1000)
-        return response
+        raise NotImplementedError
 
-    def _exchange(self, response: Response, more: dict[str, str], limit: int) -> bool:
-        """Sends one request and takes its answer; returns whether credentials went along."""
-        url = response.url
-        request = requests.PreparedRequest()
-        request.method, request.url = "GET", url
-        headers = self._headers | more
-        authorization = self._credentials.header(url)
-        if authorization is not None:
-            headers["Authorization"] = authorization
-        cookie = self._jar.header(url) if self._jar is not None else None
-        if cookie is not None:
-            headers["Cookie"] = cookie
-        request.headers = headers  # type: ignore[assignment]
-        message = cast(Message, self._adapter.send(request, stream=True).raw)
-        self._take(response, message, limit)
-        if self._jar is not None and response.status:
-            self._jar.take(url, response.header_values("set-cookie"))
-        return authorization is not None
+    def host(self, url: str) -> str:
+        """Returns the host of a URL, as its queue is named; empty for file:.
 
-    def _take(self, response: Response, message: Message, limit: int) -> None:
-        body = read_body(message, limit)
-        response.http_version = "HTTP/1.0" if message.version == 10 else "HTTP/1.1"
-        response.status, response.reason = message.status, message.reason
-        response.headers, response.status_line = message.fields, message.status_line
-        response.body, response.truncated, response.error = body
-        response.ip = message.connection.ip
-        response.request = message.request.decode("latin-1")
-        checked = message.connection.checked
-        response.tls = None if checked is None else "checked" if checked else "unchecked"
-        if message.status == 407 and message.connection.proxied:
-            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
-        self._adapter.release(message, whole=body.truncated is None and body.error is None)
+        Raises:
+            ValueError: It cannot be asked for.
+        """
+        other = self._others.get(scheme_of(url))
+        return other.host(url) if other is not None else split_url(url)[0][1]
 
     def address(self, url: str) -> str | None:
         """Returns the first address at which a URL's host is reached.
 
         None where ``connect_to`` names the host, or it cannot be reached.
         """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        raise NotImplementedError
+
+    def answer(self, request: Request) -> Response | str | None:
+        """Does what the engine's steps ask for."""
+        return self.address(request.url) if isinstance(request, Locate) else self.get(*request)
+
+    async def answered(self, request: Request) -> Response | str | None:
+        """Does what the engine's steps ask for, on ``loop``."""
+        raise NotImplementedError
+
+    def _limit(self, content_limit: int | None) -> int:
+        return self._options.content_limit if content_limit is None else content_limit
+
+    def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
+        """Returns the headers to send, and whether credentials are among them."""
+        headers = self._headers | {n: value for n, value in more if _HEADER.fullmatch(value)}
+        authorization = self._credentials.header(url)
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        cookie = self._jar.header(url) if self._jar is not None else None
+        if cookie is not None:
+            headers["Cookie"] = cookie
+        return headers, authorization is not None
+
+    def _fill(self, response: Response, body: Body, request: bytes, connection: Any) -> None:
+        """Fills in what is alike: all but the head of the answer."""
+        response.body, response.truncated, response.error = body
+        response.ip, checked = connection.ip, connection.checked
+        response.request = request.decode("latin-1")
+        response.tls = None if checked is None else "checked" if checked else "unchecked"
+        if response.status == 407 and connection.proxied:
+            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
+        if self._jar is not None and response.status:
+            self._jar.take(response.url, response.header_values("set-cookie"))
+
+    def _asks_again(self, response: Response, authorized: bool) -> bool:
+        """Returns whether credentials may help where an answer was 401."""
+        if response.status != 401:
+            return False
+        challenges = response.header_values("www-authenticate")
+        return self._credentials.challenged(response.url, challenges, authorized)
+
+
+class Client(ClientBase):
+    """Asks for URLs, one at a time per thread; safe to share by threads.
+
+    See ``ClientBase`` for what it takes.
+    """
+
+    def __init__(
+        self,
+        options: HttpOptions,
+        guard: Guard | None = None,
+        gate: Callable[[], bool] | None = None,
+    ) -> None:
+        super().__init__(options, guard, gate)
+        self._adapter = GuardedAdapter(
+            self.guard,
+            options.timeout,
+            options.http_time_limit,
+            gate=gate,
+            rate=options.min_rate,
+            grace=options.min_rate_grace,
+            **self._way,
+        )
+        self.idle = self._adapter.idle
+
+    def get(
+        self,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        content_limit: int | None = None,
+    ) -> Response:
+        """See ``ClientBase``."""
+        other = self._others.get(scheme_of(url))
+        if other is not None:
+            return other.get(url, headers, self._limit(content_limit))
+        response = Response(url, started=time.time_ns() // 1_000_000)
+        began, more = time.monotonic(), list(headers)
         try:
-            origin, _ = split_url(url)
-            _, host, port = origin
-            if self.guard.door(host, port) or self._adapter.is_proxied(origin):
-                return None
-            return str(self._adapter.dial(host.strip("[]"), port).addresses[0][1][0])
-        except (OSError, ValueError):
-            return None
+            sent, authorized = self._sent(url, more)
+            self._exchange(response, sent, self._limit(content_limit))
+            if self._asks_again(response, authorized):
+                self._exchange(response, self._sent(url, more)[0], self._limit(content_limit))
+        except NETWORK_ERRORS as error:
+            response = Response(url, started=response.started, error=reason_of(error))
+        response.elapsed_ms = round((time.monotonic() - began) * 1000)
+        return response
+
+    def _exchange(self, response: Response, headers: Mapping[str, str], limit: int) -> None:
+        """Sends one request and takes its answer."""
+        request = requests.PreparedRequest()
+        request.method, request.url = "GET", response.url
+        request.headers = headers  # type: ignore[assignment]
+        message = cast(Message, self._adapter.send(request, stream=True).raw)
+        body = read_body(message, limit)
+        response.http_version = "HTTP/1.0" if message.version == 10 else "HTTP/1.1"
+        response.status, response.reason = message.status, message.reason
+        response.headers, response.status_line = message.fields, message.status_line
+        self._fill(response, body, message.request, message.connection)
+        self._adapter.release(message, whole=body.truncated is None and body.error is None)
+
+    def address(self, url: str) -> str | None:
+        """See ``ClientBase``."""
+        other = self._others.get(scheme_of(url))
+        return other.address(url) if other is not None else self._adapter.route.address(url)
 
     def close(self) -> None:
         """Closes the idle connections."""
         self._adapter.close()
+
+
+def client_of(
+    options: HttpOptions,
+    guard: Guard | None = None,
+    gate: Callable[[], bool] | None = None,
+) -> ClientBase:
+    """Returns the client that the options name; see ``ClientBase``."""
+    if options.http_client == "aiohttp":
+        from .aio import AioClient  # late: few want it, and it takes a while to load
+
+        return AioClient(options, guard, gate)
+    return Client(options, guard, gate)

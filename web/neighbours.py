@@ -14,8 +14,8 @@ class QueueOptions:
     queue_mode: str = option(
         "host",
         "What is asked one request at a time, with a delay: each host; each registered domain, "
-        "with all of its hosts; or each address, which needs num_fetchers 1. Takes effect in "
-        "generate and in fetch: give it to both.",
+        "with all of its hosts; or each address (with several num_fetchers, generate resolves the "
+        "hosts). Takes effect in generate and in fetch: give it to both.",
         choices=("host", "domain", "ip"),
         nutch="fetcher.queue.mode",
         group="fetch",

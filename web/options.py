@@ -132,6 +132,28 @@ def option(
     return dataclasses.field(default=default, metadata={"option": metadata})
 
 
+def also(cls: type, name: str, **default: Any) -> Any:
+    """Returns the field of an option that another dataclass declares.
+
+    For one that has the option too, with another default (``default=...``) or the same.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class HttpOptions:
+    ...     timeout: float = option(10.0, "wait", unit="s", nutch="http.timeout")
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class HastyOptions:
+    ...     timeout: float = also(HttpOptions, "timeout", default=1.0)
+    >>> (declared,) = options_of(HastyOptions)
+    >>> declared.default, declared.nutch, declared.group
+    (1.0, 'http.timeout', 'http')
+    """
+    (field,) = (field for field in dataclasses.fields(cls) if field.name == name)
+    metadata = dict(field.metadata["option"])
+    metadata["group"] = metadata["group"] or _group(cls, name)
+    value = default.get("default", field.default)
+    return dataclasses.field(default=value, metadata={"option": metadata})
+
+
 def options_of(cls: type) -> tuple[Option, ...]:
     """Returns the options that a dataclass and its bases declare, in order.
 

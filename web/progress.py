@@ -111,6 +111,12 @@ class Progress:
         with self._lock:
             self._total = total
 
+    def expect_more(self, n: int) -> None:
+        """Says that there will be ``n`` more than was said before, where that was said."""
+        with self._lock:
+            if self._name is not None and self._total is not None:
+                self._total += n
+
     def watch(self, look: Callable[[], Tail]) -> None:
         """Says how to see the hosts of the phase under way; asked now and then, in any thread."""
         with self._lock:

@@ -2,28 +2,27 @@
 
 A worker gives back what came of its last turn and takes the next in one call.
 No thread polls: a worker that finds no host ready waits until the first will
-be, or until another worker changes that.
+be, or until another worker changes that. An event loop, which must not wait,
+is told when to ask again, and is alerted when something changes.
 """
 
 import math
-import random
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
+from .backoff import back_off
 from .hosts import HostRecord
 from .pace import Pace, Waited
+from .parking import Parking
 from .ready import ReadyQueues
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of
+from .turns import HostQueue, Tasks, Visit, origin_of
 
 _MAX_RESULTS = 1000
-_MAX_RESULT_BYTES = 64 << 20
+_MAX_RESULT_BYTES = 16 << 20
 _MAX_KEPT_BYTES = 128 << 20
-# By how much a back-off is longer, so that many crawlers do not come back at once.
-_JITTER = 0.2
-_MAX_LEVEL = 30
 
 
 class Queues:
@@ -39,7 +38,9 @@ class Queues:
     Attributes:
         notes: What hosts have demanded: (crawl delay, UTC ms until which they
             want to be left alone), by host.
-        workers: How many threads there are.
+        workers: How many visits there may be at a time.
+        alert: What to call when there may be turns to take, in place of waking
+            threads; in any thread, with the lock held.
     """
 
     def __init__(
@@ -55,19 +56,19 @@ class Queues:
         self._asked_until = asked_until
         self.notes: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
+        self.alert: Callable[[], None] | None = None
         self.dropped: Counter[str] = Counter()
         self.queues: dict[str, HostQueue] = {}
         self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = 0  # tasks in queues
         self._in_progress = 0
         self._ready = ReadyQueues(pace.delay)
-        self._busy: Counter[str] = Counter()
-        self._parked: dict[str, deque[HostQueue]] = {}
+        self._parking = Parking(pace.threads_per_address, self._ready)
         self._results: list[Result] = []
         self._result_bytes = 0
         self._kept_bytes = 0
         self._stopped: str | None = None
-        self._fed = self._closed = self._consumer_waits = False
+        self._fed = self._closed = self._consumer_waits = self._held_back = False
         self._idle = 0
         self._throttled = Waited(time.monotonic())
         self._alarm = float("inf")
@@ -83,14 +84,16 @@ class Queues:
             grown = [queue for task in tasks if (queue := self._add(task, now))]
             for queue in dict.fromkeys(grown):
                 self._offer(queue, now)
-            self._work.notify(self._idle)
+            self._wake(self._idle)
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._joined.get(task.host) or self._pace.queue_of(task.host)
+        name = self._joined.get(task.host) or task.address or self._pace.queue_of(task.host)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
-            queue = self._open(name, task.host, now)
+            queue = self._open(name, task, now)
+        elif task.delay is not None:
+            queue.take_over(task)
         refused = self._refused(queue)
         if refused:
             self.drop([task], refused)
@@ -99,7 +102,7 @@ class Queues:
         self.waiting += 1
         return queue
 
-    def drop(self, tasks: Collection[Task], reason: str) -> None:
+    def drop(self, tasks: list[Task] | Tasks, reason: str) -> None:
         """Counts tasks that will have no result."""
         self.dropped[reason] += len(tasks)
         if self._on_drop is not None:
@@ -110,7 +113,7 @@ class Queues:
         """Says that no more tasks will be added."""
         with self._work:
             self._fed = True
-            self._work.notify_all()
+            self._wake()
 
     def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
         """Takes back a finished visit and waits for the next turn; None at the end."""
@@ -132,9 +135,40 @@ class Queues:
                 if self._done():
                     break
                 self._wait(now)
-            self._work.notify_all()
+            self._wake()
             self._arrived.notify_all()
             return None
+
+    def turns(
+        self, ended: Iterable[Visit], room: int
+    ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
+        """Takes back finished visits and returns turns that are due, without waiting.
+
+        Args:
+            ended: The visits.
+            room: Most turns to take.
+
+        Returns:
+            The turns, and the monotonic moment at which to ask again: infinite
+            where that is for a visit's end or an alert to say, None at the end.
+        """
+        with self._work:
+            for visit in ended:
+                self._settle(visit)
+            now = time.monotonic()
+            if now >= self._deadline:
+                self._stop("time_limit")
+            if self._closed or self._done():
+                self._arrived.notify_all()
+                return [], None
+            taken: list[tuple[HostQueue, Task]] = []
+            crowded = self._crowded()
+            while not crowded and len(taken) < room and (turn := self._take(now)) is not None:
+                taken.append(turn)
+            idle = 0 if crowded else room - len(taken)
+            self._held_back, self._idle = crowded, idle
+            self._account(now)
+            return taken, self._due(room=idle > 0)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns the results that have come; None when there will be no more.
@@ -154,14 +188,18 @@ class Queues:
                 self._arrived.wait(left)
             results, self._results, self._result_bytes = self._results, [], 0
             self._room.notify_all()
+            if self._held_back:
+                self._held_back = False
+                self._wake()
             return results
 
-    def throttled(self) -> float:
-        """Returns for how many seconds so far tasks have waited for politeness alone.
+    def idle(self) -> bool:
+        """Returns whether nothing waits, nothing is under way, and all results were taken."""
+        with self._work:
+            return not (self.waiting or self._in_progress or self._results)
 
-        A second in which a third of the threads had nothing to do, because hosts
-        must not be asked yet, is a third of a second.
-        """
+    def throttled(self) -> float:
+        """Returns for how many seconds tasks have waited for politeness alone; see ``Waited``."""
         with self._work:
             self._account(time.monotonic())
             return self._throttled.total
@@ -170,14 +208,14 @@ class Queues:
         """Drops all that waits, now and later; what is under way is still finished."""
         with self._work:
             self._stop(reason)
-            self._work.notify_all()
+            self._wake()
             self._arrived.notify_all()
 
     def close(self) -> None:
         """Makes every worker stop after what it is doing."""
         with self._work:
             self._closed = True
-            self._work.notify_all()
+            self._wake()
             self._room.notify_all()
             self._arrived.notify_all()
 
@@ -192,32 +230,27 @@ class Queues:
             return "backoff" if rest > pace.max_backoff * 1000 else None
         return None
 
-    def _open(self, name: str, host: str, now: float) -> HostQueue:
+    def _open(self, name: str, task: Task, now: float) -> HostQueue:
         """Returns the queue of a host that has had no task, once it is known what to heed."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = HostQueue(name)
-        known = self._known(host)
-        queue.add_host(host, known)
+        known = queue.add_host(task.host, self._known)
+        queue.take_over(task)
         if known is not None:
-            delay = self._pace.delay(known.crawl_delay)
+            delay = queue.rest(self._pace.delay)
             since = (_now_ms() - known.last_request_end) / 1000
             rest = (known.backoff_until - _now_ms()) / 1000
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._asked_until > -math.inf:
-            delay = self._pace.delay(queue.crawl_delay)
+            delay = queue.rest(self._pace.delay)
             queue.ready_at = max(queue.ready_at, self._asked_until + delay)
         return queue
-
-    def _limit(self, queue: HostQueue) -> int:
-        # A crawl delay is a delay between requests, so one at a time.
-        single = queue.next_host.address is None or queue.crawl_delay
-        return 1 if single else self._pace.threads_per_host
 
     def _offer(self, queue: HostQueue, now: float) -> None:
         if queue.listed:
             self._ready.grown(queue)
-        elif queue.tasks and queue.in_progress < self._limit(queue):
+        elif queue.tasks and queue.in_progress < queue.limit(self._pace.threads_per_host):
             self._ready.put(queue, now)
 
     def _take(self, now: float) -> tuple[HostQueue, Task] | None:
@@ -237,42 +270,18 @@ class Queues:
         return None
 
     def _may_enter(self, queue: HostQueue) -> bool:
-        if queue.in_progress >= self._limit(queue):
+        if queue.in_progress >= queue.limit(self._pace.threads_per_host):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
-        address, most = queue.next_host.address, self._pace.threads_per_address
-        if not address or most < 0:
-            return True
-        if self._busy[address] >= most:
-            queue.listed = True
-            self._parked.setdefault(address, deque()).append(queue)
-            return False
-        self._busy[address] += 1
-        return True
-
-    def _leave(self, address: str | None) -> None:
-        if not address or self._pace.threads_per_address < 0:
-            return
-        self._busy[address] -= 1
-        if not self._busy[address]:
-            del self._busy[address]
-        parked = self._parked.get(address)
-        while parked:
-            following = parked.popleft()
-            if following.tasks:
-                self._ready.put_first(following)
-                break
-            following.listed = False
-        if parked is not None and not parked:
-            del self._parked[address]
+        return self._parking.enter(queue)
 
     def _settle(self, visit: Visit) -> None:
         queue, now = visit.queue, time.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
         host = queue.hosts[visit.task.host]
-        self._leave(host.address)
+        self._parking.leave(host.address)
         if visit.address is not None:
             host.address = visit.address
             if self._pace.by_address and visit.address not in ("", queue.name):
@@ -283,7 +292,7 @@ class Queues:
         wait = self._back_off(visit)
         if visit.asked:
             queue.last_end = _now_ms()
-            queue.ready_at = max(queue.ready_at, now + self._pace.delay(queue.crawl_delay) + wait)
+            queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > _now_ms():
             self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
@@ -306,27 +315,12 @@ class Queues:
 
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        queue, pace, reason = visit.queue, self._pace, visit.purge
-        wait = min(visit.wait, pace.max_rest)
-        rests = wait > 0 or visit.busy
-        if visit.failed is not None:
-            queue.exceptions = queue.exceptions + 1 if visit.failed else 0
-        if visit.failed:
-            # The exponent is bounded: 2.0 ** 1024 raises.
-            queue.backoff_level = min(max(queue.backoff_level, 0) + 1, _MAX_LEVEL)
-            more = 1 + _JITTER * random.random()
-            own = pace.exceptions_delay * 2.0 ** (queue.backoff_level - 1) * more
-            wait = max(wait, min(own, pace.max_rest))
-            if 0 <= pace.max_exceptions <= queue.exceptions:
-                reason, rests = reason or "too_many_exceptions", True
-        elif visit.failed is False:
-            queue.backoff_level //= 2
-        if wait > pace.max_backoff >= 0:
-            reason, rests = reason or "backoff", True
+        wait, rests, reason = back_off(visit, self._pace)
         if rests:  # the next generate leaves it out so long
-            queue.backoff_until = max(queue.backoff_until, _now_ms() + int(wait * 1000))
+            until = _now_ms() + int(wait * 1000)
+            visit.queue.backoff_until = max(visit.queue.backoff_until, until)
         if reason:
-            self._purge(queue, reason)
+            self._purge(visit.queue, reason)
         return wait
 
     def _purge(self, queue: HostQueue, reason: str) -> None:
@@ -372,6 +366,21 @@ class Queues:
         delayed = self._ready.due is not None and self.waiting > 0
         self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
+    def _due(self, room: bool = True) -> float:
+        """Returns the moment at which there is something to do, if nothing changes before."""
+        end = math.inf if self._stopped else self._deadline
+        due = self._ready.due if room else None
+        return end if due is None else min(due, end)
+
+    def _wake(self, number: int | None = None) -> None:
+        """Wakes so many idle workers, or all; in their place the loop that there is."""
+        if self.alert is not None:
+            self.alert()
+        elif number is None:
+            self._work.notify_all()
+        else:
+            self._work.notify(number)
+
     def _wake_another(self, now: float) -> None:
         """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
         due = self._ready.due
@@ -380,8 +389,7 @@ class Queues:
 
     def _wait(self, now: float) -> None:
         """Waits for a change; one worker at a time also waits for the next moment due."""
-        due = self._ready.due
-        due = self._deadline if due is None else min(due, self._deadline)
+        due = self._due()
         self._idle += 1
         self._account(now)
         if due < self._alarm:

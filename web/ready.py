@@ -78,5 +78,5 @@ class ReadyQueues:
 
     def _list_fresh(self, queue: HostQueue) -> None:
         self._lengths[queue] = len(queue.tasks)
-        lasts = len(queue.tasks) * (self._delay(queue.crawl_delay) or 1e-3)
+        lasts = len(queue.tasks) * (queue.rest(self._delay) or 1e-3)
         heapq.heappush(self._fresh, (-lasts, next(self._sequence), queue))

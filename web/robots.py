@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from .http import Client, Response
+from .http import ClientBase, Response
 from .options import option
 from .protocol import classify, redirect_target
+from .steps import Ask, Steps, drive
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
@@ -249,7 +250,7 @@ def decode_robots(body: bytes) -> str:
 
 
 def fetch_robots(
-    client: Client,
+    client: ClientBase,
     origin: str,
     redirects: int = 5,
     agents: Iterable[str] = (),
@@ -264,7 +265,14 @@ def fetch_robots(
         agents: Product tokens besides the client's.
         earlier: What is known of it from an earlier time.
     """
-    response = _follow(client, f"{origin}/robots.txt", redirects)
+    return drive(ask_robots((client.token, *agents), origin, redirects, earlier), client.answer)
+
+
+def ask_robots(
+    agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
+) -> Steps[RobotsRules]:
+    """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
+    response = yield from _follow(f"{origin}/robots.txt", redirects)
     now = time.time_ns() // 1_000_000
     # A body that broke off may lack the rule that matters.
     broken = response.error is not None and response.status < 300
@@ -275,17 +283,13 @@ def fetch_robots(
     elif _fails(status) or status == 429:
         text = earlier.text if earlier else ""
         since = ((earlier.failing_since if earlier else 0) or now) if _fails(status) else 0
-    return RobotsRules(
-        RobotsRecord(status, text, now, since),
-        (client.token, *agents),
-        response.error,
-        classify(response).retry_after_s,
-    )
+    record = RobotsRecord(status, text, now, since)
+    return RobotsRules(record, agents, response.error, classify(response).retry_after_s)
 
 
-def _follow(client: Client, url: str, redirects: int) -> Response:
+def _follow(url: str, redirects: int) -> Steps[Response]:
     while True:
-        response = client.get(url, content_limit=MAX_BYTES + 1)
+        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1)
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response

@@ -2,60 +2,45 @@
 
 import dataclasses
 import functools
-import pathlib
 from typing import Literal
 
 import polars as pl
 
-from .columns import column_accepts, is_column_pattern
+from .columns import falses, nulls, put
 from .domains import registered_domain
-from .filters import RegexFilter
-from .normalize import Normalizer, RegexNormalizer, normalize_basic
-from .options import option
+from .filters.chain import FilterChain, place
+from .filters.regex_filter import RegexFilter
+from .normalize import normalize_basic
+from .normalizers.chain import Normalizer
 from .resolve import HOST, PORT, query, resolve, segment
+from .rule_chains import (
+    RuleFile,
+    exemptions,
+    filter_chain,
+    normalizer,
+    read_files,
+)
+from .schemes import WEB, scheme_of
+from .url_options import UrlOptions
 from .urls import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
 
 __all__ = ["Mode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
 
-Scope = Literal["inject", "outlink", "fetcher", "generate", "update", "linkdb", "indexer"]
+# Nutch's names.
+Scope = Literal[
+    "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
+    "partition", "generate_host_count",
+]  # fmt: skip
 Mode = Literal["domain", "host", "any"]
 
-_DEFAULT_FILTER = "regex-urlfilter.txt"
-_DEFAULT_NORMALIZER = "regex-normalize.xml"
-_SCHEMES = ("http://", "https://")
 _MAX_LABEL = 63
+# So few URLs are normalized one after the other.
+FEW = 200
 
 # Escapes that the basic normalizer keeps, and what it leaves as it is after the host.
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
 _NORMAL_REST = rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
 _NORMAL_SITE = rf"^{HOST}{PORT}$"
-
-
-@dataclasses.dataclass(frozen=True)
-class UrlOptions:
-    """How URLs are normalized and filtered."""
-
-    url_filter_file: str = option(
-        "",
-        "File of URL filter rules, as Nutch's regex-urlfilter.txt; empty for the built-in rules.",
-        nutch="urlfilter.regex.file",
-    )
-    url_normalizer_file: str = option(
-        "",
-        "File of URL rewriting rules, as Nutch's regex-normalize.xml; empty for the built-in ones.",
-        nutch="urlnormalizer.regex.file",
-    )
-    max_url_length: int = option(
-        4096,
-        "Longest URL that is taken, before normalizing; -1 for any that the row key can hold.",
-        unit="characters",
-        nutch="db.max.outlink.length",
-        minimum=-1,
-    )
-    no_filter: bool = option(False, "Take URLs whatever the URL filter says.")
-    no_normalize: bool = option(
-        False, "Leave out the URL rewriting rules; the form that row keys need remains."
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,116 +51,174 @@ class UrlRules:
 
     Attributes:
         options: Which files, and how.
-        filter_text: The filter file's text, if it is known already.
-        normalizer_text: The same for the normalizer file.
+        files: The rule files by their names in Nutch's conf/, if they are known already.
 
     Raises:
         ValueError: A file cannot be read, or has a rule that cannot be used.
     """
 
-    options: UrlOptions = UrlOptions()
-    filter_text: str | None = None
-    normalizer_text: str | None = None
+    options: UrlOptions = UrlOptions()  # noqa: RUF009 - frozen
+    files: tuple[tuple[str, RuleFile], ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.filter_text is None:
-            text = _read(self.options.url_filter_file, _DEFAULT_FILTER)
-            object.__setattr__(self, "filter_text", text)
-        if self.normalizer_text is None:
-            text = _read(self.options.url_normalizer_file, _DEFAULT_NORMALIZER)
-            object.__setattr__(self, "normalizer_text", text)
+        if self.files is None:
+            object.__setattr__(self, "files", tuple(read_files(self.options).items()))
         # Now, not in a worker, is when a bad rule must show.
-        self._compiled()
+        for scope in {"default", *(name.partition("=")[0] for name in self._scopes)}:
+            self.normalizer(scope)
+        self.filters
+        self.exemptions
 
-    def _compiled(self) -> tuple[RegexFilter, Normalizer]:
-        filter_name = self.options.url_filter_file or _DEFAULT_FILTER
-        normalizer_name = self.options.url_normalizer_file or _DEFAULT_NORMALIZER
-        rewriting = None if self.options.no_normalize else self.normalizer_text or ""
-        return (
-            _regex_filter(self.filter_text or "", filter_name),
-            _normalizer(rewriting, normalizer_name),
-        )
+    def __reduce__(self) -> tuple[object, ...]:
+        return UrlRules, (self.options, self.files)  # what was compiled is compiled anew
 
     @property
-    def _filter(self) -> RegexFilter:
-        return self._compiled()[0]
+    def _scopes(self) -> list[str]:
+        """Scopes that may differ from the default."""
+        files = [name for name, _ in self.files or () if name.startswith("regex-normalize-")]
+        own = [name.removeprefix("regex-normalize-").removesuffix(".xml") for name in files]
+        return [*self.options.url_normalizers_in, *own]
 
-    @property
-    def _normalizer(self) -> Normalizer:
-        return self._compiled()[1]
+    @functools.cached_property
+    def filters(self) -> FilterChain:
+        """The filters that every URL must pass."""
+        return filter_chain(self.options, dict(self.files or ()))
+
+    @functools.cached_property
+    def exemptions(self) -> RegexFilter | None:
+        """What says which external links are followed all the same."""
+        return exemptions(self.options, dict(self.files or ()))
+
+    def normalizer(self, scope: str = "default") -> Normalizer:
+        """Returns the chain of normalizers of a scope."""
+        return normalizer(self.options, dict(self.files or ()), scope, self._is_basic)
 
     def admit(
-        self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True
+        self,
+        urls: pl.Series,
+        scope: Scope = "outlink",
+        filters: bool = True,
+        by: bool = False,
     ) -> pl.DataFrame:
         """Normalizes and filters URLs.
 
         Args:
             urls: Absolute URLs, as they were found.
-            scope: Where they come from; all scopes have the same rules so far.
+            scope: Where they come from; scopes may have normalizers of their own.
             filters: Whether to filter them, unless the options say not to.
+            by: Whether to say which rule decided.
 
         Returns:
             As many rows in the same order: ``url`` (normalized) and ``key``, or
             nulls and a ``reason``: ``malformed`` (nulls too),
-            ``scheme_not_allowed``, ``url_too_long``, ``key_too_long``,
-            ``normalizer_loop``, ``filtered``.
+            ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
+            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``filtered``,
+            ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, where a
+            filter was asked.
 
         >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
         [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]
         """
         raw = urls.cast(pl.String).rename("raw")
-        unique = raw.unique(maintain_order=True)
-        admitted = self._admit_unique(unique.drop_nulls(), filters and not self.options.no_filter)
+        unique = raw if raw.n_unique() == len(raw) else raw.unique(maintain_order=True)
+        ask = filters and not self.options.no_filter
+        admitted = self._admit_unique(unique.drop_nulls(), scope, ask, by)
         if len(admitted) < len(raw):
             admitted = raw.to_frame().join(admitted, on="raw", how="left", maintain_order="left")
         missing = pl.col("key").is_null() & pl.col("reason").is_null()
         reason = pl.when(missing).then(pl.lit("malformed")).otherwise("reason")
-        return admitted.select("url", "key", reason.alias("reason"))
+        return admitted.select("url", "key", reason.alias("reason"), *(["by"] if by else []))
 
-    def _admit_unique(self, raw: pl.Series, filters: bool) -> pl.DataFrame:
-        frame = pl.DataFrame(
-            {"raw": raw, "url": raw, "key": self._keys_of_normal(raw)},
-            schema_overrides={"raw": pl.String, "url": pl.String},
-        ).with_columns(reason=pl.lit(None, pl.String))
-        rest = frame.get_column("key").is_null()
-        if rest.any():
-            slow = pl.DataFrame(
-                [self._admit_one(url) for url in raw.filter(rest)],
-                schema={"url": pl.String, "key": pl.String, "reason": pl.String},
-                orient="row",
-            )
-            at = rest.arg_true()
-            frame = frame.with_columns(
-                frame.get_column(name).scatter(at, slow.get_column(name)) for name in slow.columns
-            )
-        return self._filtered(frame) if filters else frame
-
-    def _filtered(self, frame: pl.DataFrame) -> pl.DataFrame:
-        accepted = column_accepts(self._filter, frame.get_column("url"))
-        dropped = pl.col("url").is_not_null() & ~accepted
+    def _admit_unique(self, raw: pl.Series, scope: str, filters: bool, by: bool) -> pl.DataFrame:
+        frame = self._normalized(raw, scope)
+        if not filters:
+            return frame.with_columns(by=pl.lit(None, pl.String))
+        judged = self.filters.judge_column(frame.get_column("url"), by)
+        dropped = judged.get_column("reason").is_not_null()
+        if not dropped.any():
+            return frame.with_columns(judged.get_column("by"))
         return frame.with_columns(
             pl.when(~dropped).then("url").alias("url"),
             pl.when(~dropped).then("key").alias("key"),
-            pl.when(dropped).then(pl.lit("filtered")).otherwise("reason").alias("reason"),
+            pl.when(dropped).then(judged.get_column("reason")).otherwise("reason").alias("reason"),
+            judged.get_column("by"),
         )
 
-    def _admit_one(self, raw: str) -> tuple[str | None, str | None, str | None]:
-        """Returns the URL and key, or the reason for neither."""
+    def _normalized(self, raw: pl.Series, scope: str) -> pl.DataFrame:
+        """Returns raw, url, key and reason of URLs without nulls."""
+        chain = self.normalizer(scope)
+        keys = self._keys_of_normal(raw)
+        known = keys.is_not_null().arg_true()
+        whole = len(known) == len(raw)
+        touched = chain.touches(raw if whole else raw.gather(known)) if len(known) else falses(0)
+        done = ~touched if whole else put(falses(len(raw)), known.filter(~touched), True)
+        frame = pl.DataFrame(
+            {"raw": raw, "url": raw, "key": keys},
+            schema_overrides={"raw": pl.String, "url": pl.String},
+        ).with_columns(reason=pl.lit(None, pl.String))
+        at = (~done).arg_true()
+        if not len(at):
+            return frame
+        if len(at) < FEW:
+            rows = [self._admit_one(url, chain) for url in raw.gather(at)]
+            slow = pl.DataFrame(
+                rows, dict.fromkeys(("url", "key", "reason"), pl.String), orient="row"
+            )
+        else:
+            slow = self._normalize(raw.gather(at), chain)
+        return frame.with_columns(
+            put(frame.get_column(name), at, slow.get_column(name)) for name in slow.columns
+        )
+
+    def _normalize(self, raw: pl.Series, chain: Normalizer) -> pl.DataFrame:
+        """Returns url, key and reason of URLs that may not be normal."""
+        longest = self.options.max_url_length
+        long = raw.str.len_chars() > longest if longest >= 0 else falses(len(raw))
+        short = raw.set(long, None)
+        at = short.is_not_null().arg_true()
+        made = chain.normalize_column(raw.gather(at))
+        urls = put(short, at, made.get_column("url"))
+        frame = pl.DataFrame({"url": urls, "key": self._keys_of_normal(urls), "long": long})
+        frame = frame.with_columns(reason=put(nulls(len(raw)), at, made.get_column("reason")))
+        rest = (pl.col("url").is_not_null() & pl.col("key").is_null()).alias("rest")
+        at = frame.select(rest).to_series().arg_true()
+        found = pl.DataFrame(
+            [_key_of(url, self.options.schemes) for url in urls.gather(at)],
+            schema={"key": pl.String, "reason": pl.String},
+            orient="row",
+        )
+        frame = frame.with_columns(
+            put(frame.get_column(name), at, found.get_column(name)) for name in found.columns
+        )
+        return frame.select(
+            pl.when(pl.col("reason").is_null()).then("url").alias("url"),
+            "key",
+            pl.when("long").then(pl.lit("url_too_long")).otherwise("reason").alias("reason"),
+        )
+
+    def _admit_one(
+        self, raw: str, chain: Normalizer | None = None
+    ) -> tuple[str | None, str | None, str | None]:
+        """Returns the URL and key, or the reason for neither; no filter is asked."""
+        chain = chain or self.normalizer("outlink")
         if 0 <= self.options.max_url_length < len(raw):
             return None, None, "url_too_long"
         try:
-            url = self._normalizer.normalize(raw)
-            if not url.startswith(_SCHEMES):
-                return None, None, "scheme_not_allowed"
-            return url, to_key(url), None
+            url = chain.normalize(raw)
         except BadUrl as error:
             return None, None, error.reason
+        key, reason = _key_of(url, self.options.schemes)
+        return None if reason else url, key, reason
+
+    def _is_basic(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs the basic normalizer surely leaves as they are."""
+        return self._keys_of_normal(urls).is_not_null()
 
     def _keys_of_normal(self, urls: pl.Series) -> pl.Series:
-        """Returns the keys of URLs that are surely normal; null of the others."""
-        changes = self._changes
-        if changes is None:
-            return pl.Series("key", [None] * len(urls), dtype=pl.String)
+        """Returns the keys of URLs that are surely as the basic normalizer leaves them.
+
+        Null of the others, and of those that are too long.
+        """
         parts = urls.str.splitn("/", 4).struct.unnest()
         parts.columns = ["scheme", "empty", "site", "rest"]
         longest = self.options.max_url_length if self.options.max_url_length >= 0 else MAX_KEY_BYTES
@@ -184,81 +227,70 @@ class UrlRules:
             & (parts.get_column("empty") == "")
             & (urls.str.len_bytes() <= longest)
         )
-        if changes:
-            normal &= ~urls.str.contains(changes)
         parts = parts.with_columns(normal.alias("normal"))
-        starts = _key_starts(parts.filter("normal").select("scheme", "site").unique())
+        starts = _key_starts(
+            parts.filter("normal").select("scheme", "site").unique(), self.options.schemes
+        )
         parts = parts.join(starts, on=["scheme", "site"], how="left", maintain_order="left")
         key = pl.concat_str("start", pl.lit("/"), "rest")
         fits = pl.col("normal") & (key.str.len_bytes() <= MAX_KEY_BYTES)
         return parts.select(pl.when(fits).then(key).alias("key")).to_series()
 
-    @property
-    def _changes(self) -> str | None:
-        """Pattern that finds every URL which a normalizer rule may change; None if unknown."""
-        rules = self._normalizer.rules
-        patterns = tuple(rule.pattern for rule in rules.rules) if rules else ()
-        if any(pattern.column is None for pattern in patterns):
-            return None
-        changes = "|".join(f"(?:{pattern.column})" for pattern in patterns)
-        return changes if is_column_pattern(changes) else None
-
-    def explain(self, url: str) -> list[str]:
+    def explain(self, url: str, scope: Scope = "outlink") -> list[str]:
         """Returns what happens to a URL and why, a line for each step.
 
         >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:50]
-        'rejected: filtered by regex-urlfilter.txt line 17:'
+        'rejected: filtered by regex-urlfilter.txt:17 -(?i)'
         """
         lines = [f"url: {url}"]
-        normalized, key, reason = self._admit_one(url)
+        normalized, key, reason = self._admit_one(url, self.normalizer(scope))
         if reason != "url_too_long":
-            lines += self._explain_normalizing(url)
+            lines += self._explain_normalizing(url, scope)
         if normalized is None:
             return [*lines, f"rejected: {reason}"]
-        if self.options.no_filter:
-            return [*lines, "filter: none", f"accepted: key {key}"]
-        rule = self._filter.decide(normalized)
-        by = f"{self._filter.name} {rule}" if rule else f"{self._filter.name}: no rule takes it"
-        if rule is None or not rule.accept:
-            return [*lines, f"rejected: filtered by {by}"]
-        return [*lines, f"filter: accepted by {by}", f"accepted: key {key}"]
+        for each, verdict in self.filters.each(normalized):
+            by = f"{place(each.name, verdict.line)} {each.rule(verdict.line)}"
+            if verdict.slow:
+                return [*lines, f"rejected: ran out of time at {by}"]
+            if not verdict.accept:
+                return [*lines, f"rejected: filtered by {by}"]
+            lines.append(f"filter: accepted by {by}")
+        if not self.filters.filters:
+            lines.append("filter: none")
+        return [*lines, f"accepted: key {key}"]
 
-    def _explain_normalizing(self, url: str) -> list[str]:
+    def _explain_normalizing(self, url: str, scope: Scope) -> list[str]:
         try:
-            return [f"{name}: {after}" for name, after in self._normalizer.steps(url)]
+            return [f"{name}: {after}" for name, after in self.normalizer(scope).trace(url)]
         except BadUrl:
             return []
 
 
-def _read(path: str, default: str) -> str:
-    if not path:
-        return pathlib.Path(__file__).with_name(default).read_text("utf-8")
+def _key_of(url: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Returns the row key of a normalized URL, or the reason why it has none."""
+    if scheme_of(url) not in schemes:
+        return None, "scheme_not_allowed"
+    if url.startswith("file:") and not url.startswith("file:///"):
+        return None, "file_elsewhere"
     try:
-        return pathlib.Path(path).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not utf-8 text"
-        raise ValueError(f"a file of url rules must be readable, got {path!r}: {why}") from error
+        return to_key(url), None
+    except BadUrl as error:
+        return None, error.reason
 
 
-@functools.lru_cache(maxsize=32)
-def _regex_filter(text: str, name: str) -> RegexFilter:
-    return RegexFilter(text, name)
+def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
+    """Returns the start of the row keys of each scheme and site (host, port), if it is normal.
 
-
-@functools.lru_cache(maxsize=32)
-def _normalizer(text: str | None, name: str) -> Normalizer:
-    return Normalizer(None if text is None else RegexNormalizer(text, name))
-
-
-def _key_starts(sites: pl.DataFrame) -> pl.DataFrame:
-    """Returns the start of the row keys of each scheme and site (host, port), if it is normal."""
+    Of http and https alone: of others a URL may change though its site does not.
+    """
+    web = [name for name in WEB if name in schemes]
     scheme, site = pl.col("scheme").str.strip_suffix(":"), pl.col("site")
     name = site.str.splitn(":", 2)
     plain = (
         site.str.contains(_NORMAL_SITE)
         & (site.str.len_bytes() <= _MAX_LABEL)
         & ~site.str.contains("xn--", literal=True)
-        & scheme.is_in(["http", "https"])
+        & scheme.is_in(web)
     )
     start = pl.concat_str(
         name.struct.field("field_0").str.split(".").list.reverse().list.join("."),
@@ -267,17 +299,19 @@ def _key_starts(sites: pl.DataFrame) -> pl.DataFrame:
         (":" + name.struct.field("field_1")).fill_null(""),
     )
     sites = sites.with_columns(start=pl.when(plain).then(start))
-    rest = sites.get_column("start").is_null()
-    found = [_key_start(*row) for row in sites.filter(rest).select("scheme", "site").iter_rows()]
-    starts = sites.get_column("start").scatter(rest.arg_true(), pl.Series(found, dtype=pl.String))
-    return sites.with_columns(starts)
+    # What no parser leaves as it is need not be tried.
+    tried = sites.select(
+        pl.col("start").is_null() & scheme.is_in(web) & ~site.str.contains(r"[A-Z@%\\]")
+    ).to_series().fill_null(False)  # fmt: skip
+    found = [_key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()]
+    found_keys = pl.Series(found, dtype=pl.String)
+    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), found_keys))
 
 
 def _key_start(scheme: str, site: str) -> str | None:
     url = f"{scheme}//{site}/"
     try:
-        normal = url.startswith(_SCHEMES) and normalize_basic(url) == url
-        return to_key(url)[:-1] if normal else None
+        return to_key(url)[:-1] if normalize_basic(url) == url else None
     except BadUrl:
         return None
 

@@ -54,8 +54,7 @@ class Queue(Protocol):
     def in_progress(self) -> int: ...
     @property
     def ready_at(self) -> float: ...
-    @property
-    def crawl_delay(self) -> float | None: ...
+    def rest(self, usual: Callable[[float | None], float]) -> float: ...
 
 
 def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now: float) -> Tail:
@@ -73,7 +72,7 @@ def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now
         pages = len(queue.tasks)
         if pages:
             first = max(0.0, queue.ready_at - now)
-            waiting.append((first + (pages - 1) * delay(queue.crawl_delay), pages, queue.name))
+            waiting.append((first + (pages - 1) * queue.rest(delay), pages, queue.name))
     slowest = (
         SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
     )

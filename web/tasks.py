@@ -18,6 +18,9 @@ class Task:
         last_modified: Last-Modified of that copy, as the server sent it.
         modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
         hops: Redirects that were followed to come here.
+        depth: Links that were followed within this fetch to come here.
+        delay: Seconds between two requests to its queue, in place of the usual; None for those.
+        address: Where its host is asked, and of which queue it is; None is found out.
         host: Of the URL; the engine fills it in.
     """
 
@@ -29,6 +32,9 @@ class Task:
     last_modified: str | None = None
     modified_time: int = 0
     hops: int = 0
+    depth: int = 0
+    delay: float | None = None
+    address: str | None = None
     host: str = ""
 
 

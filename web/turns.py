@@ -1,31 +1,101 @@
 """A queue's turn: what waits in it, what is known of its hosts, and what came of a visit."""
 
 import dataclasses
-from collections import deque
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 
 from .hosts import HostRecord
 from .robots import EXEMPT, RobotsRecord, RobotsRules
 from .tasks import Result, Task
 
+Recall = Callable[[str], HostRecord | None]
+_SPARE = 16  # places of tasks that were taken are kept up to so many, or to half of all
+
 
 class HostState:
     """What is known of one host.
 
+    Args:
+        host: Its name.
+        recall: Returns what an earlier run learnt about a host.
+
     Attributes:
-        known: What an earlier run learnt.
         address: Where the host is; None while unknown, empty where it does not matter.
         unreachable: The last robots.txt that did not come, with its origin.
         counts: Results by the name of their protocol status.
     """
 
-    __slots__ = ("address", "counts", "known", "unreachable")
+    __slots__ = ("_host", "_recall", "address", "counts", "unreachable")
 
-    def __init__(self, known: HostRecord | None) -> None:
-        self.known = known
+    def __init__(self, host: str, recall: Recall) -> None:
+        self._host, self._recall = host, recall
         self.address: str | None = None
         self.unreachable: tuple[str, RobotsRecord] | None = None
         self.counts: dict[str, int] = {}
+
+    @property
+    def known(self) -> HostRecord | None:
+        """What an earlier run learnt; made anew each time, for a robots.txt may be long."""
+        return self._recall(self._host)
+
+
+class Tasks:
+    """Tasks, first come first: a deque of a few hosts, but small where there are few tasks.
+
+    >>> tasks = Tasks()
+    >>> tasks.extend("abc")
+    >>> tasks.popleft(), len(tasks), tasks[0], list(tasks)
+    ('a', 2, 'b', ['b', 'c'])
+    """
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[Task] = []
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._start
+
+    def __getitem__(self, at: int) -> Task:
+        return self._items[self._start + at]
+
+    def __iter__(self) -> Iterator[Task]:
+        return itertools.islice(self._items, self._start, None)
+
+    def append(self, task: Task) -> None:
+        """Adds a task behind all others."""
+        self._items.append(task)
+
+    def appendleft(self, task: Task) -> None:
+        """Adds a task before all others; quickly where one was taken before."""
+        if self._start:
+            self._start -= 1
+            self._items[self._start] = task
+        else:
+            self._items.insert(0, task)
+
+    def extend(self, tasks: Iterable[Task]) -> None:
+        """Adds tasks behind all others."""
+        self._items.extend(tasks)
+
+    def popleft(self) -> Task:
+        """Takes the first task."""
+        task = self._items[self._start]
+        self._items[self._start] = None  # type: ignore[call-overload]
+        self._start += 1
+        if 2 * self._start >= len(self._items) and self._start > _SPARE:
+            self._replace(self._items[self._start :])
+        return task
+
+    def clear(self) -> None:
+        """Forgets all tasks."""
+        self._replace([])
+
+    def _replace(self, items: list[Task]) -> None:
+        # In this order: another thread that asks for the length meanwhile gets no negative one.
+        self._start = 0
+        self._items = items
 
 
 class HostQueue:
@@ -41,24 +111,27 @@ class HostQueue:
         ready_at: Monotonic moment of the next turn.
         rules: What robots.txt says, by origin.
         crawl_delay: Seconds that its hosts ask for, the longest.
+        own_delay: Seconds that its tasks ask for, the longest; None where none does.
         exceptions: Failures in a row.
         backoff_level: See ``HostRecord``.
     """
 
     __slots__ = (
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
-        *("in_progress", "kept", "last_end", "listed", "name", "ready_at", "rules", "tasks"),
+        *("in_progress", "kept", "last_end", "listed", "name", "own_delay", "ready_at"),
+        *("rules", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.tasks: deque[Task] = deque()
+        self.tasks = Tasks()
         self.hosts: dict[str, HostState] = {}
         self.in_progress = 0
         self.listed = self.begun = self.kept = False
         self.ready_at = 0.0
         self.rules: dict[str, RobotsRules] = {}
         self.crawl_delay: float | None = None
+        self.own_delay: float | None = None
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_end = 0
 
@@ -67,14 +140,41 @@ class HostQueue:
         """The host of the task that comes first."""
         return self.hosts[self.tasks[0].host]
 
-    def add_host(self, host: str, known: HostRecord | None) -> None:
-        """Notes what an earlier run learnt about a host of this queue."""
-        self.hosts[host] = HostState(known)
+    def limit(self, most: int) -> int:
+        """Returns how many of at most so many workers may be at it."""
+        # A crawl delay is a delay between requests, so one at a time.
+        return 1 if self.next_host.address is None or self.crawl_delay else most
+
+    def rest(self, usual: Callable[[float | None], float]) -> float:
+        """Returns the delay after a request: what the tasks ask for, or the usual one.
+
+        Never less than robots.txt asks for.
+
+        >>> queue = HostQueue("foo.com")
+        >>> queue.own_delay, queue.crawl_delay = 0.5, 2.0
+        >>> queue.rest(lambda asked: asked or 5.0)
+        2.0
+        """
+        if self.own_delay is None:
+            return usual(self.crawl_delay)
+        return max(self.own_delay, self.crawl_delay or 0.0)
+
+    def take_over(self, task: Task) -> None:
+        """Notes what a task asks for its host."""
+        self.own_delay = _longest(self.own_delay, task.delay)
+        if task.address is not None:
+            self.hosts[task.host].address = task.address
+
+    def add_host(self, host: str, recall: Recall) -> HostRecord | None:
+        """Notes, and returns, what an earlier run learnt about a host of this queue."""
+        self.hosts[host] = HostState(host, recall)
+        known = recall(host)
         if known is not None:
             self.crawl_delay = _longest(self.crawl_delay, known.crawl_delay)
             self.backoff_level = max(self.backoff_level, known.backoff_level)
             self.backoff_until = max(self.backoff_until, known.backoff_until)
             self.last_end = max(self.last_end, known.last_request_end)
+        return known
 
     def absorb(self, other: "HostQueue") -> None:
         """Takes over the hosts and tasks of a queue that nobody is at."""
@@ -83,6 +183,7 @@ class HostQueue:
         other.tasks.clear()
         self.rules |= other.rules
         self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
+        self.own_delay = _longest(self.own_delay, other.own_delay)
         self.ready_at = max(self.ready_at, other.ready_at)
         self.backoff_level = max(self.backoff_level, other.backoff_level)
         self.backoff_until = max(self.backoff_until, other.backoff_until)
@@ -105,7 +206,9 @@ class HostQueue:
         self.crawl_delay = max([d for d in asked if d <= most] or asked, default=None)
 
     def records(self) -> Iterator[HostRecord]:
-        """Yields what is known now of each host."""
+        """Yields what is known now of each host, once there was a turn."""
+        if not self.begun:
+            return
         for host, state in list(self.hosts.items()):  # at once: workers may add some
             record = HostRecord(
                 host,
@@ -121,9 +224,9 @@ class HostQueue:
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
         """Tells of one origin: the one known before if it was asked again, else the first."""
-        known = state.known
         asked = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
         asked = {origin: rules for origin, rules in asked.items() if rules is not EXEMPT}
+        known = None if len(asked) == 1 else state.known
         origin = known.robots_origin if known is not None else ""
         if asked:
             origin = origin if origin in asked else next(iter(asked))
@@ -183,7 +286,7 @@ def origin_of(url: str) -> str:
     >>> origin_of("http://a.example:81/b/c")
     'http://a.example:81'
     """
-    end = url.find("/", 8)
+    end = url.find("/", url.find("://") + 3)
     return url if end < 0 else url[:end]
 
 

@@ -129,11 +129,11 @@ def from_key(key: str) -> str:
 def host_of(key: str) -> str:
     """Returns the reversed host that a row key begins with.
 
-    >>> host_of("com.foo.www:http:8080/x"), host_of("[::1]:http/")
-    ('com.foo.www', '[::1]')
+    >>> host_of("com.foo.www:http:8080/x"), host_of("[::1]:http/"), host_of(":file/x")
+    ('com.foo.www', '[::1]', '')
     """
-    end = key.find("]") + 1 if key.startswith("[") else key.find(":")
-    return key[:end] if end > 0 else key
+    end = key.find("]") + 1 or -1 if key.startswith("[") else key.find(":")
+    return key[:end] if end >= 0 else key
 
 
 def _reversed(name: str) -> str:

@@ -101,6 +101,9 @@ class _TlsSocket(_Timed, ssl.SSLSocket):
     pass
 
 
+TimedSocket = _Socket  # what FTP's connections are, too
+
+
 def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
     """Returns the context of TLS connections.
 
@@ -145,12 +148,15 @@ class Message(http.client.HTTPResponse):
             OSError: The connection broke.
         """
         for _ in range(MAX_INTERIM_HEADS):
-            version, self.status, reason = self._read_status()
-            self.fields = self._read_fields()
+            self.begin_once()
             if self.status >= 200:
-                break
-        else:
-            raise http.client.BadStatusLine("too many interim responses")
+                return
+        raise http.client.BadStatusLine("too many interim responses")
+
+    def begin_once(self) -> None:
+        """Reads one head, which may be that of an interim response (RFC 9110 15.2)."""
+        version, self.status, reason = self._read_status()
+        self.fields = self._read_fields()
         self.code = self.status
         self.reason = reason.strip()
         self.version = 10 if version == "HTTP/1.0" else 11
@@ -164,10 +170,7 @@ class Message(http.client.HTTPResponse):
         if not line:
             raise http.client.RemoteDisconnected("no response")
         self.status_line = line.rstrip("\r\n")
-        match = _STATUS_LINE.fullmatch(self.status_line)
-        if match is None:
-            raise http.client.BadStatusLine(self.status_line[:100])
-        return match[1], int(match[2]), match[3] or ""
+        return parse_status_line(self.status_line)
 
     def _read_fields(self) -> list[tuple[str, str]]:
         fields: list[tuple[str, str]] = []
@@ -221,6 +224,21 @@ def _length(lengths: set[str]) -> int:
     if len(lengths) > 1 or not (value.isascii() and value.isdigit()):
         raise http.client.HTTPException(f"bad Content-Length {value!r}")
     return int(value)
+
+
+def parse_status_line(line: str) -> tuple[str, int, str]:
+    """Returns version, status and reason phrase of a status line without its end.
+
+    Raises:
+        http.client.BadStatusLine: It is none.
+
+    >>> parse_status_line("HTTP/1.1 404 Not Found")
+    ('HTTP/1.1', 404, 'Not Found')
+    """
+    match = _STATUS_LINE.fullmatch(line)
+    if match is None:
+        raise http.client.BadStatusLine(line[:100])
+    return match[1], int(match[2]), match[3] or ""
 
 
 class PlainConnection(HTTPConnection):

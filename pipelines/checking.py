@@ -1,0 +1,34 @@
+"""What the commands that check single URLs share."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .command import Argument
+
+URLS = Argument("urls", "URLs to check; none reads them from standard input.", nargs="*")
+
+
+def urls_of(given: Sequence[str]) -> Iterator[str]:
+    """Yields the URLs that were given; none, or ``-``, stands for the lines of standard input."""
+    for url in given or ("-",):
+        if url == "-":
+            yield from (line.rstrip("\r\n") for line in sys.stdin)
+        else:
+            yield url
+
+
+def say(record: Mapping[str, Any], text: str, form: str) -> None:
+    """Prints a result at once: one line of JSON, or the text for people."""
+    line = json.dumps(record, ensure_ascii=False) if form == "json" else shown(text)
+    print(line, flush=True)
+
+
+def shown(text: str) -> str:
+    """Returns a text without what a terminal might obey; ends of lines and tabs stay.
+
+    >>> shown("a\\x1b[2Jb\\n")
+    'a\\ufffd[2Jb\\n'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

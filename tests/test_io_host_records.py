@@ -1,0 +1,62 @@
+"""What is known of hosts: from the table to the engine, and back."""
+
+import polars as pl
+from crawling import nutbeam, rows_of
+from web_servers import doors, reply, serve
+from web_tables import Snapshot
+
+from nutbeam.io.attempts import Note
+from nutbeam.io.host_records import KnownHosts, host_tables
+from nutbeam.policy.schema import to_frame
+from nutbeam.web.hosts import HostRecord
+
+ROBOTS = "User-agent: *\nCrawl-delay: 0.5\nSitemap: http://a.example.com/map.xml\n# äö"
+HOSTS = ["a.example.com", "b.example.com", "c.example.com"]
+
+
+def answer(path, _):
+    return reply(ROBOTS.encode()) if path == "/robots.txt" else reply(b"x")
+
+
+def known(table, hosts, notes=None):
+    pinned = Snapshot(table)
+    keys = pl.Series([".".join(reversed(host.split("."))) for host in hosts], dtype=pl.String)
+    return KnownHosts(pinned.root, pinned.files("hosts"), keys, notes or {})
+
+
+def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
+    table = backend.fresh()
+    with serve(answer) as server:
+        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        # The second round makes runs: of two rows of a host the newer counts.
+        for host in HOSTS[:2]:
+            assert nutbeam("inject", table, f"http://{host}/") == 0
+            words = ("--server_delay", "0", "--progress", "false")
+            assert nutbeam("round", table, *reach, *words) == 0
+    rows = rows_of(table, "hosts")
+    found = known(table, HOSTS)
+    records = [found.get(host) for host in HOSTS[:2]]
+    assert {record.robots_text for record in records} == {ROBOTS}
+    assert [record.host for record in records] == HOSTS[:2]
+    assert found.get("c.example.com") is None
+    again = pl.concat([to_frame(table) for table in host_tables(records)])
+    same = [n for n in rows.columns if n not in ("seed", "requests", "exceptions")]
+    assert again.select(same).equals(rows.select(same))
+
+
+def test_what_others_have_learnt_since_counts(tmp_path):
+    table = str(tmp_path / "table")
+    assert nutbeam("inject", table, "http://a.example.com/") == 0
+    notes = {"a.example.com": Note(7.0, 70), "c.example.com": Note(None, 90)}
+    found = known(table, HOSTS, notes)
+    assert (found.get("a.example.com").crawl_delay, found.get("a.example.com").backoff_until) == (
+        7.0,
+        70,
+    )
+    assert found.get("c.example.com") == HostRecord("c.example.com", backoff_until=90)
+    assert found.get("b.example.com") is None
+
+
+def test_long_texts_go_out_few_at_a_time():
+    records = (HostRecord(f"h{n}.example.com", "http://h/", 200, "x" * 500_000) for n in range(100))
+    assert max(table.nbytes for table in host_tables(records)) < 10 << 20

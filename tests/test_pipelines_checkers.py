@@ -1,0 +1,185 @@
+"""filterchecker, normalizerchecker, robotsparser and parsechecker, as typed."""
+
+import io
+import json
+
+import polars as pl
+import pytest
+from web_servers import serve
+
+from nutbeam.pipelines.cli import main
+from nutbeam.web.rules import UrlRules
+
+
+@pytest.fixture
+def typed(capsys, monkeypatch):
+    """Runs a command in this process; returns its exit code, and what it printed and said."""
+
+    def run(*words, stdin=None):
+        if stdin is not None:
+            monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        code = main(list(map(str, words)))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def records(printed):
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def test_filterchecker(typed):
+    urls = ["http://foo.com/", "http://foo.com/a.gif"]
+    code, printed, said = typed("filterchecker", *urls)
+    assert (code, printed) == (0, "+http://foo.com/\n-http://foo.com/a.gif\n")
+    assert said == "filters: regex-urlfilter.txt\n"
+    _, printed, _ = typed("filterchecker", "--format", "json", stdin="\n".join(urls))
+    taken, refused = records(printed)
+    assert taken == {
+        "url": urls[0], "accepted": True, "reason": None, "by": "regex-urlfilter.txt:24", "rule": "+."
+    }  # fmt: skip
+    assert (refused["accepted"], refused["reason"]) == (False, "filtered")
+    assert [r["accepted"] for r in (taken, refused)] == [
+        reason is None for reason in UrlRules().admit(pl.Series(urls))["reason"]
+    ]
+
+
+def test_filterchecker_of_one_filter(typed, tmp_path):
+    (tmp_path / "suffix-urlfilter.txt").write_text("+I\n.html\n")
+    (tmp_path / "db-ignore-external-exemptions.txt").write_text("+(?i)[.]jpg$\n")
+    folder = ("--url_rules_dir", tmp_path)
+    code, printed, said = typed(
+        "filterchecker", "http://a/x.HTML", "--filter_name", "suffix", *folder
+    )
+    assert (code, printed, said) == (0, "-http://a/x.HTML\n", "filters: suffix-urlfilter.txt\n")
+    words = ("filterchecker", "http://a/x.jpg", "http://a/", "--filter_name", "ignoreexempt")
+    assert typed(*words, *folder)[1] == "+http://a/x.jpg\n-http://a/\n"
+    assert typed("filterchecker", "x", "--no_filter")[1:] == ("+x\n", "filters: none\n")
+
+
+def test_normalizerchecker(typed):
+    found = typed("normalizerchecker", "-", stdin=" HTTP://Foo.com:80/?sid=1&b=2#x \nfoo\n")
+    assert found == (0, "http://foo.com/?b=2\n\n", "normalizers: basic, regex\n")
+    _, printed, _ = typed("normalizerchecker", "HTTP://a/?&x", "foo", "--format", "json")
+    good, bad = records(printed)
+    assert good["normalized"] == "http://a/?x"
+    assert [step["url"] for step in good["steps"]] == ["http://a/?&x", "http://a/?x"]
+    assert bad == {"url": "foo", "normalized": None, "reason": "malformed", "steps": []}
+
+
+def test_normalizerchecker_of_one_normalizer_and_of_a_scope(typed):
+    one = typed("normalizerchecker", "http://A/?c&b", "--normalizer", "querystring")
+    assert one[1:] == ("http://A/?b&c\n", "normalizers: querystring\n")
+    words = (
+        "normalizerchecker",
+        "http://a/?_escaped_fragment_=b",
+        "--url_normalizers",
+        "ajax,basic",
+    )
+    assert typed(*words, "--url_scope", "indexer")[1] == "http://a/#!b\n"
+    assert typed(*words, "--url_scope", "inject")[1] == "http://a/?_escaped_fragment_=b\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("filterchecker", "x", "--filter_name", "gif"), "--filter_name must be one of regex, "),
+        (
+            ("filterchecker", "x", "--filter_name", "fast"),
+            "with fast-urlfilter.txt, which fast needs",
+        ),
+        (("filterchecker", "x", "--url_filter_file", "/no"), "must be readable, got '/no'"),
+        (("normalizerchecker", "x", "--url_scope", "moon"), "--url_scope must be one of default"),
+        (("normalizerchecker", "x", "--url_normalizers_in", "inject"), "--url_normalizers_in"),
+        (("robotsparser", "/no/file", "x"), "there must be a file or a url, got '/no/file'"),
+        (("robotsparser", "http://example.com/"), "add --agent_name NAME"),
+        (("parsechecker", "http://example.com/"), "add --agent_name NAME"),
+        (("parsechecker", "x", "--force_as", "html"), "--force_as"),
+    ],
+)
+def test_bad_usage(typed, words, message):
+    code, printed, said = typed(*words)
+    assert (code, printed) == (2, "")
+    assert message in said
+    assert said.count("\n") == 1
+
+
+ROBOTS = (
+    "User-agent: bot\nDisallow: /x\nCrawl-delay: 0.5\n\nUser-agent: other\nDisallow: /y\n\n"
+    "User-agent: *\nDisallow: /\n\nSitemap: http://a.com/map.xml\n"
+)
+
+
+def test_robotsparser_of_files(typed, tmp_path):
+    robots, urls = tmp_path / "robots.txt", tmp_path / "urls.txt"
+    robots.write_text(ROBOTS)
+    urls.write_text("http://a.com/x\n\nhttp://a.com/y\n")
+    code, printed, said = typed("robotsparser", robots, urls, "--agent_name", "bot")
+    assert (code, printed) == (0, "not allowed:\thttp://a.com/x\nallowed:\thttp://a.com/y\n")
+    assert said == "robots.txt: rules, crawl delay 0.5 s, 1 sitemaps\n"
+    both = ("--agent_name", "bot", "--robots_agents", "other")
+    assert typed("robotsparser", robots, urls, *both)[1].count("not allowed:") == 2
+    _, printed, _ = typed(
+        "robotsparser", robots, "-", "--robots_allowlist", "a.com", "--format", "json",
+        stdin="http://www.a.com/x\nhttp://b.com/x\n",
+    )  # fmt: skip
+    assert json.loads(printed) == {
+        "state": "rules", "status": 200, "error": None, "crawl_delay": None,
+        "sitemaps": ["http://a.com/map.xml"],
+        "urls": [{"url": "http://www.a.com/x", "verdict": "allowlisted"},
+                 {"url": "http://b.com/x", "verdict": "not allowed"}],
+    }  # fmt: skip
+    (tmp_path / "binary").write_bytes(b"\xff")
+    assert typed("robotsparser", robots, tmp_path / "binary")[0] == 3
+
+
+PAGE = (
+    "<html lang=en><title>A page</title><meta name=description content='of words'>"
+    "<body>Text here<a href=/b#x>more</a><a href='http://far.com/'>far</a></body>"
+)
+
+
+def answer(path, connection):
+    bodies = {"/robots.txt": ROBOTS, "/": PAGE, "/data": PAGE, "/gone": ""}
+    if path == "/moved":
+        return b"HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"
+    status = "404 Not Found" if path not in bodies or path == "/gone" else "200 OK"
+    kind = "application/x-thing" if path == "/data" else "text/html"
+    body = bodies.get(path, "")
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+def test_robotsparser_and_parsechecker_of_a_server(typed):
+    with serve(answer) as server:
+        there = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--agent_name", "bot")
+        fast = (*there, "--server_delay", "0", "--min_crawl_delay", "0", "--max_crawl_delay", "9")
+        code, printed, _ = typed("robotsparser", "http://a.com/some/page", "http://a.com/x", *there)
+        assert (code, printed) == (0, "not allowed:\thttp://a.com/x\n")
+
+        code, printed, said = typed("parsechecker", "HTTP://a.com/#z", *fast, "--format", "json")
+        assert said == ""
+        (record,) = records(printed)
+        assert code == 0
+        assert (record["url"], record["fetch"]["url"]) == ("HTTP://a.com/#z", "http://a.com/")
+        assert record["parse"]["title"] == "A page"
+        assert record["parse"]["metadata"] == {"description": "of words"}
+        assert [link["url"] for link in record["parse"]["links"]] == ["http://a.com/b"]
+
+        code, printed, _ = typed("parsechecker", "http://a.com/moved", "http://a.com/gone",
+                                 "http://a.com/x", "foo", *fast, "--format", "json")  # fmt: skip
+        assert code == 1
+        assert [r["error"]["reason"] for r in records(printed)] == [
+            "redirected", "http_404", "robots_denied", "malformed"
+        ]  # fmt: skip
+
+        words = ("parsechecker", "http://a.com/moved", "http://a.com/data", "--scope", "any")
+        code, printed, _ = typed(*words, *fast, "--follow_redirects", "--dump_text", "--force_as",
+                                 "text/html", "--normalize")  # fmt: skip
+        assert code == 0
+        for line in ("redirect from: http://a.com/moved", "title: A page", "outlinks: 2",
+                     "  http://far.com/ far", "language: en"):  # fmt: skip
+            assert line in printed.splitlines()
+        assert printed.count("Text here") == 2

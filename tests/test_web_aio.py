@@ -1,0 +1,257 @@
+"""What the client on aiohttp does in its own way; the rest is in the tests of both clients."""
+
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from web_servers import doors, reply, serve
+
+from nutbeam.web.engine import Engine, FetchOptions, Task
+from nutbeam.web.guard import Guard
+from nutbeam.web.http import HttpOptions, client_of
+
+URL = "http://a.example.com/"
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ONE = b"Content-Length: 1\r\n\r\nx"
+
+# What aiohttp's parser refuses, or both read: it comes out as with the other client.
+SAME = [
+    OK + ONE,
+    OK + b"no colon\r\n" + ONE,
+    OK + b"D : e\r\n" + ONE,
+    OK + b": e\r\n" + ONE,
+    OK + b"A: a\0b\r\n" + ONE,
+    OK + b"A: a\rb\r\n" + ONE,
+    OK + b"A: a\r\r\n" + ONE,
+    OK + b"A: a\x01b\r\n" + ONE,
+    OK + b"A B: a\r\n" + ONE,
+    OK + b"A(B): a\r\n" + ONE,
+    OK + b"\xe9: \xe9\r\n" + ONE,
+    OK + b"Content-Length: 1\r\n" + ONE,
+    OK + b"Content-Length: 2\r\n" + ONE,
+    OK + b"Content-Length: 1, 1\r\n\r\nx",
+    OK + b"Content-Length: +1\r\n\r\nx",
+    OK + b"Content-Length: \r\n\r\nx",
+    OK + b"Content-Length: 99999999999999999999999\r\n\r\nx",
+    OK + b"Content-Length: 1\r\n\r\nxyz",
+    OK + b"Content-Length: 5\r\n\r\nxyz",
+    OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    OK + b"Transfer-Encoding: identity\r\n" + ONE,
+    OK + b"\r\nuntil the end",
+    OK + b"Upgrade: h2,h2c\r\nConnection: Upgrade\r\n" + ONE,
+    OK,
+    OK + b"A: b\r\n",
+    OK + b"A: b",
+    CHUNKED + b"1;x=y\r\nx\r\n0\r\nT: v\r\n\r\n",
+    CHUNKED + b"1  \r\nx\r\n0\r\n\r\n",
+    CHUNKED + b"0x1\r\nx\r\n0\r\n\r\n",
+    b"HTTP/1.1\t200\tOK\r\n" + ONE,
+    b"HTTP/1.0  404  Not Found\r\n" + ONE,
+    b"HTTP/2 200\r\n" + ONE,
+    b"HTTP/1.2 200 OK\r\n" + ONE,
+    b"HTTP/1.1 099 OK\r\n" + ONE,
+    b"HTTP/1.1 2000 OK\r\n" + ONE,
+    b"HTTP/1.1 600 OK\r\n" + ONE,
+    b"HTTP/1.1 200 Gef\xc3\xa4llt \xe9\r\n" + ONE,
+    b"HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\nhello",
+    b"HTTP/1.1 304 No\r\nContent-Length: 5\r\n\r\n",
+    b"HTTP/1.1 101 Switch\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + OK + ONE,
+    b"HTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + OK + ONE,
+    b"<html>hello",
+    b"<html>\nhello",
+    b"SSH-2.0-OpenSSH_9.2\r\n",
+    b"",
+]
+
+
+def ask(client, wire, at=()):
+    """Returns what a client makes of bytes that come in parts."""
+    parts = [wire[a:b] for a, b in zip((0, *at), (*at, len(wire)), strict=True)]
+
+    def answer(path, connection):
+        for number, part in enumerate(parts):
+            time.sleep(0.005 if number else 0)
+            connection.sendall(part)
+
+    with serve(answer) as server:
+        options = HttpOptions(connect_to=doors(server.port), http_client=client, timeout=2.0)
+        asking = client_of(options)
+        response = asking.get(URL)
+        asking.close()
+    return response
+
+
+def outcome(response):
+    """Returns all that was received; of a chunked body that broke off no bytes, but that it did."""
+    body = response.body if response.error is None else None
+    return (
+        *(response.status_line, response.status, response.reason, response.http_version),
+        *(response.headers, body, response.truncated, response.error),
+    )
+
+
+@pytest.mark.parametrize("wire", SAME)
+def test_odd_answers_are_read_as_by_the_other_client(wire):
+    dice = random.Random(len(wire))
+    expected = outcome(ask("requests", wire))
+    assert outcome(ask("aiohttp", wire)) == expected
+    at = sorted(dice.sample(range(1, max(2, len(wire))), min(2, max(0, len(wire) - 1))))
+    assert outcome(ask("aiohttp", wire, at)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wire", "requests", "aiohttp"),
+    [
+        # A header that goes on in the next line: the spaces there are kept.
+        (OK + b"A: b\r\n  c\r\n" + ONE, ("b c", b"x", None), ("b  c", b"x", None)),
+        # Empty lines before the status line are passed over.
+        (b"\r\n" + OK + ONE, (None, b"", "protocol_error"), (None, b"x", None)),
+        # The end of the connection right after the last chunk's size: not all of it came.
+        (CHUNKED + b"1\r\nx\r\n0\r\n", (None, b"x", None), (None, b"x", "incomplete")),
+        # Of a chunked body that breaks off, more is kept.
+        (CHUNKED + b"1\r\nx\r\n", (None, b"", "incomplete"), (None, b"x", "incomplete")),
+        # So with lines that end with a line feed alone.
+        (CHUNKED + b"1\nx\n0\n\n", (None, b"", "incomplete"), (None, b"x", "incomplete")),
+    ],
+)
+def test_what_is_read_in_another_way(wire, requests, aiohttp):
+    for client, expected in (("requests", requests), ("aiohttp", aiohttp)):
+        response = ask(client, wire)
+        assert (response.header("a"), response.body, response.error) == expected
+
+
+def test_a_body_that_ends_with_a_reset_is_not_whole():
+    def answer(path, connection):
+        connection.sendall(OK + b"\r\nhalf of it")
+        time.sleep(0.05)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.shutdown(socket.SHUT_RD)
+        connection.close()
+
+    with serve(answer) as server:
+        options = HttpOptions(connect_to=doors(server.port), http_client="aiohttp", timeout=2.0)
+        client = client_of(options)
+        response = client.get(URL)
+        client.close()
+    assert (response.body, response.truncated) == (b"half of it", "disconnect")
+    assert response.error == "reset"
+
+
+@pytest.mark.parametrize(("limit", "truncated"), [(-1, "disconnect"), (100_000, "length")])
+def test_what_came_before_a_body_broke_off_is_kept(limit, truncated):
+    body = random.Random(1).randbytes(150_000)
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {2 * len(body)}\r\n\r\n".encode()
+    with serve(lambda path, connection: connection.sendall(head + body)) as server:
+        options = {"connect_to": doors(server.port), "content_limit": limit}
+        client = client_of(HttpOptions(http_client="aiohttp", **options))
+        responses = [client.get(URL) for _ in range(5)]
+        client.close()
+    assert {response.truncated for response in responses} == {truncated}
+    assert {response.body for response in responses} == {body[:limit] if limit > 0 else body}
+
+
+def test_what_nobody_asked_for_ends_an_idle_connection():
+    sent = threading.Event()
+
+    def answer(path, connection):
+        connection.sendall(reply(b"x"))
+        if path == "/":
+            time.sleep(0.05)
+            connection.sendall(reply(b"") * 1000)
+            sent.set()
+        return b""
+
+    with serve(answer) as server:
+        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="aiohttp"))
+        assert client.get(URL).body == b"x"
+        assert sent.wait(10)
+        assert client.get(f"{URL}again").body == b"x"
+        assert server.connections == 2
+        client.close()
+
+
+def test_it_can_be_used_by_many_threads_and_after_it_was_closed():
+    with serve(lambda path, connection: reply(path.encode())) as server:
+        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="aiohttp"))
+        found = {}
+
+        def work(number):
+            found[number] = client.get(f"{URL}{number}").body
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == {number: f"/{number}".encode() for number in range(20)}
+        client.close()
+        client.close()
+        assert client.get(f"{URL}again").body == b"/again"
+        client.close()
+    assert not [t for t in threading.enumerate() if t.name == "nutbeam-loop" and not t.daemon]
+
+
+def test_many_at_a_time_take_one_thread():
+    many = 150
+    together = threading.Barrier(many)
+
+    def answer(path, connection):
+        if path == "/robots.txt":
+            return reply(b"", "404 Not Found")
+        together.wait(20)  # nobody is answered before all have asked
+        return reply(b"x")
+
+    with serve(answer) as server:
+        options = {"connect_to": doors(server.port), "http_client": "aiohttp", "timeout": 30.0}
+        client = client_of(HttpOptions(**options))
+        tasks = [Task(f"http://h{number}.example.com/") for number in range(many)]
+        results = Engine(FetchOptions(threads=many, server_delay=0.0), client).run(tasks)
+        bodies = [next(results).response.body]
+        names = [thread.name for thread in threading.enumerate()]
+        bodies += [result.response.body for result in results]
+        client.close()
+    assert bodies == [b"x"] * many
+    assert "nutbeam-fetch" not in names
+
+
+def test_a_slow_name_server_holds_up_nobody_else():
+    asked, answered = threading.Event(), threading.Event()
+
+    def lookup(host, *_, **__):
+        if host.startswith("slow"):
+            asked.set()
+            assert answered.wait(20)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    with serve(lambda path, connection: reply(b"x")) as server:
+        allowed = {"allow_addresses": ("127.0.0.0/8",), "allowed_ports": ("1-65535",)}
+        guard = Guard(**allowed, lookup=lookup)
+        client = client_of(HttpOptions(http_client="aiohttp"), guard)
+        found = []
+        slow = threading.Thread(
+            target=lambda: found.append(client.get(f"http://slow.example.com:{server.port}/"))
+        )
+        slow.start()
+        assert asked.wait(20)
+        assert client.get(f"http://fast.example.com:{server.port}/").body == b"x"
+        assert not found
+        answered.set()
+        slow.join(20)
+        client.close()
+    assert [response.body for response in found] == [b"x"]
+
+
+def test_aiohttp_is_loaded_only_where_it_is_wanted():
+    code = (
+        "import sys, nutbeam.web.engine; from nutbeam.web.http import HttpOptions, client_of;"
+        "client_of(HttpOptions()); assert 'aiohttp' not in sys.modules;"
+        "client_of(HttpOptions(http_client='aiohttp')); assert 'aiohttp' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)

@@ -1,0 +1,401 @@
+import contextlib
+import email.utils
+import ftplib
+import os
+import socket
+import time
+from collections import Counter
+
+import pytest
+from bs4 import BeautifulSoup
+from canary import HOSTS, LEADING, lookup
+from ftp_servers import ftp_door, real_server, told_server
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutbeam.web.ftp_client import status_of
+from nutbeam.web.ftp_listing import read_list, read_mlsd
+from nutbeam.web.ftp_session import Limits, Session
+from nutbeam.web.guard import Guard, Target
+from nutbeam.web.http import Client, HttpOptions
+from nutbeam.web.listing import Entry, index_page
+from nutbeam.web.protocol import classify
+from nutbeam.web.schemes import split_ftp
+from nutbeam.web.urls import parse
+
+SITE = "ftp://ftp.example.com"
+
+
+def client(port, **options):
+    given = {"schemes": ("http", "https", "ftp"), "connect_to": (ftp_door(port),), "timeout": 5.0}
+    return Client(HttpOptions(**given | options))
+
+
+def links(response):
+    page = BeautifulSoup(response.body, "html.parser")
+    return [parse(link["href"], response.url) for link in page.find_all("a")]
+
+
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "site"
+    (folder / "sub" / "deep").mkdir(parents=True)
+    (folder / "page.html").write_text("<title>Page</title>text")
+    (folder / "sub" / "deep" / "a b.txt").write_text("below")
+    os.utime(folder / "page.html", (1_700_000_000, 1_700_000_000))
+    return folder
+
+
+def test_a_file_is_a_page(site):
+    with real_server(site) as server:
+        response = client(server.port, agent_email="me@example.com").get(f"{SITE}/page.html")
+        assert (response.status, response.body) == (200, b"<title>Page</title>text")
+        assert response.header("content-type") == "text/html"
+        assert response.header("content-length") == "23"
+        date = email.utils.parsedate_to_datetime(response.header("last-modified"))
+        assert date.timestamp() == 1_700_000_000
+        assert response.ip == "127.0.0.1"
+        assert classify(response)[:2] == (33, 1)
+        below = client(server.port).get(f"{SITE}/sub/deep/a%20b.txt;type=i")
+        assert below.body == b"below"
+        assert server.logins == ["anonymous", "anonymous"]
+        assert not [c for c in server.commands if c.startswith(("PORT", "EPRT"))]
+
+
+def test_what_has_not_changed_is_not_read_again(site):
+    with real_server(site) as server:
+        asks = client(server.port)
+        since = [("If-Modified-Since", email.utils.formatdate(1_700_000_000, usegmt=True))]
+        response = asks.get(f"{SITE}/page.html", since)
+        assert (response.status, classify(response)[:2]) == (304, (38, 21))
+        assert "RETR /page.html" not in server.commands
+        os.utime(site / "page.html", (1_700_000_001, 1_700_000_001))
+        assert asks.get(f"{SITE}/page.html", since).status == 200
+
+
+@pytest.mark.parametrize("mlsd", [True, False])
+def test_a_folder_is_a_page_of_links(site, mlsd):
+    with real_server(site, mlsd=mlsd) as server:
+        response = client(server.port).get(f"{SITE}/")
+        assert response.header("content-type") == "text/html; charset=utf-8"
+        assert links(response) == [f"{SITE}/page.html", f"{SITE}/sub/"]
+        below = client(server.port).get(f"{SITE}/sub/deep/")
+        assert links(below) == [f"{SITE}/sub/deep/a%20b.txt"]
+        slash = client(server.port).get(f"{SITE}/sub")
+        assert (slash.status, slash.header("location")) == (301, f"{SITE}/sub/")
+        (site / "empty").mkdir()
+        empty = client(server.port).get(f"{SITE}/empty/")
+        assert (empty.status, links(empty)) == (200, [])
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xfe.txt", "日本.txt".encode(), b"a  b", b"-la", b"%0d%0a", b"x;y"]
+)
+def test_names_are_bytes(site, name):
+    (site / "sub" / os.fsdecode(name)).write_bytes(b"here")
+    data = b"type=file;size=4; " + name + b"\r\n"
+    with told_server(data=data) as server:
+        (url,) = links(client(server.port).get(f"{SITE}/sub/"))
+    if name == b"\xfe.txt":
+        return  # pyftpdlib knows UTF-8 alone
+    with real_server(site) as server:
+        assert client(server.port).get(url).body == b"here"
+        assert url in links(client(server.port).get(f"{SITE}/sub/"))
+
+
+def test_statuses(site):
+    with real_server(site) as server:
+        missing = client(server.port).get(f"{SITE}/missing")
+        assert (missing.status, *classify(missing)[:2]) == (404, 37, 14)
+        assert client(server.port).get(f"{SITE}/missing/").status == 404
+    with real_server(site, user="u", password="p") as server:
+        denied = client(server.port).get(f"{SITE}/page.html")
+        assert (denied.status, *classify(denied)[:2]) == (401, 37, 17)
+    answers = {
+        "": (b"421 too many users\r\n", 503, (34, 16)),
+        "USER": (b"530 not you\r\n", 401, (37, 17)),
+        "RETR": (b"450 busy\r\n", 500, (34, 16)),
+        "PASV": (b"425 no ports\r\n", 500, (34, 16)),
+        "TYPE": (b"500 what?\r\n", 400, (37, 11)),
+    }
+    for word, (answer, status, codes) in answers.items():
+        with told_server({word: answer}) as server:
+            response = client(server.port).get(f"{SITE}/x")
+            assert (response.status, classify(response)[:2]) == (status, codes), word
+    with told_server(
+        {"RETR": b"550 \x1b[2J Permission denied\r\n", "CWD": b"550 no\r\n"}
+    ) as server:
+        response = client(server.port).get(f"{SITE}/x")
+        assert (response.status, response.reason) == (403, "550 ?[2J Permission denied")
+    assert client(1).get(f"{SITE}/x").error == "refused"
+
+
+def test_users_come_from_the_file_of_credentials_alone(site, tmp_path):
+    file = tmp_path / "credentials"
+    file.write_text("ftp://ftp.example.com basic me s3cret word\n")
+    with real_server(site, user="me", password="s3cret word") as server:
+        asks = client(server.port, http_credentials=str(file))
+        assert asks.get(f"{SITE}/page.html").status == 200
+        assert asks.get("ftp://you:other@ftp.example.com/page.html").status == 200
+        door = ftp_door(server.port, "other.example.com")
+        other = client(server.port, http_credentials=str(file), connect_to=(door,))
+        assert other.get("ftp://other.example.com/page.html").status == 401
+        assert other.get("ftp://me:s3cret%20word@other.example.com/page.html").status == 401
+        assert server.logins == ["me", "me"]
+
+
+HOSTILE_PATHS = (
+    *("/a%0d%0aDELE%20b", "/a%0ADELE b", "/%0D", "/a%00b", "/a\r\nDELE b", "/a\nDELE", "/a%0d%0a/"),
+    *("/%0d%0aDELE%20b/", "/a/%2e%2e%2fb", "/..%2f..%2fb", "/a%2Fb", "/a\tb", "/é", "/a b"),
+)
+
+
+@pytest.mark.parametrize("path", HOSTILE_PATHS)
+def test_nothing_in_a_url_becomes_a_command(path):
+    with told_server() as server:
+        response = client(server.port).get(SITE + path)
+        assert response.error == "bad_url"
+        assert server.connections == 0
+        normal = parse(SITE + path)  # as the table would have it
+        client(server.port).get(normal)
+        assert not [c for c in server.commands if "DELE" in c.split(" ")[0]]
+        words = {c.partition(" ")[0] for c in server.commands}
+        assert words <= {"USER", "PASS", "TYPE", "MDTM", "SIZE", "PASV", "RETR", "CWD", "MLSD",
+                         "LIST", "QUIT"}  # fmt: skip
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=100)
+def test_no_url_has_a_line_break_in_its_path(text):
+    with contextlib.suppress(ValueError):
+        assert not set("\r\n\0 ") & set(split_ftp(f"ftp://a.example.com/{text}")[2])
+
+
+def test_a_session_sends_no_line_break_whoever_asks():
+    with told_server() as server:
+        target = Target(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
+        with Session(target, Limits(time.monotonic() + 10, 5.0)) as session:
+            for letter in "\r\n\0":
+                with pytest.raises(ValueError, match="no line break"):
+                    session.voidcmd(f"CWD a{letter}DELE b")
+        assert [c for c in server.commands if c != "QUIT"] == []
+
+
+HOSTILE_NAMES = (
+    b"type=file; a\rDELE b\r\n",
+    b"type=file; ../../etc/passwd\r\n",
+    b"type=file; ..\r\n",
+    b"type=file; .\r\n",
+    b"type=file; /etc/passwd\r\n",
+    b"type=file; a\0b\r\n",
+    b"type=file; \r\n",
+    b"type=file;\r\n",
+    b"type=pdir; x\r\n",
+    b"; y\r\n",
+    b"-rw-r--r-- 1 a b 1 Jan 1 2026 ../up\r\n",
+    b"-rw-r--r-- 1 a b 1 Jan 1 2026 a\rb\r\n",
+    b"-rw-r--r-- 1 a b 1 Jan 1 2026 ..\r\n",
+    b"total 8\r\n",
+    b"x" * 100_000 + b"\r\n",
+    b"\xff" * 50 + b"\n",
+    b"\n\n\n\r\n",
+)
+
+
+@pytest.mark.parametrize("line", HOSTILE_NAMES)
+def test_what_is_no_name_is_passed_over(line):
+    good = b"type=dir; good\r\n-rw-r--r--   1 ftp      1234 Jan  1 12:00 fine one\r\n"
+    assert [e.name for e in read_mlsd(line + good)] == [b"good"]
+    assert [e.name for e in read_list(line + good)] == [b"fine one"]
+
+
+def test_listings_of_many_servers():
+    listing = (
+        b"total 4\r\n"
+        b"drwxr-xr-x   2 ftp      ftp          4096 Feb 01  2025 pub\r\n"
+        b"-rw-r--r--+  1 1000     1000   1234567890 Dec 31 23:59  two  spaces\r\n"
+        b"lrwxrwxrwx   1 root     root            7 Jan  5 10:00 latest -> v2 -> x\r\n"
+        b"-rw-r--r--   1 owner        512 Jan  5 10:00 no group\r\n"
+        b"brw-rw----   1 root disk   8,   0 Jan  5 10:00 sda\r\n"
+        b"02-01-25  10:00AM       <DIR>          A Folder\r\n"
+        b"02-01-2025  10:00PM                42 A File.txt\r\n"
+    )
+    assert [(e.name, e.folder, e.size) for e in read_list(listing)] == [
+        (b"pub", True, 4096),
+        (b" two  spaces", False, 1234567890),
+        (b"latest", False, 7),
+        (b"no group", False, 512),
+        (b"A Folder", True, None),
+        (b"A File.txt", False, 42),
+    ]
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=100)
+def test_no_listing_breaks_the_page(data):
+    for read in (read_mlsd, read_list):
+        entries = list(read(data))
+        page, left_out = index_page(b"/", entries)
+        found = BeautifulSoup(page, "html.parser").find_all("a")
+        assert (len(found), left_out) == (len(entries), 0)
+        base = f"{SITE}/folder/"
+        assert all(parse(link["href"], base).startswith(base) for link in found)
+
+
+def test_names_are_shown_without_what_a_terminal_or_browser_obeys():
+    page, _ = index_page(b"/<x>/", [Entry(b"\x1b[2J<script>\xff", changed="<i>")])
+    assert b"\x1b" not in page
+    assert b"<script>" not in page
+    assert b"<i>" not in page
+
+
+def test_a_pattern_takes_no_time_on_hostile_lines():
+    lines = b"\n".join(
+        b"-rw-r--r-- 1 " + filler * 1300 for filler in (b"a ", b"1 ", b"  ", b"1", b"Jan 1 ")
+    )
+    began = time.process_time()
+    assert list(read_list(lines * 20)) == []
+    assert time.process_time() - began < 2
+
+
+def test_a_listing_is_cut_at_the_limit():
+    def entries():
+        for number in range(1_000_000):
+            yield b"type=file;size=1; entry%07d\r\n" % number
+
+    with told_server(data=entries) as server:
+        response = client(server.port, content_limit=10_000).get(f"{SITE}/")
+        assert response.status == 200
+        assert len(response.body) <= 10_000
+        assert 50 < len(links(response)) < 400
+        assert links(response)[0] == f"{SITE}/entry0000000"
+
+
+def test_a_file_is_cut_at_the_limit():
+    with told_server(data=lambda: iter(lambda: b"x" * 10_000, None)) as server:
+        response = client(server.port, content_limit=1000).get(f"{SITE}/endless")
+        assert (len(response.body), response.truncated) == (1000, "length")
+
+
+@pytest.mark.parametrize(
+    ("answers", "data", "error"),
+    [
+        ({"": lambda s: iter(lambda: b"220-endless\r\n", None)}, b"", "protocol_error"),
+        ({"": b"220 " + b"x" * 100_000 + b"\r\n"}, b"", "protocol_error"),
+        ({"": b"HTTP/1.1 200 OK\r\n\r\n"}, b"", "protocol_error"),
+        ({"": b"\xff\xfe\0\r\n"}, b"", "protocol_error"),
+        ({"": b""}, b"", "too_slow"),
+        ({"PASV": b"227 no numbers\r\n"}, b"", "protocol_error"),
+        ({"PASV": b"227 (127,0,0,1,0,22)\r\n"}, b"", "port_denied"),
+        ({"PASV": b"227 (999,0,0,1,255,255)\r\n"}, b"", "refused"),
+        ({}, lambda: _slow(), "too_slow"),
+        ({"SIZE": b"213 100\r\n"}, b"short", "incomplete"),
+        ({"RETR": b"226 done already\r\n"}, b"", "too_slow"),
+    ],
+)  # fmt: skip
+def test_hostile_servers_cost_a_reason(answers, data, error):
+    with told_server(answers, data=data) as server:
+        limit = 0.4 if error == "too_slow" else 60.0
+        response = client(server.port, http_time_limit=limit, timeout=30.0).get(f"{SITE}/x")
+        assert response.error == error
+        assert classify(response)[:2] == (34, 16)
+
+
+def _slow():
+    while True:
+        time.sleep(0.1)
+        yield b"x"
+
+
+def test_what_trickles_is_cut():
+    with told_server(data=_slow) as server:
+        asks = client(server.port, min_rate=1000.0, min_rate_grace=0.2)
+        assert asks.get(f"{SITE}/x").error == "low_rate"
+
+
+def test_a_server_that_closes_is_a_reset():
+    def close(server):
+        raise OSError
+
+    with told_server({"TYPE": close}) as server:
+        assert client(server.port).get(f"{SITE}/x").error == "reset"
+
+
+def test_the_data_connection_goes_where_the_control_connection_went():
+    with told_server(data=b"data", host="10,0,0,1") as server:  # that is what PASV says
+        response = client(server.port).get(f"{SITE}/x")
+        assert (response.body, response.ip) == (b"data", "127.0.0.1")
+
+
+def test_the_guard_judges_ftp_servers():
+    with told_server() as server:
+        who = {"agent_name": "bot", "agent_email": "a@b", "connect_to": ()}
+        asks = client(server.port, allowed_ports=(str(server.port),), **who)
+        for host in ("127.0.0.1", "localhost", "0x7f.1", "[::1]", "2130706433"):
+            url = f"ftp://{host}:{server.port}/"
+            assert asks.get(parse(url)).error == "address_denied", host
+        assert server.connections == 0
+        assert (
+            client(server.port, **who).get(f"ftp://1.1.1.1:{server.port}/").error == "port_denied"
+        )
+        opened = client(
+            server.port, allowed_ports=(str(server.port),), allow_addresses=("127.0.0.1",), **who
+        )
+        assert opened.get(f"ftp://127.0.0.1:{server.port}/").status == 200
+        assert opened.address(f"ftp://127.0.0.1:{server.port}/") == "127.0.0.1"
+        assert opened.host("ftp://A.example.com:2121/") == "a.example.com"
+    nameless = Client(HttpOptions(schemes=("ftp",)))
+    assert nameless.get("ftp://1.1.1.1/").error == "agent_missing"
+
+
+def test_no_spelling_leads_an_ftp_session_inside():
+    with told_server() as server:
+        guard = Guard(allowed_ports=(str(server.port),), lookup=lookup())
+        options = HttpOptions(schemes=("ftp",), agent_name="bot", agent_email="a@b", timeout=0.2)
+        errors = Counter()
+        for host in HOSTS:
+            url = parse(f"ftp://{host}:{server.port}/")
+            if url is not None:
+                errors[Client(options, guard).get(url).error] += 1
+        assert server.connections == 0
+        assert errors["address_denied"] > len(LEADING), errors
+        # A name that has public addresses, too, is asked there.
+        assert set(errors) <= {"address_denied", "dns", "bad_url", "unreachable", "timeout"}, errors
+        opened = Guard(("127.0.0.0/8",), (), (str(server.port),), lookup())
+        assert Client(options, opened).get(f"ftp://inside.test:{server.port}/").status == 200
+
+
+def test_port_21_is_ftps_alone():
+    guard = Guard(lookup=lambda host, port, **_: [(socket.AF_INET, 1, 6, "", ("1.1.1.1", 0))])
+    assert guard.target("a.example.com", 21, own=21).addresses[0][1] == ("1.1.1.1", 21)
+    http = Client(HttpOptions(schemes=("http", "ftp"), agent_name="a", agent_email="b@c"))
+    assert http.get("http://1.1.1.1:21/").error == "port_denied"
+
+
+def test_a_gate_that_is_shut_lets_nothing_through():
+    with told_server() as server:
+        options = HttpOptions(schemes=("ftp",), connect_to=(ftp_door(server.port),))
+        assert Client(options, gate=lambda: False).get(f"{SITE}/").error == "stopped"
+        assert server.connections == 0
+
+
+def test_ftp_is_not_asked_through_a_proxy():
+    with told_server() as server:
+        options = {"agent_name": "a", "agent_email": "b@c", "http_proxy": "http://127.0.0.1:1"}
+        asks = client(server.port, connect_to=(), **options)
+        assert asks.get("ftp://a.example.com/").error == "ftp_through_proxy"
+        past = client(server.port, **options)  # hosts of connect_to are reached past it
+        assert past.get(f"{SITE}/").status == 200
+
+
+def test_ftp_is_off_by_default():
+    with told_server() as server:
+        assert Client(HttpOptions(connect_to=(ftp_door(server.port),))).get(f"{SITE}/").error == (
+            "bad_url"
+        )
+        assert server.connections == 0
+
+
+def test_refusals_have_statuses():
+    assert status_of("") == 400
+    assert ftplib.error_perm("550 x").args == ("550 x",)

@@ -1,0 +1,26 @@
+"""Free memory goes back to the system."""
+
+import pathlib
+
+import pytest
+
+from nutbeam.web.memory import _glibc, give_back
+
+STATM = pathlib.Path("/proc/self/statm")
+
+
+@pytest.mark.skipif(
+    not STATM.exists() or _glibc() is None, reason="needs glibc, and /proc to look at"
+)
+def test_what_is_free_between_what_is_not_goes_back():
+    # Pieces that come from the heap, and stay there: what is used lies behind what is free.
+    pieces = [bytes(100_000) for _ in range(1_500)]
+    kept, used = pieces[::10], resident()
+    del pieces
+    give_back()
+    assert resident() < used - 75_000_000
+    assert len(kept) == 150
+
+
+def resident():
+    return int(STATM.read_text().split()[1]) * 4096

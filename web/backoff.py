@@ -1,0 +1,37 @@
+"""How long a host is left alone after what came of a visit."""
+
+import random
+
+from .pace import Pace
+from .turns import Visit
+
+# By how much a back-off is longer, so that many crawlers do not come back at once.
+_JITTER = 0.2
+_MAX_LEVEL = 30
+
+
+def back_off(visit: Visit, pace: Pace) -> tuple[float, bool, str | None]:
+    """Counts a failure, or a success that makes up for one.
+
+    Returns:
+        The seconds to wait on top of the delay; whether a later run heeds them,
+        too; and the reason for which the rest of the queue is given up, if it is.
+    """
+    queue, reason = visit.queue, visit.purge
+    wait = min(visit.wait, pace.max_rest)
+    rests = wait > 0 or visit.busy
+    if visit.failed is not None:
+        queue.exceptions = queue.exceptions + 1 if visit.failed else 0
+    if visit.failed:
+        # The exponent is bounded: 2.0 ** 1024 raises.
+        queue.backoff_level = min(max(queue.backoff_level, 0) + 1, _MAX_LEVEL)
+        more = 1 + _JITTER * random.random()
+        own = pace.exceptions_delay * 2.0 ** (queue.backoff_level - 1) * more
+        wait = max(wait, min(own, pace.max_rest))
+        if 0 <= pace.max_exceptions <= queue.exceptions:
+            reason, rests = reason or "too_many_exceptions", True
+    elif visit.failed is False:
+        queue.backoff_level //= 2
+    if wait > pace.max_backoff >= 0:
+        reason, rests = reason or "backoff", True
+    return wait, rests, reason

@@ -1,0 +1,97 @@
+"""Several URL filters, all of which must take a URL."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ..columns import nulls, put
+from .verdicts import FILTERED, TIMEOUT, UrlFilter, Verdict, Verdicts
+
+
+class FilterChain:
+    """Filters in the order in which they are asked; the first that refuses a URL decides.
+
+    >>> from .affixes import PrefixFilter, SuffixFilter
+    >>> chain = FilterChain([PrefixFilter("http:", "p.txt"), SuffixFilter("+\\n.gif", "s.txt")])
+    >>> chain.judge("http://foo.com/a.gif"), chain.judge("http://foo.com/")
+    (('filtered', 's.txt:2', '.gif'), (None, 's.txt', 'takes what has no suffix of it'))
+    """
+
+    def __init__(self, filters: Sequence[UrlFilter]) -> None:
+        self.filters = tuple(filters)
+
+    def judge(self, url: str) -> tuple[str | None, str, str]:
+        """Returns what becomes of a URL.
+
+        Returns:
+            (None, or the reason why it is refused; which line of which file
+            decided, as ``FILE:LINE``, or the filter's name alone; the rule
+            there). Where all take it, of the last filter. Without filters the
+            latter two are empty.
+        """
+        judged: tuple[str | None, str, str] = (None, "", "")
+        for each in self.filters:
+            verdict = each.decide(url)
+            judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line)
+            if not verdict.accept:
+                break
+        return judged
+
+    def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
+        """Returns what each filter says, up to the first that refuses the URL."""
+        said = []
+        for each in self.filters:
+            said.append((each, each.decide(url)))
+            if not said[-1][1].accept:
+                break
+        return said
+
+    def judge_column(self, urls: pl.Series, name_rules: bool = True) -> pl.DataFrame:
+        """Returns ``reason`` and ``by`` of each URL, the first two that ``judge`` returns.
+
+        Nulls have nulls, and so has ``by`` where the rules need not be named.
+        """
+        reason = nulls(len(urls))
+        by = nulls(len(urls))
+        left = urls.is_not_null()
+        for each in self.filters:
+            if not left.any():
+                break
+            whole = bool(left.all())
+            said = each.decide_column(urls if whole else urls.filter(left))
+            refused = None if said.accept.all() else _reasons(said)
+            names = _names(each.name, said.line) if name_rules else None
+            at = None if whole else left.arg_true()
+            reason, by = _with(reason, at, refused), _with(by, at, names)
+            if refused is not None:
+                left = left & reason.is_null()
+        return pl.DataFrame({"reason": reason, "by": by})
+
+
+def place(name: str, line: int) -> str:
+    """Returns ``FILE:LINE``, or the name alone where no line decided."""
+    return f"{name}:{line}" if line else name
+
+
+def _reason(verdict: Verdict) -> str | None:
+    if verdict.accept:
+        return None
+    return TIMEOUT if verdict.slow else FILTERED
+
+
+def _reasons(said: Verdicts) -> pl.Series:
+    frame = pl.DataFrame({"accept": said.accept, "slow": said.slow})
+    reason = pl.when("slow").then(pl.lit(TIMEOUT)).when(~pl.col("accept")).then(pl.lit(FILTERED))
+    return frame.select(reason.alias("reason")).to_series()
+
+
+def _names(name: str, line: pl.Series) -> pl.Series:
+    by = pl.when(line > 0).then(pl.format("{}:{}", pl.lit(name), line)).otherwise(pl.lit(name))
+    return pl.select(by.alias("by")).to_series()
+
+
+def _with(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:
+    """Returns a column with values at some places, None for all of them."""
+    if values is None:
+        return column
+    return values if at is None else put(column, at, values)

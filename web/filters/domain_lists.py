@@ -1,0 +1,110 @@
+"""URL filters of lists of hosts, domains and suffixes: domain and domaindenylist."""
+
+import functools
+import re
+
+import polars as pl
+
+from ..columns import falses
+from ..domains import suffix_and_domain
+from ..rule_files import Names, entries, line_at
+from ..url_parts import host_of_url, parts_of
+from .verdicts import Verdict, Verdicts, verdicts
+
+_STRANGE = re.compile(r"[\s/*?]")
+
+
+class DomainFilter:
+    """Takes, or refuses, URLs whose host, registered domain or suffix is in a file.
+
+    One entry a line: a host (``www.foo.com``), a registered domain (``foo.com``), a
+    public suffix (``co.uk``) or a top-level domain (``uk``); the widest counts as
+    what has decided. A file without entries takes all URLs (NUTCH-2189). What is no
+    URL, or has no host, is refused by both.
+
+    Args:
+        text: The file.
+        name: What messages call it.
+        deny: Whether those in the list are refused, instead of taken.
+
+    >>> DomainFilter("net\\napache.org", "d").decide("http://lucene.apache.org/")
+    Verdict(accept=True, line=2, slow=False)
+    """
+
+    def __init__(self, text: str, name: str, deny: bool = False) -> None:
+        self.name, self._text, self._deny = name, text, deny
+        self._names = Names((_checked(line, name, n), n) for n, line in entries(text))
+
+    def rule(self, line: int) -> str:
+        """Returns the entry at a line."""
+        default = "takes what is not in it" if self._deny else "nothing in it takes it"
+        return line_at(self._text, line) if line else default
+
+    def decide(self, url: str) -> Verdict:
+        """Returns whether a URL is taken."""
+        if not len(self._names):
+            return Verdict(True)
+        host = host_of_url(url)
+        if not host:
+            return Verdict(False)
+        lines = self._names.lines(pl.Series(names_of(host), dtype=pl.String))
+        line = next((number for number in lines if number), 0)
+        return Verdict((line > 0) != self._deny, line)
+
+    def decide_column(self, urls: pl.Series) -> Verdicts:
+        """Returns what ``decide`` says of each URL; nulls are not taken."""
+        if not len(self._names):
+            return verdicts(urls.is_not_null())
+        hosts = parts_of(urls).select("host")
+        each = hosts.filter(pl.col("host") != "").unique()
+        # Few hosts are below a listed name at all; of those the public suffix matters.
+        below = self._is_below(each.get_column("host"))
+        each = pl.concat([each.filter(below), each.filter(~below)])
+        names = pl.DataFrame(
+            [names_of(host) for host in each.get_column("host").head(int(below.sum()))],
+            schema=["suffix", "domain", "whole", "top"],
+            schema_overrides=dict.fromkeys(("suffix", "domain", "whole", "top"), pl.String),
+            orient="row",
+        )
+        found = names.select(
+            self._names.lines(names.get_column(name)).alias(name) for name in names.columns
+        )
+        first = pl.coalesce(pl.when(pl.col(name) > 0).then(name) for name in names.columns)
+        known_lines = found.select(first.fill_null(0)).to_series()
+        each = each.with_columns(
+            line=known_lines.extend(
+                pl.repeat(0, len(each) - len(found), dtype=pl.UInt32, eager=True)
+            )
+        )
+        lines = hosts.join(each, on="host", how="left", maintain_order="left").get_column("line")
+        known = lines.is_not_null()
+        lines = lines.fill_null(0)
+        return verdicts(((lines > 0) != self._deny) & known, lines)
+
+    def _is_below(self, hosts: pl.Series) -> pl.Series:
+        """Returns which hosts, or names that they are below, are in the list."""
+        found = falses(len(hosts))
+        name = hosts.str.strip_suffix(".")
+        while not name.is_null().all():
+            found |= self._names.lines(name) > 0
+            name = name.str.extract(r"^[^.]*\.(.*)$", 1)
+        return found
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def names_of(host: str) -> tuple[str | None, str, str, str]:
+    """Returns what a host may be listed as: public suffix, registered domain, host, last label.
+
+    >>> names_of("www.bbc.co.uk")
+    ('co.uk', 'bbc.co.uk', 'www.bbc.co.uk', 'uk')
+    """
+    host = host.removesuffix(".")
+    return (*suffix_and_domain(host), host, host.rpartition(".")[2])
+
+
+def _checked(line: str, name: str, number: int) -> str:
+    if _STRANGE.search(line):
+        raise ValueError(
+            f"{name}:{number}: an entry must be a host, a domain or a suffix, got {line!r}"
+        )
+    return line.lower()

@@ -1,0 +1,81 @@
+"""Connections that wait for their next request, never too many of them."""
+
+import threading
+from collections import OrderedDict
+from typing import Generic, Protocol, TypeVar
+
+try:
+    import resource
+
+    _MAX_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+except ImportError:  # Windows has neither the module nor the limit
+    _MAX_FILES = 2048
+_MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
+Origin = tuple[str, str, int]
+
+
+class _Connection(Protocol):
+    origin: Origin
+
+    def is_idle(self) -> bool:
+        """Returns whether it may carry another request."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+C = TypeVar("C", bound=_Connection)
+
+
+class Idle(Generic[C]):
+    """Idle connections, at most ``_MAX_IDLE`` whatever the number of hosts; safe for threads.
+
+    Attributes:
+        count: How many there are.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._waiting: OrderedDict[Origin, list[C]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, origin: Origin) -> C | None:
+        """Returns a connection that can be used, and is idle no more."""
+        while True:
+            with self._lock:
+                waiting = self._waiting.get(origin)
+                if not waiting:
+                    return None
+                connection = waiting.pop()
+                self.count -= 1
+                if not waiting:
+                    del self._waiting[origin]
+            if connection.is_idle():
+                return connection
+            connection.close()
+
+    def put(self, connection: C) -> None:
+        """Keeps a connection; closes the one that has waited longest if they are too many."""
+        with self._lock:
+            self._waiting.setdefault(connection.origin, []).append(connection)
+            self._waiting.move_to_end(connection.origin)
+            self.count += 1
+            oldest = self._oldest() if self.count > _MAX_IDLE else None
+        if oldest is not None:
+            oldest.close()
+
+    def _oldest(self) -> C:
+        origin, waiting = next(iter(self._waiting.items()))
+        if len(waiting) == 1:
+            del self._waiting[origin]
+        self.count -= 1
+        return waiting.pop(0)
+
+    def close(self) -> None:
+        """Closes them all."""
+        with self._lock:
+            idle = [connection for waiting in self._waiting.values() for connection in waiting]
+            self._waiting.clear()
+            self.count = 0
+        for connection in idle:
+            connection.close()

@@ -1,0 +1,188 @@
+"""Several URL normalizers one after the other, until nothing changes."""
+
+import dataclasses
+from collections.abc import Callable
+
+import polars as pl
+
+from ..columns import falses, nulls, put
+from ..normalize import normalize_basic
+from ..urls import BadUrl
+from .basic_column import Basic
+from .steps import Step, apply_each
+
+MAX_ROUNDS = 5
+
+LOOP = "normalizer_loop"
+
+
+@dataclasses.dataclass(frozen=True)
+class Normalizer:
+    """A chain of normalizers.
+
+    Repeated until nothing changes, so that to normalize twice is to normalize
+    once. What comes out has the form of the basic normalizer in any case.
+
+    Attributes:
+        steps: In their order; one is ``Basic``.
+        rounds: How often they are gone through at most. 1 is once and no more, as
+            Nutch does: what comes out then may change when it is normalized again.
+        last: What is done when all else is, to a URL that needs no row key.
+    """
+
+    steps: tuple[Step, ...] = (Basic(),)
+    rounds: int = MAX_ROUNDS
+    last: tuple[Step, ...] = ()
+
+    def normalize(self, url: str) -> str:
+        """Returns the normalized URL.
+
+        Raises:
+            BadUrl: ``malformed`` as ``normalize_basic``, also of what a rule
+                made of the URL; ``normalizer_loop`` where it still changes
+                after all rounds; what else a step refuses a URL for.
+        """
+        url = self._repeated(url)
+        for step in self.last:
+            url = step.apply(url)
+        return url
+
+    def _repeated(self, url: str) -> str:
+        for _ in range(self.rounds):
+            before, others = url, False
+            for step in self.steps:
+                after = step.apply(url)
+                others |= after != url and not isinstance(step, Basic)
+                url = after
+            if url == before or (self._basic_first and not others):
+                # Of steps that undo each other (file:/x, file:///x) basic has the last word.
+                return normalize_basic(url) if others else url
+        if self.rounds == 1:
+            return normalize_basic(url)
+        raise BadUrl(LOOP, url)
+
+    @property
+    def _basic_first(self) -> bool:
+        """Whether what only it has changed is done: no step before it sees what it made."""
+        return isinstance(self.steps[0], Basic)
+
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs a step other than ``Basic`` might change."""
+        touched = falses(len(urls))
+        for step in (*self.steps, *self.last):
+            if not isinstance(step, Basic):
+                touched |= step.touches(urls)
+        return touched
+
+    def normalize_column(self, urls: pl.Series) -> pl.DataFrame:
+        """Normalizes URLs.
+
+        Args:
+            urls: No nulls.
+
+        Returns:
+            As many rows in the same order: ``url``, or null and a ``reason``.
+        """
+        state = _Column(urls)
+        for turn in range(self.rounds):
+            if not len(state.active):
+                break
+            state.begin()
+            for step in self.steps:
+                # At first hardly any URL is normal: to look for them would be in vain.
+                state.apply(step, every=not turn and step is self.steps[0] and self._basic_first)
+            state.end(self._basic_first)
+        if self.rounds == 1:
+            state.begin()
+            state.apply(Basic())
+        elif len(state.active):
+            state.refuse(LOOP)
+        state.active = pl.arange(0, len(urls), eager=True)
+        for step in self.last:
+            state.begin()
+            state.apply(step)
+            state.end(False)
+            state.active = pl.arange(0, len(urls), eager=True)
+        return pl.DataFrame({"url": state.urls, "reason": state.reasons})
+
+    def trace(self, url: str) -> list[tuple[str, str]]:
+        """Returns what changes the URL, in order: (what did it, the URL after).
+
+        Raises:
+            BadUrl: See ``normalize``.
+        """
+        steps = [part for step in self.steps for part in step.parts()]
+        done: list[tuple[str, str]] = []
+        for _ in range(self.rounds):
+            before = len(done)
+            url = _traced(steps, url, done)
+            if len(done) == before:
+                break
+        url = _traced([("basic normalizer", normalize_basic)], url, done)
+        _traced([part for step in self.last for part in step.parts()], url, done)
+        return done
+
+
+def _traced(
+    steps: list[tuple[str, Callable[[str], str]]], url: str, done: list[tuple[str, str]]
+) -> str:
+    for name, apply in steps:
+        after = apply(url)
+        if after != url:
+            done.append((name, after))
+        url = after
+    return url
+
+
+class _Column:
+    """URLs on their way through a chain.
+
+    Attributes:
+        urls: As they are now; null where they were refused.
+        reasons: Why; null where they were not.
+        active: Places of those that are not done.
+    """
+
+    def __init__(self, urls: pl.Series) -> None:
+        self.urls = urls.cast(pl.String)
+        self.reasons = nulls(len(urls))
+        self.active = pl.arange(0, len(urls), eager=True)
+
+    def begin(self) -> None:
+        """Begins a round."""
+        self._before = self._now = self.urls.gather(self.active)
+        self._others = falses(len(self._now))
+
+    def apply(self, step: Step, every: bool = False) -> None:
+        """Lets a step change the URLs of the round; all of them, or those that it might."""
+        at = (self._now.is_not_null() if every else step.touches(self._now)).arg_true()
+        if not len(at):
+            return
+        old = self._now.gather(at)
+        new, reasons = step.apply_column(old)
+        self._now = put(self._now, at, new)
+        refused = reasons.is_not_null()
+        if refused.any():
+            places = self.active.gather(at.filter(refused))
+            self.reasons = put(self.reasons, places, reasons.filter(refused))
+        if not isinstance(step, Basic):
+            self._others = put(self._others, at.filter((old != new).fill_null(True)), True)
+        self.urls = put(self.urls, self.active.gather(at), new)
+
+    def end(self, basic_first: bool) -> None:
+        """Ends a round: what has changed, and not by ``Basic`` alone, goes on."""
+        goes_on = (self._now != self._before).fill_null(False)
+        undone = (~goes_on & self._others & self._now.is_not_null()).arg_true()
+        if len(undone):  # of steps that undo each other basic has the last word
+            basic = apply_each(normalize_basic, self._now.gather(undone))
+            self.urls = put(self.urls, self.active.gather(undone), basic.urls)
+            self.reasons = put(self.reasons, self.active.gather(undone), basic.reasons)
+        if basic_first:
+            goes_on &= self._others
+        self.active = self.active.filter(goes_on)
+
+    def refuse(self, reason: str) -> None:
+        """Refuses what is not done."""
+        number = len(self.active)
+        self.reasons = put(self.reasons, self.active, [reason] * number)
+        self.urls = put(self.urls, self.active, pl.Series([None] * number, dtype=pl.String))

@@ -1,0 +1,159 @@
+"""Normalizers whose files have a rule per host: slash, host and protocol."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from ..rule_files import entries
+from ..url_parts import host_of_url, parts_of
+from .steps import Whole
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
+# A path may end with a dot and so many characters and not get a slash.
+_EXTENSION = 5
+
+
+class _PerHost(Whole):
+    """A normalizer that knows what to do for some hosts."""
+
+    def __init__(self, text: str, name: str, read: Callable[[str, str], str | None]) -> None:
+        self._rules: dict[str, str] = {}
+        self.file = name
+        for number, host, value in _pairs(text, name):
+            problem = read(host, value)
+            if problem:
+                raise ValueError(f"{name}:{number}: {problem}, got {f'{host} {value}'!r}")
+
+    def rule_of(self, host: str) -> str | None:
+        """Returns the rule for a host."""
+        return self._rules.get(host)
+
+    def apply(self, url: str) -> str:
+        """Returns the URL as the rule for its host says."""
+        host = host_of_url(url)
+        rule = self.rule_of(host) if host else None
+        match = _URL.fullmatch(url) if rule is not None else None
+        if rule is None or match is None:
+            return url
+        scheme, colon, site, path, rest = match.groups()
+        return self.changed(url, rule, (scheme, colon, site, path, rest))
+
+    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
+        raise NotImplementedError
+
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs are on a host that has a rule."""
+        hosts = parts_of(urls).get_column("host")
+        wanted = [host for host in hosts.unique() if host and self.rule_of(host) is not None]
+        return hosts.is_in(wanted).fill_null(False)
+
+
+class Slash(_PerHost):
+    """Adds or removes the slash at the end of paths: ``HOST +`` or ``HOST -`` a line.
+
+    None is added behind what looks like a file's extension. Unlike Nutch's it keeps the port.
+
+    >>> Slash("www.foo.com\\t+", "slashes.txt").apply("http://www.foo.com/page?a=b")
+    'http://www.foo.com/page/?a=b'
+    """
+
+    name = "slash"
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name, self._read)
+
+    def _read(self, host: str, value: str) -> str | None:
+        self._rules.setdefault(host, value)
+        return None if value in ("+", "-") else "a line must be HOST + or HOST -"
+
+    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
+        """Returns the URL with or without its slash."""
+        scheme, colon, site, path, rest = parts
+        if len(path) < 2:
+            return url
+        if rule == "-":
+            path = path.removesuffix("/")
+        elif not path.endswith("/") and (len(path) < 6 or "." not in path[-_EXTENSION - 1 :]):
+            path += "/"
+        return f"{scheme}{colon}{site}{path}{rest}"
+
+
+class Host(_PerHost):
+    """Puts one host in place of others: ``HOST TARGET`` or ``*.DOMAIN TARGET`` a line.
+
+    A host that is named comes first, then the widest domain that the host is below.
+
+    >>> Host("*.foo.com foo.com", "hosts.txt").apply("http://www.foo.com:81/x")
+    'http://foo.com:81/x'
+    """
+
+    name = "host"
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name, self._read)
+
+    def _read(self, host: str, value: str) -> str | None:
+        self._rules.setdefault(host, value)
+        good = re.fullmatch(r"[^\s/?#@:*]+|\[[0-9a-fA-F:.]+\]", value)
+        return None if good else "a line must be HOST TARGET"
+
+    def rule_of(self, host: str) -> str | None:
+        """Returns what stands in a host's place."""
+        if host in self._rules:
+            return self._rules[host]
+        labels = host.split(".")
+        domains = (f"*.{'.'.join(labels[at:])}" for at in range(len(labels) - 2, 0, -1))
+        return next((self._rules[name] for name in domains if name in self._rules), None)
+
+    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
+        """Returns the URL with the other host."""
+        scheme, colon, site, path, rest = parts
+        login, at, place = site.rpartition("@")
+        port = re.search(r":[0-9]*$", place)
+        return f"{scheme}{colon}{login}{at}{rule}{port[0] if port else ''}{path}{rest}"
+
+
+class Protocol(_PerHost):
+    """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
+
+    A host that is named comes first, then the narrowest domain. A URL that names a port
+    stays as it is.
+
+    >>> Protocol("*.foo.com https", "protocols.txt").apply("http://foo.com/x")
+    'https://foo.com/x'
+    """
+
+    name = "protocol"
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name, self._read)
+
+    def _read(self, host: str, value: str) -> str | None:
+        self._rules.setdefault(host, value)
+        good = re.fullmatch("[A-Za-z][A-Za-z0-9+.-]*", value)
+        return None if good else "a line must be HOST SCHEME"
+
+    def rule_of(self, host: str) -> str | None:
+        """Returns the scheme for a host."""
+        if host in self._rules:
+            return self._rules[host]
+        labels = host.split(".")
+        domains = (f"*.{'.'.join(labels[at:])}" for at in range(len(labels)))
+        return next((self._rules[name] for name in domains if name in self._rules), None)
+
+    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
+        """Returns the URL with the other scheme."""
+        _, colon, site, path, rest = parts
+        if re.search(r":[0-9]+$", site.rpartition("@")[2]):
+            return url
+        return f"{rule.lower()}{colon}{site}{path}{rest}"
+
+
+def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
+    """Yields (line number, host, value); spaces and tabs stand between the two."""
+    for number, line in entries(text):
+        words = line.split()
+        if len(words) != 2:
+            raise ValueError(f"{name}:{number}: a line must have two words, got {line!r}")
+        yield number, words[0].lower(), words[1]

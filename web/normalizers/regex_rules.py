@@ -1,0 +1,259 @@
+"""The normalizer urlnormalizer-regex: rules of a file as Nutch's regex-normalize.xml."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Sequence
+from xml.parsers import expat
+
+import polars as pl
+import regex
+
+from ..columns import falses, nulls, put
+from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern, least_width
+from ..urls import BadUrl
+from .steps import Applied, apply_each
+
+_GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
+_SHOWN = 100
+_VISIBLE = "^[!-~]*$"
+
+
+@dataclasses.dataclass(frozen=True)
+class Substitution:
+    """One rule: every match of ``pattern`` is replaced by ``template``.
+
+    Attributes:
+        pattern: What is looked for.
+        template: What stands in its place, as Python writes it.
+        line: Line of the file at which the pattern begins, from 1.
+        column: Pattern and template for polars; None where there are none that surely do
+            the same.
+    """
+
+    pattern: Pattern
+    template: str
+    line: int
+    column: tuple[str, str] | None = None
+
+    def apply(self, url: str, patience: Patience | None = None) -> str:
+        """Returns the URL with every match replaced.
+
+        Raises:
+            BadUrl: ``normalizer_timeout``: it took too long.
+        """
+        compiled = self.pattern.python
+        assert isinstance(compiled, regex.Pattern)
+        try:
+            return (patience or Patience()).replace(compiled, self.template, url)
+        except TimeoutError as error:
+            raise BadUrl("normalizer_timeout", url) from error
+
+    def apply_column(self, urls: pl.Series, patience: Patience) -> Applied:
+        """Returns what ``apply`` makes of each URL."""
+        if self.column is None:
+            return apply_each(functools.partial(self.apply, patience=patience), urls)
+        made = urls.str.replace_all(*self.column)
+        reasons = nulls(len(urls))
+        # Only of visible ASCII both mean the same.
+        other = (~urls.str.contains(_VISIBLE)).arg_true()
+        if len(other):
+            applied = apply_each(
+                functools.partial(self.apply, patience=patience), urls.gather(other)
+            )
+            made, reasons = put(made, other, applied.urls), put(reasons, other, applied.reasons)
+        return Applied(made, reasons)
+
+
+class RegexNormalizer:
+    """Rules of a file in the format of Nutch's regex-normalize.xml.
+
+    Args:
+        text: The file.
+        file: What messages call it.
+
+    Raises:
+        ValueError: It is not XML of that form, or a rule does not compile; one
+            line with the name of the file, the line, and the rule.
+
+    Attributes:
+        rules: In the order in which they are applied.
+        file: What messages call it.
+    """
+
+    name = "regex"
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        self.rules = tuple(_read_rules(text, file))
+        self._column = _together([rule.pattern for rule in self.rules])
+
+    def apply(self, url: str) -> str:
+        """Returns the URL after all rules, each applied once."""
+        patience = Patience()
+        for rule in self.rules:
+            url = rule.apply(url, patience)
+        return url
+
+    def apply_column(self, urls: pl.Series) -> Applied:
+        """Returns what ``apply`` makes of each URL: rule by rule, where its pattern may be."""
+        reasons = nulls(len(urls))
+        patience = Patience()
+        for rule in self.rules:
+            found = _may_hold(urls, rule.pattern.column)
+            at = found.arg_true()
+            if not len(at):
+                continue
+            applied = rule.apply_column(urls.gather(at), patience)
+            urls = put(urls, at, applied.urls)
+            if applied.reasons.null_count() < len(at):
+                bad = applied.reasons.is_not_null()
+                reasons = put(reasons, at.filter(bad), applied.reasons.filter(bad))
+        return Applied(urls, reasons)
+
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns in which URLs a rule's pattern may be found."""
+        if not self.rules:
+            return falses(len(urls))
+        return _may_hold(urls, self._column)
+
+    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
+        """Returns the rules."""
+        return [(f"{self.file}:{rule.line} {rule.pattern.text}", rule.apply) for rule in self.rules]
+
+
+def _may_hold(urls: pl.Series, column: str | None) -> pl.Series:
+    """Returns in which URLs a pattern may be found; nulls hold none."""
+    if column is None or not is_column_pattern(column):
+        return urls.is_not_null()
+    # Beyond visible ASCII the engines differ in what a letter is.
+    return (urls.str.contains(column) | ~urls.str.contains(_VISIBLE)).fill_null(False)
+
+
+def _together(patterns: Sequence[Pattern]) -> str | None:
+    """Returns a pattern for polars that finds all that one of them finds, if there is one."""
+    if any(pattern.column is None for pattern in patterns):
+        return None
+    together = "|".join(f"(?:{pattern.column})" for pattern in patterns)
+    return together if is_column_pattern(together) else None
+
+
+@dataclasses.dataclass
+class _Found:
+    pattern: str | None = None
+    substitution: str = ""
+    line: int = 0
+
+
+def _read_rules(text: str, name: str) -> list[Substitution]:
+    rules = []
+    for number, found in enumerate(_elements(text, name), start=1):
+        where = f"{name}:{found.line}: rule {number}"
+        if not found.pattern:
+            raise ValueError(f"{where} must have a pattern, got {found.pattern!r}")
+        rules.append(_read_rule(found.pattern, found.substitution, found.line, where))
+    return rules
+
+
+def _elements(text: str, name: str) -> list[_Found]:
+    """Returns what stands in the elements ``regex`` of the file."""
+    found: list[_Found] = []
+    inside: list[str] = []
+    words: list[str] = []
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def start(tag: str, _: object) -> None:
+        inside.append(tag)
+        words.clear()
+        if tag == "regex":
+            found.append(_Found(line=parser.CurrentLineNumber))
+        elif tag == "pattern" and found:
+            found[-1].line = parser.CurrentLineNumber
+
+    def end(tag: str) -> None:
+        inside.pop()
+        if inside and inside[-1] == "regex" and found:
+            if tag == "pattern":
+                found[-1].pattern = "".join(words)
+            elif tag == "substitution":
+                found[-1].substitution = "".join(words)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = words.append
+    try:
+        parser.Parse(text.removeprefix("\ufeff").encode(), True)
+    except (expat.ExpatError, ValueError) as error:
+        line = getattr(error, "lineno", 1)
+        raise ValueError(
+            f"{name}:{line}: it must be xml like regex-normalize.xml: {error}"
+        ) from error
+    return found
+
+
+def _read_rule(pattern: str, template: str, line: int, where: str) -> Substitution:
+    try:
+        compiled = compile_pattern(pattern)
+    except ValueError as error:
+        raise ValueError(
+            f"{where} must be a regular expression, got {_short(pattern)}: {error}"
+        ) from error
+    try:
+        python, column = _templates(template, compiled)
+        return Substitution(compiled, python, line, column)
+    except ValueError as error:
+        raise ValueError(f"{where} must substitute {error}, got {_short(template)}") from error
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:
+    """Turns Java's replacement (``$1``, ``${name}``, backslash quotes) into Python's and polars'."""
+    compiled = pattern.python
+    assert isinstance(compiled, regex.Pattern)
+    column: list[str] = []
+    end = 0
+    python: list[str] = []
+
+    def add(text: str) -> None:
+        python.append(text.replace("\\", "\\\\"))
+        column.append(text.replace("$", "$$"))
+
+    def add_group(name: str) -> None:
+        python.append(rf"\g<{name}>")
+        column.append(f"${{{name}}}")
+
+    for match in _GROUP.finditer(template):
+        add(template[end : match.start()])
+        end = match.end()
+        quoted, number, name = match.groups()
+        if quoted:
+            add(quoted)
+        elif name in compiled.groupindex:
+            add_group(name)
+        else:
+            # Java takes as many digits as name a group, and at least one.
+            sizes = range(len(number or ""), 0, -1)
+            size = next((n for n in sizes if int(number[:n]) <= compiled.groups), 0)
+            if not size:
+                raise ValueError("groups that the pattern has ($1, ${name}; \\$ for a dollar sign)")
+            add_group(str(int(number[:size])))
+            add(number[size:])
+    add(template[end:])
+    return "".join(python), _for_column(pattern, "".join(column))
+
+
+def _for_column(pattern: Pattern, template: str) -> tuple[str, str] | None:
+    """Returns pattern and template that do the same in polars, if there are such."""
+    if not pattern.exact or not pattern.column or not is_column_pattern(pattern.column):
+        return None
+    if not pattern.text.startswith("(?<!"):
+        # Engines differ in where nothing is found.
+        return (pattern.column, template) if least_width(pattern.column) else None
+    # What stands before is then part of the match, so another may not follow at once.
+    single = re.search(r"(?<!\\)\$$", pattern.text) and least_width(pattern.column)
+    if not single or "${" in template or not pattern.column.startswith("(?:^|["):
+        return None
+    return f"({pattern.column.removeprefix('(?:')}", "${1}" + template

@@ -1,0 +1,100 @@
+"""What all URL normalizers are: steps of a chain."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import polars as pl
+
+from ..columns import falses
+from ..urls import BadUrl
+
+# Where URLs come from: Nutch's scopes.
+SCOPES = (
+    *("default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer"),
+    *("partition", "generate_host_count"),
+)
+
+
+class Step(Protocol):
+    """A normalizer.
+
+    Attributes:
+        name: What options and messages call it.
+    """
+
+    name: str
+
+    def apply(self, url: str) -> str:
+        """Returns the URL as it wants it.
+
+        Raises:
+            BadUrl: The URL cannot be used.
+        """
+
+    def apply_column(self, urls: pl.Series) -> "Applied":
+        """Returns what ``apply`` makes of each URL; there are no nulls."""
+
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs ``apply`` might change: those, and maybe more; none of the nulls."""
+
+    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
+        """Returns what it does one after the other: (what messages call it, what it does)."""
+
+
+class Applied(NamedTuple):
+    """What a step makes of a column of URLs.
+
+    Attributes:
+        urls: As they are now; null where it refuses one.
+        reasons: Why it does; null where it does not.
+    """
+
+    urls: pl.Series
+    reasons: pl.Series
+
+
+def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
+    """Applies a function to one URL after the other; nulls stay, without a reason."""
+    new: list[str | None] = []
+    reasons: list[str | None] = []
+    for url in urls:
+        reason = None
+        if url is not None:
+            try:
+                url = apply(url)
+            except BadUrl as error:
+                url, reason = None, error.reason
+        new.append(url)
+        reasons.append(reason)
+    return Applied(pl.Series(new, dtype=pl.String), pl.Series(reasons, dtype=pl.String))
+
+
+class Whole:
+    """A step that has no parts, and looks at one URL at a time."""
+
+    name = ""
+
+    def apply(self, url: str) -> str:
+        raise NotImplementedError
+
+    def apply_column(self, urls: pl.Series) -> Applied:
+        """Returns what ``apply`` makes of each URL."""
+        return apply_each(self.apply, urls)
+
+    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
+        """Returns itself."""
+        return [(f"{self.name} normalizer", self.apply)]
+
+
+class Pass(Whole):
+    """The normalizer urlnormalizer-pass: changes nothing."""
+
+    name = "pass"
+
+    def apply(self, url: str) -> str:
+        """Returns the URL."""
+        return url
+
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns that it changes none."""
+        return falses(len(urls))

@@ -1,0 +1,198 @@
+"""The way to a server: where to connect, through which proxy, with which certificates.
+
+The same for whatever client makes the connections.
+"""
+
+import functools
+import re
+import ssl
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import certifi
+
+from .failures import BadUrl
+from .guard import Denied, Guard, Target
+from .headers import SECRET, WITHHELD
+from .idle import Origin
+from .proxy import Proxy, as_address, judge_name
+from .wire import tls_context
+
+# Not urlsplit: it drops tabs and newlines without a word.
+_URL = re.compile(
+    r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
+    r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+def split_url(url: str) -> tuple[Origin, str]:
+    """Returns ((scheme, host, port), request target); user info is dropped.
+
+    Raises:
+        BadUrl: The URL is not http or https, or has characters that must
+            not go into a request (controls, spaces, anything but ASCII).
+
+    >>> split_url("http://u:p@Example.com:8080/a?b#c")
+    (('http', 'example.com', 8080), '/a?b')
+    """
+    match = _URL.fullmatch(url)
+    port = int(match[3]) if match and match[3] else 0
+    if match is None or port > 65535:
+        raise BadUrl(f"expected an http or https URL in ASCII, got {url!r}")
+    target = match[4] or "/"
+    origin = (match[1], match[2].lower(), port or _PORTS[match[1]])
+    return origin, target if target[0] == "/" else f"/{target}"
+
+
+class Head(NamedTuple):
+    """The head of a request.
+
+    Attributes:
+        origin: Whom it is for.
+        sent: As it goes over the wire.
+        shown: As it is kept: without what is secret.
+    """
+
+    origin: Origin
+    sent: bytes
+    shown: bytes
+
+
+class Route:
+    """Where connections go, and what is said at their beginning; safe for threads.
+
+    Args:
+        guard: Says where connections may go.
+        ca_file: Certificates to trust; empty for the bundled ones.
+        missing_agent: What to add before a host is asked to which the operator
+            did not open the way himself; None if nothing is missing.
+        unchecked: Hosts whose certificates are not checked.
+        proxy: What all connections go through, but those that ``connect_to`` names.
+        proxy_auth: Value of Proxy-Authorization; empty for none.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        ca_file: str = "",
+        missing_agent: str | None = None,
+        unchecked: frozenset[str] = frozenset(),
+        proxy: Proxy | None = None,
+        proxy_auth: str = "",
+    ) -> None:
+        self.guard = guard
+        self._ca_file, self._missing_agent, self._unchecked = ca_file, missing_agent, unchecked
+        self._proxy, self._proxy_auth = proxy, proxy_auth
+
+    def head(self, method: str, url: str, headers: Mapping[str, str]) -> Head:
+        """Returns the head of a request without a body.
+
+        Raises:
+            BadUrl: The URL cannot go into a request.
+        """
+        origin, target = split_url(url)
+        host, forwarded = _host_header(origin), origin[0] == "http" and self.is_proxied(origin)
+        fields = [("Host", host), *headers.items()]
+        if forwarded:  # RFC 9112 3.2.2: absolute-form
+            target = f"http://{host}{target}"
+            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+        start = f"{method} {target} HTTP/1.1"
+        sent = shown = _head(start, fields)
+        if not SECRET.isdisjoint([name.lower() for name, _ in fields]):
+            shown = _head(start, [_shown(*field) for field in fields])
+        return Head(origin, sent, shown)
+
+    def tunnel(self, origin: Origin) -> bytes:
+        """Returns the CONNECT request for the proxy; empty where there is none to send."""
+        scheme, host, port = origin
+        if scheme != "https" or not self.is_proxied(origin):
+            return b""
+        fields = [("Host", f"{host}:{port}")]
+        fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+        return _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
+
+    def is_proxied(self, origin: Origin) -> bool:
+        """Returns whether an origin is asked through the proxy."""
+        return self._proxy is not None and self.guard.door(_name(origin[1]), origin[2]) is None
+
+    def is_checked(self, host: str) -> bool:
+        """Returns whether the certificate of a host is."""
+        return host not in self._unchecked
+
+    def tls(self, host: str) -> ssl.SSLContext:
+        """Returns the context for TLS with a host."""
+        return self._checking if self.is_checked(host) else self._trusting
+
+    @functools.cached_property
+    def _checking(self) -> ssl.SSLContext:
+        return tls_context(self._ca_file or certifi.where())
+
+    @functools.cached_property
+    def _trusting(self) -> ssl.SSLContext:
+        return tls_context(self._ca_file or certifi.where(), check=False)
+
+    def dial(self, host: str, port: int) -> Target:
+        """Returns where to connect to for the host of an origin; see ``Guard.target``.
+
+        Where that is the proxy, the host is judged as far as can be.
+
+        Raises:
+            Denied: Also when the host is a stranger's and the agent has no name.
+        """
+        host = _name(host)
+        proxied = self.is_proxied(("", host, port))
+        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port)
+        if self._missing_agent and not target.opened:
+            raise Denied("agent_missing", f"add {self._missing_agent}")
+        return target
+
+    def _through_proxy(self, host: str, port: int) -> Target:
+        assert self._proxy is not None
+        self.guard.check_port(port)
+        opened = self.guard.allows(as_address(host) or "")
+        judge_name(host, opened)
+        return Target(self.guard.addresses(*self._proxy), opened)
+
+    def needs_lookup(self, host: str, port: int) -> bool:
+        """Returns whether ``dial`` may have to ask a name server, and so take long."""
+        host = _name(host)
+        door = self.guard.door(host, port)
+        if door is not None:
+            host = door.address or host
+        elif self._proxy is not None:
+            host = self._proxy.host
+        return as_address(host) is None and not self.guard.knows(host)
+
+    def address(self, url: str) -> str | None:
+        """Returns the first address at which a URL's host is reached.
+
+        None where ``connect_to`` names the host, or it cannot be reached.
+        """
+        try:
+            origin, _ = split_url(url)
+            _, host, port = origin
+            if self.guard.door(_name(host), port) or self.is_proxied(origin):
+                return None
+            return str(self.dial(host, port).addresses[0][1][0])
+        except (OSError, ValueError):
+            return None
+
+
+def _name(host: str) -> str:
+    """Returns the host of an origin as the guard knows it."""
+    return host.strip("[]").rstrip(".")
+
+
+def _host_header(origin: Origin) -> str:
+    scheme, host, port = origin
+    return host if port == _PORTS[scheme] else f"{host}:{port}"
+
+
+def _head(start: str, fields: Iterable[tuple[str, str]]) -> bytes:
+    lines = [start, *(f"{name}: {value}" for name, value in fields), "\r\n"]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def _shown(name: str, value: str) -> tuple[str, str]:
+    return (name, WITHHELD) if name.lower() in SECRET else (name, value)

@@ -129,7 +129,10 @@ def test_compact_keeps_what_the_table_says(address, web, capsys):
     for name in ("state", "hosts"):  # of batches, not all is kept
         assert contents(address)[name].equals(before[name])
     assert pages_of(address, capsys) == pages
-    assert names(root / "manifest") == [f"{latest_snapshot(root):08d}.json", "lists"]
+    newest = f"{latest_snapshot(root):08d}"
+    assert [n for n in names(root / "manifest") if n != "made"] == [f"{newest}.json", "lists"]
+    # A folder keeps the marks of what was made; stores lose no names, and have none.
+    assert names(root / "manifest/made") in ([], [newest]), "marks of deleted snapshots"
     live = {path.name for path in files_of(address, "state")}
     # The clock of S3 has whole seconds: what was written in the last one stays.
     assert live == set(names(root / "state")) or (root.scheme == "s3" and live)

@@ -6,14 +6,16 @@ the table.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from ..web.html import Page, ParseFailed, ParseOptions, parse
 from ..web.options import option
+from ..web.parsers.dispatch import parse
+from ..web.parsers.options import ParseOptions
+from ..web.parsers.page import Page, ParseFailed, Source
 from ..web.protocol import FETCH_SUCCESS, UNCHECKED
 from ..web.rule_chains import normalizers_in
 from ..web.rules import resolve
@@ -79,10 +81,9 @@ def documents_of(
         try:
             if row in skip:
                 raise ParseFailed("stalled")
-            parsed = parse(
-                url, page["body"] or b"", page["content_type"], options,
-                robots_header=_header(page["headers"], "x-robots-tag"),
-            )  # fmt: skip
+            headers = [(h["name"].lower(), h["value"]) for h in page["headers"] or ()]
+            source = Source(url, page["body"] or b"", page["content_type"], headers)
+            parsed = parse(source, options)
             metadata = _metadata(parsed)
             if page["protocol_message"] == UNCHECKED:
                 metadata["tls"] = "unchecked"
@@ -131,11 +132,6 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
         "charset": page.charset,
         "metadata": list(metadata.items()),
     }
-
-
-def _header(headers: Iterable[dict[str, str]] | None, name: str) -> str | None:
-    found = [h["value"] for h in headers or () if h["name"].lower() == name]
-    return ", ".join(found) if found else None
 
 
 class _Links:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..web.html_page import Page, ParseFailed
+from ..web.parsers.page import Page, ParseFailed
 from ..web.urls import parse
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from nutbeam.transforms.parse_pages import (
     parse_pages,
 )
 from nutbeam.transforms.records import DeadLetter, ParsedPage
-from nutbeam.web.html import parse
+from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.page import Source
 from nutbeam.web.rules import UrlRules, resolve
 from nutbeam.web.simweb.server import SimWeb
 
@@ -165,7 +166,7 @@ def test_agrees_with_the_parser_page_by_page(pool):
     assert dead == []
     options = DocumentOptions(scope="any")
     for row, document in zip(rows, documents, strict=True):
-        right = parse(row["url"], row["body"], row["content_type"], options)
+        right = parse(Source(row["url"], row["body"], row["content_type"]), options)
         bases = pl.Series([right.base] * len(right.hrefs), dtype=pl.String)
         targets = resolve(bases, pl.Series(right.hrefs, dtype=pl.String))
         admitted = UrlRules(options).admit(targets, "outlink")["url"].to_list()

@@ -10,8 +10,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from crawling import answer
 
 from nutbeam.transforms.parse_pages import ParsePages
-from nutbeam.web.html import parse
 from nutbeam.web.options import options_of
+from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.page import Source
 from nutbeam.web.simweb.server import SimWeb
 
 pytest.importorskip(
@@ -50,7 +51,7 @@ def records(folder, name):
 
 
 def text_of(site, url):
-    return parse(url, answer(site, url).body, "text/html", ParsePages().options).text
+    return parse(Source(url, answer(site, url).body, "text/html"), ParsePages().options).text
 
 
 def test_the_longest_pages_of_each_host(web, tmp_path):

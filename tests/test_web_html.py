@@ -8,17 +8,15 @@ from bs4 import BeautifulSoup, NavigableString
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web import html, urls
-from nutbeam.web.html import (
-    NoParser,
-    ParseFailed,
-    ParseOptions,
-    parse,
-    parse_html,
-    parse_text,
-    robots_directives,
-)
-from nutbeam.web.html_guard import is_hazardous
+from nutbeam.web import urls
+from nutbeam.web.parsers import html
+from nutbeam.web.parsers.directives import robots_directives
+from nutbeam.web.parsers.dispatch import parse as parse_source
+from nutbeam.web.parsers.html import parse_html as parse_html_source
+from nutbeam.web.parsers.html_guard import is_hazardous
+from nutbeam.web.parsers.options import ParseOptions
+from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
+from nutbeam.web.parsers.text import parse_text as parse_text_source
 
 URL = "http://h0.example.com/d/page.html"
 DOCS = (
@@ -26,6 +24,18 @@ DOCS = (
     pathlib.Path("/usr/share/doc/postgresql-doc-15/html"),
 )
 TREES = ["lexbor", "soup"]
+
+
+def with_source(parser):
+    def parsed(url, body, content_type=None, options=None, robots_header=None):
+        headers = [("x-robots-tag", robots_header)] if robots_header else []
+        return parser(Source(url, body, content_type, headers), options or ParseOptions())
+
+    return parsed
+
+
+parse, parse_html = with_source(parse_source), with_source(parse_html_source)
+parse_text = with_source(parse_text_source)
 
 
 @pytest.fixture(params=TREES)
@@ -235,7 +245,7 @@ def test_plain_text():
     assert found.text == "Go to http://a.example.com/x?y#z, or ftp://b.example.com/."
     assert found.hrefs == ["http://a.example.com/x?y#z", "ftp://b.example.com/"]
     assert found.anchors == found.rels == ["", ""]
-    assert parse_text(URL, b"http://a.example.com/x", None, "nofollow").hrefs == []
+    assert parse_text(URL, b"http://a.example.com/x", robots_header="nofollow").hrefs == []
 
 
 HOSTILE = {

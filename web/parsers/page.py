@@ -1,6 +1,7 @@
-"""What a parser makes of a document: the page, or a reason why there is none."""
+"""What a parser is given, and what it makes of it: the page, or a reason why there is none."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,28 @@ class NoParser(ParseFailed):
 
     def __init__(self, reason: str = "no_parser") -> None:
         super().__init__(reason)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """A document as it came from its server.
+
+    Attributes:
+        url: Absolute URL that the body came from.
+        body: The body, with any content coding removed.
+        content_type: The value of ``Content-Type``, if there was one.
+        headers: (name in lower case, value) of the other headers, as sent.
+    """
+
+    url: str
+    body: bytes
+    content_type: str | None = None
+    headers: Sequence[tuple[str, str]] = ()
+
+    def header(self, name: str) -> str | None:
+        """Returns the values of a header joined by commas, or None without one."""
+        found = [value for key, value in self.headers if key == name]
+        return ", ".join(found) if found else None
 
 
 @dataclasses.dataclass(slots=True)
@@ -45,6 +68,7 @@ class Page:
         canonical: Absolute URL of ``link rel=canonical``.
         dropped: How many links were left out, by reason: ``nofollow``,
             ``page_nofollow``, ``url_too_long`` (over 65,536 characters).
+        parts: (absolute URL, page) of what is a document of its own, such as an item of a feed.
         body: The document as UTF-8.
     """
 
@@ -61,6 +85,7 @@ class Page:
     metas: dict[str, str] = dataclasses.field(default_factory=dict)
     canonical: str | None = None
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
+    parts: list[tuple[str, "Page"]] = dataclasses.field(default_factory=list)
     body: bytes = dataclasses.field(default=b"", repr=False)
     _soup: Any = dataclasses.field(default=None, repr=False, compare=False)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .html_page import Page
+from .page import Page
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup

@@ -1,32 +1,17 @@
-"""Documents: from bytes to title, text, links and what the page says to robots."""
+"""HTML: from bytes to title, text, links and what the page says to robots."""
 
-import dataclasses
 import functools
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from . import urls
-from .charset import decode, to_utf8
-from .content_type import sniff
+from .. import urls
+from ..charset import to_utf8
+from .directives import obey_nofollow, robots_directives
 from .html_guard import is_hazardous
-from .html_page import NoParser, Page, ParseFailed, soup
 from .html_tree import NOT_TEXT, LexborTree, SoupTree, Tree, collapse, collapse_long
-from .options import option
-
-__all__ = [
-    "NoParser",
-    "Page",
-    "ParseFailed",
-    "ParseOptions",
-    "parse",
-    "parse_html",
-    "parse_text",
-    "robots_directives",
-    "soup",
-]
-
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+from .options import ParseOptions
+from .page import Page, ParseFailed, Source
 
 # Where the link of an element is.
 _LINKS = {
@@ -55,127 +40,10 @@ _REFRESH = re.compile(
     r"\s*(\d{1,9})[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
     re.IGNORECASE | re.DOTALL,
 )
-_ROBOTS_TOKENS = {
-    "none": ("noindex", "nofollow"),
-    "noindex": ("noindex",),
-    "nofollow": ("nofollow",),
-    "noarchive": ("noarchive",),
-    "nocache": ("noarchive",),
-}
-# Rules with a value; any other word before a colon is the name of one robot.
-_ROBOTS_RULES = frozenset(
-    {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
-)
-# Nutch's OutlinkExtractor; the look-behind keeps it linear.
-_URL_IN_TEXT = re.compile(
-    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,120}:[A-Za-z0-9/]"
-    r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=-]|%[A-Fa-f0-9]{2}){1,333}"
-    r"(?:#[A-Za-z0-9][A-Za-z0-9$_.+!*,;/?:@&~=%-]{0,1000})?"
-)
 
 
-@dataclasses.dataclass(frozen=True)
-class ParseOptions:
-    """What is taken from a page, and how much trouble it may make."""
-
-    max_outlinks: int = option(
-        100,
-        "links kept per page, of those that pass the filters; negative: all",
-        unit="links",
-        nutch="db.max.outlinks.per.page",
-        group="parse",
-    )
-    outlinks_ignore_tags: tuple[str, ...] = option(
-        (),
-        "elements whose links are not followed, such as img or script",
-        nutch="parser.html.outlinks.ignore_tags",
-        group="parse",
-    )
-    form_use_action: bool = option(
-        False,
-        "follow the action of forms, except of those that post",
-        nutch="parser.html.form.use_action",
-        group="parse",
-    )
-    parser_timeout: float = option(
-        30.0,
-        "time after which the parsing of a page is given up",
-        unit="s",
-        nutch="parser.timeout",
-        minimum=0.1,
-        group="parse",
-    )
-    max_nesting: int = option(
-        5000,
-        "pages that nest deeper go to a slower parser that does not mind",
-        unit="elements",
-        minimum=100,
-        group="parse",
-    )
-    skip_truncated: bool = option(
-        True,
-        "do not parse pages that were cut at the content limit",
-        nutch="parser.skip.truncated",
-        group="parse",
-    )
-
-
-def parse(
-    url: str,
-    body: bytes,
-    content_type: str | None,
-    options: ParseOptions,
-    robots_header: str | None = None,
-) -> Page:
-    """Parses a document with the parser for its type.
-
-    Args:
-        url: Absolute URL that the body came from.
-        body: The body, with any content coding removed.
-        content_type: The value of ``Content-Type``, if there was one.
-        options: What to take.
-        robots_header: The values of ``X-Robots-Tag``, joined by commas.
-
-    Raises:
-        NoParser: The type is neither HTML nor plain text.
-        ParseFailed: The page is too much for any parser.
-    """
-    mime = sniff(body, content_type)
-    if mime in HTML_TYPES:
-        return parse_html(url, body, content_type, options, robots_header)
-    if mime == "text/plain":
-        return parse_text(url, body, content_type, robots_header)
-    raise NoParser
-
-
-def parse_text(
-    url: str, body: bytes, content_type: str | None, robots_header: str | None = None
-) -> Page:
-    """Parses plain text, where links are what looks like a URL.
-
-    >>> parse_text("http://example.com/", b"See http://example.com/a.", None).hrefs
-    ['http://example.com/a']
-    """
-    text, charset = decode(body, content_type)
-    page = Page(base=url, charset=charset, body=text.encode("utf-8", "replace"))
-    page.directives = robots_directives(robots_header or "")
-    if "noindex" not in page.directives:
-        page.text = collapse_long(text)
-    page.hrefs = [found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text)]
-    page.anchors = [""] * len(page.hrefs)
-    page.rels = [""] * len(page.hrefs)
-    _obey_nofollow(page)
-    return page
-
-
-def parse_html(
-    url: str,
-    body: bytes,
-    content_type: str | None,
-    options: ParseOptions,
-    robots_header: str | None = None,
-) -> Page:
-    """Parses an HTML document as browsers do; arguments as ``parse``.
+def parse_html(source: Source, options: ParseOptions) -> Page:
+    """Parses an HTML document as browsers do.
 
     A page on which the fast parser would be quadratic goes to BeautifulSoup,
     which takes twenty times as long on usual pages.
@@ -183,14 +51,14 @@ def parse_html(
     Raises:
         ParseFailed: ``too_complex``: such a page has over 4 MiB.
 
-    >>> page = parse_html("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>",
-    ...                   "text/html", ParseOptions())
+    >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
+    >>> page = parse_html(document, ParseOptions())
     >>> page.title, page.text, page.hrefs, page.anchors, page.base
     ('T', 'A B', ['b'], ['B'], 'http://example.com/d/')
     """
-    utf8, charset = to_utf8(body, content_type)
+    utf8, charset = to_utf8(source.body, source.content_type)
     page = Page(charset=charset, body=utf8)
-    if robots_header:
+    if robots_header := source.header("x-robots-tag"):
         page.directives = robots_directives(robots_header)
     tree: Tree
     if not is_hazardous(utf8, options.max_nesting):
@@ -200,28 +68,8 @@ def parse_html(
     else:
         raise ParseFailed("too_complex")
     links = _followed(options.outlinks_ignore_tags, options.form_use_action)
-    _Reader(page, tree, url).read(links)
+    _Reader(page, tree, source.url).read(links)
     return page
-
-
-def robots_directives(value: str) -> set[str]:
-    """Returns the directives in a robots meta or an ``X-Robots-Tag``.
-
-    What is said to one robot by its name is passed over.
-
-    >>> sorted(robots_directives("None, max-image-preview:none"))
-    ['nofollow', 'noindex']
-    >>> robots_directives("googlebot: noindex, nofollow")
-    set()
-    """
-    directives: set[str] = set()
-    for part in value[:_MAX_META_CHARS].lower().split(","):
-        words, colon, _ = part.partition(":")
-        if colon and words.strip() not in _ROBOTS_RULES:
-            break
-        for word in words.replace(";", " ").split():
-            directives.update(_ROBOTS_TOKENS.get(word, ()))
-    return directives
 
 
 class _Reader:
@@ -246,7 +94,7 @@ class _Reader:
         if "noindex" not in page.directives:
             page.title = self._title or ""
             page.text = collapse_long(self._tree.body_text(self._not_text))
-        _obey_nofollow(page)
+        obey_nofollow(page)
         self._resolve()
 
     def element(
@@ -339,9 +187,3 @@ def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
 
 def _is_kept(meta: str) -> bool:
     return meta in _METAS or (len(meta) < 100 and meta.startswith(_META_PREFIXES))
-
-
-def _obey_nofollow(page: Page) -> None:
-    if "nofollow" in page.directives:
-        page.drop("page_nofollow", len(page.hrefs))
-        page.hrefs, page.anchors, page.rels = [], [], []

@@ -13,6 +13,9 @@ from .parse_worker import Job
 from .places import Root, files_of
 from .written import Written
 
+# So many row groups, of 4 MB each, are parsed as one job.
+_JOB_GROUPS = 4
+
 
 def parse_file(
     root: Root,
@@ -32,11 +35,15 @@ def parse_file(
         hosts: Files of the host table, which knows the seeds.
         options: What is taken.
         pool: Parses.
-        on_done: Is told of each row group that is parsed.
+        on_done: Is told of each job that is done.
     """
+    groups = range(row_group_count(root / pages.path))
+    # The links of a job are judged together, which costs the more the fewer they are; but all
+    # children should have something to do, up to the end.
+    size = max(1, min(_JOB_GROUPS, len(groups) // (2 * pool.size)))
     jobs = (
-        Job(str(files_of(root)), pages.path, group, hosts, options)
-        for group in range(row_group_count(root / pages.path))
+        Job(str(files_of(root)), pages.path, tuple(groups[at : at + size]), hosts, options)
+        for at in range(0, len(groups), size)
     )
     return write_documents(root, batch, pages, pool.parse(jobs), on_done)
 

@@ -172,7 +172,7 @@ class PageWriter:
         name = f"{place(self._batch, 'pages')}/{self._token}"
         number = len(self._groups) - 1
         return Job(
-            str(files_of(self._root)), name, number, self._parser.hosts, self._parser.options
+            str(files_of(self._root)), name, (number,), self._parser.hosts, self._parser.options
         )
 
 

@@ -110,6 +110,11 @@ class ParsePool:
         self._submitted = 0
         self._lock = threading.RLock()
 
+    @property
+    def size(self) -> int:
+        """How many children there are."""
+        return len(self._children)
+
     def submit(self, job: Job, pages: pa.Table | None = None) -> int:
         """Takes a job; returns the number under which ``result`` has its documents.
 
@@ -211,7 +216,7 @@ class ParsePool:
         # A child that dies outside of pages gets one more chance, too.
         row = AFTER_ROWS if child.row is None else child.row
         if row in job.skip:
-            where = f"{job.page_file}, row group {job.row_group}"
+            where = f"{job.page_file}, row groups {list(job.row_groups)}"
             self._finished[number] = ParserDied(f"parser process failed twice at {where}")
             _forget(job)
         else:

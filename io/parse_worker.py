@@ -32,7 +32,7 @@ class Job:
     Attributes:
         root: The table's folder.
         page_file: Below it.
-        row_group: Which rows of the file.
+        row_groups: Which rows of the file.
         pages: An Arrow file of the rows, where the page file is yet to be written.
         hosts: Files of the host table, which knows the seeds.
         options: What is taken.
@@ -41,7 +41,7 @@ class Job:
 
     root: str
     page_file: str
-    row_group: int
+    row_groups: tuple[int, ...]
     hosts: tuple[str, ...]
     options: DocumentOptions
     skip: frozenset[int] = frozenset()
@@ -95,7 +95,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Done:
         pages = read_arrow(job.pages)
     else:
         with parquet_file(place_of(job.root) / job.page_file) as file:
-            pages = file.read_row_group(job.row_group, columns=list(NEEDED))
+            pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
     filters = load_filters(job.options.parse_filters)
     seeds = read_seeds_hosts(place_of(job.root), job.hosts)
     documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send, filters)

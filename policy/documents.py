@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 
 from ..web.options import option
@@ -17,13 +16,12 @@ from ..web.parsers.dispatch import parse
 from ..web.parsers.options import ParseOptions
 from ..web.parsers.page import Page, ParseFailed, Source
 from ..web.protocol import FETCH_SUCCESS, UNCHECKED
-from ..web.rule_chains import normalizers_in
-from ..web.rules import resolve
 from ..web.signature import md5
 from ..web.urls import from_key
+from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .schema import DOCUMENTS, ParseStatus, conform
-from .scope import Seeds, TargetOptions, judge
+from .scope import Seeds, TargetOptions
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body")  # fmt: skip
@@ -68,7 +66,7 @@ def documents_of(
     """
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
-    links = _Links()
+    links = PageLinks(options, seeds, options.max_outlinks)
     for row, page in enumerate(pages.select(NEEDED).to_pylist()):
         if page["fetch_status"] != FETCH_SUCCESS:
             continue
@@ -108,7 +106,7 @@ def documents_of(
             counts[f"failed/{reason}"] += 1
         records.append(record)
     at_row(AFTER_ROWS)
-    outlinks = links.resolve(len(records), options, seeds, counts)
+    outlinks = links.outlinks(len(records), counts)
     return _table(records, outlinks), dict(counts)
 
 
@@ -134,66 +132,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     }
 
 
-class _Links:
-    """The links of many pages, resolved, filtered and cut together."""
-
-    def __init__(self) -> None:
-        self._documents: list[int] = []
-        self._bases: list[str] = []
-        self._sources: list[str] = []
-        self._hrefs: list[str] = []
-        self._anchors: list[str] = []
-        self._rels: list[str] = []
-
-    def add(self, document: int, key: str, page: Page) -> None:
-        number = len(page.hrefs)
-        self._documents += [document] * number
-        self._bases += [page.base] * number
-        self._sources += [key] * number
-        self._hrefs += page.hrefs
-        self._anchors += page.anchors
-        self._rels += page.rels
-
-    def resolve(
-        self, documents: int, options: DocumentOptions, seeds: Seeds, counts: Counter[str]
-    ) -> pl.Series:
-        """Returns the outlinks of each document: a list of (key, anchor, rel)."""
-        links = pl.DataFrame(
-            {
-                "document": pl.Series(self._documents, dtype=pl.Int64),
-                "source": pl.Series(self._sources, dtype=pl.String),
-                "anchor": pl.Series(self._anchors, dtype=pl.String),
-                "rel": pl.Series(self._rels, dtype=pl.String),
-            }
-        )
-        hrefs = pl.Series(self._hrefs, dtype=pl.String)
-        urls = resolve(pl.Series(self._bases, dtype=pl.String), hrefs)
-        if "ajax" in normalizers_in(options, "outlink"):
-            urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
-        links = _cut(judge(links, urls, "outlink", options, seeds), options.max_outlinks)
-        for reason, number in links.get_column("reason").drop_nulls().value_counts().iter_rows():
-            counts[f"dropped/{reason}"] += number
-        kept = links.filter(pl.col("reason").is_null())
-        counts["outlinks"] += len(kept)
-        lists = kept.group_by("document", maintain_order=True).agg(
-            pl.struct("key", "anchor", "rel").alias("outlinks")
-        )
-        every = pl.DataFrame({"document": pl.Series(range(documents), dtype=pl.Int64)})
-        return every.join(lists, on="document", how="left", maintain_order="left")["outlinks"]
-
-
-def _cut(links: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Gives what is beyond the first ``most`` kept links of a page its reason."""
-    if most < 0:
-        return links
-    place = pl.col("reason").is_null().cum_sum().over("document")
-    beyond = pl.col("reason").is_null() & (place > most)
-    return links.with_columns(
-        reason=pl.when(beyond).then(pl.lit("max_outlinks")).otherwise("reason")
-    )
-
-
-def _table(records: list[dict[str, Any]], outlinks: pl.Series) -> pa.Table:
+def _table(records: list[dict[str, Any]], outlinks: pa.Array) -> pa.Table:
     fields = [field for field in DOCUMENTS if field.name != "outlinks"]
     table = pa.Table.from_pylist(records, schema=pa.schema(fields))
-    return conform(table.append_column("outlinks", outlinks.to_arrow()), DOCUMENTS)
+    return conform(table.append_column("outlinks", outlinks), DOCUMENTS)

@@ -40,7 +40,7 @@ def job(*pages, options=OPTIONS):
     rows = table_of(PAGES, *pages)
     name = f"{next(NUMBERS)}.parquet"
     pq.write_table(rows, f"{FOLDER.name}/{name}")
-    return Job(FOLDER.name, name, 0, (), options)
+    return Job(FOLDER.name, name, (0,), (), options)
 
 
 def documents(parsed):
@@ -86,7 +86,7 @@ def test_pages_come_from_a_file(pool, tmp_path):
     with ParquetWriter(tmp_path / "p.parquet", PAGES) as writer:
         writer.write(table_of(PAGES, page("a")))
         writer.write(table_of(PAGES, page("b")))
-    jobs = [Job(str(tmp_path), "p.parquet", group, (), OPTIONS) for group in (1, 0)]
+    jobs = [Job(str(tmp_path), "p.parquet", (group,), (), OPTIONS) for group in (1, 0)]
     assert [said(done) for done in pool.parse(jobs)] == [["b"], ["a"]]
 
 
@@ -173,7 +173,7 @@ def test_children_that_are_killed_while_idle_are_replaced(pool):
 
 
 def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
-    bad = Job("/nowhere", "missing.parquet", 0, (), OPTIONS)
+    bad = Job("/nowhere", "missing.parquet", (0,), (), OPTIONS)
     good = pool.submit(job(page("a")))
     number = pool.submit(bad)
     with pytest.raises(
@@ -221,6 +221,6 @@ def test_children_end_with_the_pool():
 
 def test_pages_that_are_in_no_file_yet_leave_nothing_behind(pool):
     rows = table_of(PAGES, page("new"))
-    number = pool.submit(Job("/nowhere", "pages.parquet", 0, (), OPTIONS), rows)
+    number = pool.submit(Job("/nowhere", "pages.parquet", (), (), OPTIONS), rows)
     assert said(pool.result(number)) == ["new"]
     assert list(pathlib.Path(pool._scratch).iterdir()) == []

@@ -180,10 +180,10 @@ def test_no_parser_for_a_type():
 
 
 def test_a_page_that_trips_a_parser_up_costs_one_record(monkeypatch):
-    def trip(url, *args, **kwargs):
-        if url.endswith("1"):
+    def trip(source, options):
+        if source.url.endswith("1"):
             raise RecursionError("too deep")
-        return real(url, *args, **kwargs)
+        return real(source, options)
 
     real = module.parse
     monkeypatch.setattr(module, "parse", trip)

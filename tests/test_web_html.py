@@ -356,7 +356,7 @@ def assert_agrees(body):
             b"<html><head><title>T</title><base href='/b/'></head><body><p>a<a href=x>b</a>c</p>"
             b"<script>no</script><a href='?q'>q</a><a rel=nofollow href=n>n</a></body></html>"
         ),
-        "<html><body><h1>Größe</h1><ul><li><a href='#f'>日本</a></li></ul></body></html>".encode(),
+        "<html><body><h1>Größe</h1><ul><li><a href='f#f'>日本</a></li></ul></body></html>".encode(),
         (
             b"<html><body><table><tr><td><img src=i.png alt=I></td></tr></table><pre> a\n  b </pre>"
             b"<area href=z><!-- c --></body></html>"
@@ -379,3 +379,11 @@ def test_agrees_with_beautifulsoup_on_documentation():
 def test_hrefs_resolve_as_browsers_do():
     found = parse_html(URL, b"<base href=/x/y><a href='..\\z'>z</a>", None, ParseOptions())
     assert urls.parse(found.hrefs[0], found.base) == "http://h0.example.com/z"
+
+
+def test_places_on_the_page_are_no_links(page):
+    markup = "<a href=#top>up</a><a href=#!state>state</a><link href='#x'><a href='a#b'>a</a>"
+    assert page(markup).hrefs == ["#!state", "a#b"]
+    # What they are relative to is then another page.
+    for base in ("<base href=/other>", "<BASE href=/other>"):
+        assert page(base + markup).hrefs == ["#top", "#!state", "#x", "a#b"]

@@ -213,7 +213,7 @@ def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def _job(options: ParsePagesOptions) -> Job:
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     taken = DocumentOptions(**{name: getattr(options, name) for name in names})
-    return Job("", "a chunk of pages", 0, (), taken)
+    return Job("", "a chunk of pages", (), (), taken)
 
 
 def _job_pages(part: pl.DataFrame) -> pa.Table:

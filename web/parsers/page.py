@@ -55,7 +55,8 @@ class Page:
             script, style, template and what stands in for a frame. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order;
-            with duplicates, without those that say nofollow.
+            with duplicates, without those that say nofollow and those that lead to
+            a place on the page itself.
         anchors: The text of each link, else the ``alt`` of its image; at most
             1,000 characters.
         rels: The ``rel`` of each link, in lower case.

@@ -1,0 +1,194 @@
+"""The links of pages: resolved, judged and cut. What many pages of a site link to is judged once."""
+
+import functools
+import re
+import threading
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ..web.parsers.page import Page
+from ..web.rule_chains import normalizers_in
+from ..web.rules import resolve
+from .schema import LINKS
+from .scope import Seeds, TargetOptions, judge
+
+# What is remembered of links, in characters and in number.
+_MAX_CHARS = 16 << 20
+_MAX_LINKS = 100_000
+# Without slashes these may stand for the base itself.
+_BARE_SCHEME = re.compile(r"(?:https?|ftp|file|wss?):(?!//)", re.IGNORECASE)
+
+
+class _Added(NamedTuple):
+    document: int
+    key: str
+    page: Page
+
+
+class PageLinks:
+    """The links of many pages, judged together.
+
+    Args:
+        options: Which links are taken.
+        seeds: For the scope.
+        most: How many links of a page are kept; negative is all of them.
+    """
+
+    def __init__(self, options: TargetOptions, seeds: Seeds, most: int) -> None:
+        self._options = options
+        self._seeds = seeds
+        self._most = most
+        self._added: list[_Added] = []
+
+    def add(self, document: int, key: str, page: Page) -> None:
+        """Takes the links of a page.
+
+        Args:
+            document: Number of the document; each is larger than the one before.
+            key: Row key of the page.
+            page: What was parsed.
+        """
+        self._added.append(_Added(document, key, page))
+
+    def outlinks(self, documents: int, counts: Counter[str]) -> pa.LargeListArray:
+        """Returns for each document its links (key, anchor, rel); null if there is none.
+
+        Args:
+            documents: How many there are.
+            counts: Counts ``outlinks``, and ``dropped/REASON``.
+        """
+        memory = _memory(self._options, self._seeds)
+        dropped: Counter[str] = Counter()
+        keys: list[str] = []
+        anchors: list[str] = []
+        rels: list[str] = []
+        numbers = np.zeros(documents, np.int64)
+        with memory.lock:
+            placed = memory.places(self._added)
+            for each, places in zip(self._added, placed, strict=True):
+                own, before = each.key, len(keys)
+                last = before + self._most if self._most >= 0 else -1
+                page = each.page
+                for place, anchor, rel in zip(places, page.anchors, page.rels, strict=True):
+                    target, reason = memory.judged[place]
+                    if reason is not None:
+                        dropped[reason] += 1
+                    elif target == own:
+                        dropped["own_url"] += 1
+                    elif len(keys) == last:
+                        dropped["max_outlinks"] += 1
+                    else:
+                        keys.append(target)
+                        anchors.append(anchor)
+                        rels.append(rel)
+                numbers[each.document] = len(keys) - before
+        counts["outlinks"] += len(keys)
+        for reason, number in dropped.items():
+            counts[f"dropped/{reason}"] += number
+        return _lists(numbers, keys, anchors, rels)
+
+
+def _lists(
+    numbers: np.ndarray, keys: list[str], anchors: list[str], rels: list[str]
+) -> pa.LargeListArray:
+    fields = list(LINKS.value_type)
+    columns = [
+        pa.array(values, field.type)
+        for values, field in zip((keys, anchors, rels), fields, strict=True)
+    ]
+    links = pa.StructArray.from_arrays(columns, fields=fields)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers)])
+    empty = np.append(numbers == 0, False)  # the last offset is no list's start
+    return pa.LargeListArray.from_arrays(pa.array(ends, mask=empty), links, type=LINKS)
+
+
+class _Memory:
+    """What became of links, as pages have them, of the pages of a folder of a site.
+
+    A link that does not begin with ``?`` or ``#`` leads to the same URL from all
+    pages of a folder, and the scope asks for the site alone.
+
+    Attributes:
+        judged: (row key, None) or (None, reason) of each link, by its place.
+        lock: For who uses it.
+    """
+
+    def __init__(self, options: TargetOptions, seeds: Seeds) -> None:
+        self._options = options
+        self._seeds = seeds
+        self._whole = "ajax" in normalizers_in(options, "outlink")
+        self.judged: list[tuple[str, str | None]] = []
+        self.lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known: dict[tuple[str, str], dict[str, int]] = {}
+        self._new: list[tuple[str, str, str]] = []
+        self._chars = 0
+        self.judged.clear()
+
+    def places(self, pages: list[_Added]) -> list[list[int]]:
+        """Returns the places of the links of each page; all are judged then."""
+        if self._chars > _MAX_CHARS or len(self.judged) > _MAX_LINKS:
+            self._forget()
+        try:
+            placed = [self._places(each.key.partition("/")[0], each.page) for each in pages]
+            self._judge()
+        except BaseException:
+            self._forget()  # some have a place, and no judgement
+            raise
+        return placed
+
+    def _places(self, site: str, page: Page) -> list[int]:
+        base = page.base
+        folder = base
+        if not base.startswith("file:"):  # of which a drive's letter is no folder
+            folder = base.partition("#")[0].partition("?")[0].rpartition("/")[0]
+        known = self._known.setdefault((site, folder), {})
+        found = list(map(known.get, page.hrefs))
+        return [
+            self._place(known, site, base, href) if place is None else place
+            for place, href in zip(found, page.hrefs, strict=True)
+        ]
+
+    def _place(self, known: dict[str, int], site: str, base: str, href: str) -> int:
+        if href in known:  # since
+            return known[href]
+        cut = href if self._whole else href.partition("#")[0]
+        if cut and cut[-1] <= " ":
+            cut = href  # a space would then stand at the end, and be trimmed
+        if not cut or cut[0] in "?#" or not cut.isprintable() or _BARE_SCHEME.match(cut):
+            known = self._known.setdefault((site, base), {})
+            href = cut
+        if cut not in known:
+            known[cut] = len(self.judged) + len(self._new)
+            self._new.append((site, base, cut))
+            self._chars += len(cut)
+        if href != cut:
+            self._chars += len(href)
+            known[href] = known[cut]
+        return known[cut]
+
+    def _judge(self) -> None:
+        if not self._new:
+            return
+        sites, bases, hrefs = (
+            pl.Series(column, dtype=pl.String) for column in zip(*self._new, strict=True)
+        )
+        self._new = []
+        urls = resolve(bases, hrefs)
+        if self._whole:
+            urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
+        # No page has that key: whether a page links to itself is seen later.
+        links = (sites + "/\0").alias("source").to_frame()
+        judged = judge(links, urls, "outlink", self._options, self._seeds)
+        self.judged += judged.select("key", "reason").iter_rows()
+
+
+@functools.lru_cache(maxsize=1)
+def _memory(options: TargetOptions, seeds: Seeds) -> _Memory:
+    return _Memory(options, seeds)

@@ -25,8 +25,6 @@ _SELECTOR = (
 # A place on the page at hand, so it leads nowhere else: unless that is a state of a script
 # (nutch.md 3.4, ajax), or the page has a base.
 _PLACES = ",[href^='#']:not([href^='#!'])"
-# Written in another way it is met in no page; places on that page are then not followed.
-_BASES = (b"<base", b"<BASE", b"<Base")
 # lxb_dom_document_opt WO_EVENTS: 10 % faster; only <selectedcontent> would differ.
 _WITHOUT_EVENTS = 1
 _SPACES = bytes.maketrans(b"\t\n\r\f\v", b"     ")
@@ -70,7 +68,6 @@ class Tree(Protocol):
 class LexborTree:
     def __init__(self, body: bytes) -> None:
         self._parser = LexborHTMLParser(body, options=_WITHOUT_EVENTS)
-        self._has_base = any(body.find(base) >= 0 for base in _BASES)
 
     def feed(self, sink: Sink, links: Mapping[str, str]) -> None:
         """Takes plain links itself: they are most of all elements, and calls cost."""
@@ -80,7 +77,9 @@ class LexborTree:
         selector = _SELECTOR
         if "form" in links:
             selector += ",form:not([href],[src])"
-        if self._has_base:
+        head = self._parser.head
+        # One that is astray in the body makes no places elsewhere.
+        if head is not None and head.css_first("base") is not None:
             selector += _PLACES
         for node in self._parser.css(selector):
             attributes = node.attributes
@@ -125,7 +124,8 @@ class SoupTree:
 
     def feed(self, sink: Sink, links: Mapping[str, str]) -> None:
         found: Iterable[Any] = self._document.find_all([*links, *FACTS])
-        has_base = self._document.find("base") is not None
+        head = self._document.head
+        has_base = head is not None and head.find("base") is not None
         for node in found:
             href = node.get("href") or ""
             if has_base or not href.startswith("#") or href.startswith("#!"):

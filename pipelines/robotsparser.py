@@ -10,13 +10,13 @@ from ..web.errors import UsageError, UserError
 from ..web.http import Client, HttpOptions
 from ..web.robots import (
     DEFER,
-    RobotsOptions,
     RobotsRecord,
     RobotsRules,
     decode_robots,
     fetch_robots,
     is_exempt,
 )
+from ..web.robots_options import RobotsOptions
 from ..web.url_parts import host_of_url
 from .checking import shown, urls_of
 from .command import DONE, Argument, Invocation, configuration

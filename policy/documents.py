@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..web.options import option
 from ..web.parsers.dispatch import parse
+from ..web.parsers.metadata import metadata_of
 from ..web.parsers.options import ParseOptions
 from ..web.parsers.page import Page, ParseFailed, Source
 from ..web.protocol import FETCH_SUCCESS, UNCHECKED
@@ -80,9 +81,10 @@ def documents_of(
             if row in skip:
                 raise ParseFailed("stalled")
             headers = [(h["name"].lower(), h["value"]) for h in page["headers"] or ()]
-            source = Source(url, page["body"] or b"", page["content_type"], headers)
+            body, fetch_time = page["body"] or b"", page["fetch_time"]
+            source = Source(url, body, page["content_type"], headers, fetch_time)
             parsed = parse(source, options)
-            metadata = _metadata(parsed)
+            metadata = metadata_of(parsed)
             if page["protocol_message"] == UNCHECKED:
                 metadata["tls"] = "unchecked"
             if filters:
@@ -95,6 +97,7 @@ def documents_of(
             record |= _content(parsed, metadata)
             links.add(len(records), page["key"], parsed)
             counts["parsed"] += 1
+            counts.update(parsed.counts)
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
         except MemoryError:
             raise  # it is the process that is in trouble, not the page
@@ -113,10 +116,6 @@ def documents_of(
 def _record(page: dict[str, Any], url: str) -> dict[str, Any]:
     taken = ("key", "score", "distance", "fetch_time", "content_type")
     return {name: page[name] for name in taken} | {"signature": md5(page["body"] or b"", url)}
-
-
-def _metadata(page: Page) -> dict[str, str]:
-    return page.metas | ({"canonical": page.canonical} if page.canonical else {})
 
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .neighbours import QueueOptions, queue_of
 from .options import option
-from .robots import RobotsOptions
+from .robots_options import RobotsOptions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

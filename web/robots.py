@@ -1,6 +1,5 @@
 """robots.txt as RFC 9309 has it: what may be fetched of a site, and how fast."""
 
-import dataclasses
 import re
 import threading
 import time
@@ -12,7 +11,6 @@ from typing import NamedTuple
 from protego import Protego
 
 from .http import ClientBase, Response
-from .options import option
 from .protocol import classify, redirect_target
 from .steps import Ask, Steps, drive
 
@@ -32,42 +30,6 @@ _SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
 ALLOW = "allow"
 DEFER = "defer"
 RULES = "rules"
-
-
-@dataclasses.dataclass(frozen=True)
-class RobotsOptions:
-    """How robots.txt is fetched and kept."""
-
-    robots_max_age: float = option(
-        86_400.0,
-        "How long a robots.txt is used before it is fetched again.",
-        unit="s",
-        minimum=0,
-        maximum=86_400,  # RFC 9309 2.4
-    )
-    robots_redirect_max: int = option(
-        5, "Redirects of robots.txt that are followed.", nutch="http.robots.redirect.max", minimum=0
-    )
-    robots_defer_delay: float = option(
-        300.0,
-        "How long a site whose robots.txt answers 429 or 5xx is left alone.",
-        unit="s",
-        nutch="http.robots.503.defer.visits.delay",
-        minimum=0,
-    )
-    robots_agents: tuple[str, ...] = option(
-        (),
-        "Further names whose groups in robots.txt are obeyed, together with agent_name's.",
-        nutch="http.robots.agents",
-        pattern="[A-Za-z_-]+",  # RFC 9309 2.2.1: product token
-    )
-    robots_allowlist: tuple[str, ...] = option(
-        (),
-        "Hosts, with all below them, whose robots.txt is NOT asked for and NOT obeyed: only for "
-        "sites of your own, or whose operators have agreed.",
-        nutch="http.robot.rules.allowlist",
-        pattern=r"[^\s/:*]+|\[[0-9a-fA-F:.]+\]",
-    )
 
 
 class RobotsRecord(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ..content_type import sniff
+from .language import detect_language
 from .options import ParseOptions
 from .page import NoParser, Page, Source
 
@@ -35,7 +36,10 @@ def parse(source: Source, options: ParseOptions) -> Page:
     'T'
     """
     mime = sniff(source.body, source.content_type)
-    return (_loaded.get(mime) or _load(mime))(source, options)
+    page = (_loaded.get(mime) or _load(mime))(source, options)
+    if options.detect_language and not page.language:
+        page.language = detect_language(page.text)
+    return page
 
 
 def _load(mime: str) -> Parser:

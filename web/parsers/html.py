@@ -1,15 +1,27 @@
 """HTML: from bytes to title, text, links and what the page says to robots."""
 
 import functools
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from .. import urls
 from ..charset import to_utf8
-from .directives import obey_nofollow, robots_directives
-from .html_guard import is_hazardous
+from .directives import header_directives, obey_nofollow, robot_names, robots_directives
+from .html_flatten import flattened
+from .html_guard import has_crowded_tag, is_hazardous
 from .html_tree import NOT_TEXT, LexborTree, SoupTree, Tree, collapse, collapse_long
+from .language import declared_language
+from .main_content import main_content
+from .metadata import (
+    MAX_CONTENT_CHARS,
+    Alternates,
+    add_heading,
+    add_json_ld,
+    add_meta,
+    declares_language,
+    is_json_ld,
+    parse_refresh,
+)
 from .options import ParseOptions
 from .page import Page, ParseFailed, Source
 
@@ -29,27 +41,21 @@ _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
 _MAX_ANCHOR_CHARS = 1_000
-_MAX_LANGUAGE_CHARS = 35
-_MAX_METAS = 64
-_MAX_META_CHARS = 2_000
+# About a second.
 _MAX_SOUP_BYTES = 4 << 20
-
-_METAS = frozenset({"author", "description", "generator", "keywords"})
-_META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
-_REFRESH = re.compile(
-    r"\s*(\d{1,9})[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
-    re.IGNORECASE | re.DOTALL,
-)
+_MAX_SOUP_TAGS = 20_000
 
 
 def parse_html(source: Source, options: ParseOptions) -> Page:
     """Parses an HTML document as browsers do.
 
     A page on which the fast parser would be quadratic goes to BeautifulSoup,
-    which takes twenty times as long on usual pages.
+    which takes twenty times as long on usual pages; where that would take over
+    a second, what nests too deep is put side by side.
 
     Raises:
-        ParseFailed: ``too_complex``: such a page has over 4 MiB.
+        ParseFailed: ``too_complex``: a page of over 4 MiB or 20,000 tags has an
+            element with very many attributes.
 
     >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
     >>> page = parse_html(document, ParseOptions())
@@ -57,45 +63,67 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     ('T', 'A B', ['b'], ['B'], 'http://example.com/d/')
     """
     utf8, charset = to_utf8(source.body, source.content_type)
-    page = Page(charset=charset, body=utf8)
-    if robots_header := source.header("x-robots-tag"):
-        page.directives = robots_directives(robots_header)
+    page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
     tree: Tree
-    if not is_hazardous(utf8, options.max_nesting):
+    if not (hazardous := is_hazardous(utf8, options.max_nesting)):
         tree = LexborTree(utf8)
-    elif len(utf8) <= _MAX_SOUP_BYTES:
+    elif len(utf8) <= _MAX_SOUP_BYTES and utf8.count(b"<") <= _MAX_SOUP_TAGS:
         tree = SoupTree(page.soup)
-    else:
+    elif has_crowded_tag(utf8):
         raise ParseFailed("too_complex")
-    links = _followed(options.outlinks_ignore_tags, options.form_use_action)
-    _Reader(page, tree, source.url).read(links)
+    else:
+        page.count("flattened")
+        tree = LexborTree(flattened(utf8))
+    reader = _Reader(page, tree, source, options)
+    reader.read()
+    if "noindex" not in page.directives:
+        text = None
+        if options.text_of == "main":
+            text = None if hazardous else main_content(utf8)
+            if text is None:
+                page.count("no_main_content")
+        reader.read_content(text)
+    obey_nofollow(page)
     return page
 
 
 class _Reader:
     """Fills a page from one walk over the elements of a tree."""
 
-    def __init__(self, page: Page, tree: Tree, url: str) -> None:
+    def __init__(self, page: Page, tree: Tree, source: Source, options: ParseOptions) -> None:
         self.page = page
         self._tree = tree
-        self._url = url
+        self._source = source
+        self._options = options
+        self._robots = robot_names(options)
         self._base: str | None = None
         self._title: str | None = None
         self._canonical: str | None = None
+        self._alternates = Alternates()
         self._refresh: tuple[str, int] | None = None
+        self._languages: list[str] = []
+        self._headings: list[tuple[str, Any]] = []
         self._not_text: list[Any] = []
         # Links nest in tables; the text of long ones may be taken twice, not a thousand times.
         self._long_anchor_chars = 2 * len(page.body)
 
-    def read(self, links: Mapping[str, str]) -> None:
-        page = self.page
-        self._tree.feed(self, links)
-        page.language = (self._tree.language() or "").strip()[:_MAX_LANGUAGE_CHARS] or page.language
-        if "noindex" not in page.directives:
-            page.title = self._title or ""
-            page.text = collapse_long(self._tree.body_text(self._not_text))
-        obey_nofollow(page)
+    def read(self) -> None:
+        """Takes all but the content."""
+        options = self._options
+        links = _followed(options.outlinks_ignore_tags, options.form_use_action)
+        self._tree.feed(self, links, options.headings)
+        header = self._source.header("content-language")
+        self.page.language = declared_language(self._tree.language(), *self._languages, header)
         self._resolve()
+
+    def read_content(self, text: str | None) -> None:
+        """Takes title, headings and, unless it is given, the text; this uses up the tree."""
+        page = self.page
+        page.title = self._title or ""
+        body = self._tree.body_text(self._not_text)
+        page.text = collapse_long(body) if text is None else text
+        for tag, node in self._headings:  # now without script and style in them
+            add_heading(page, tag, self._tree.text(node))
 
     def element(
         self,
@@ -139,42 +167,54 @@ class _Reader:
         """Takes what an element says of the page as a whole."""
         if tag in NOT_TEXT:
             self._not_text.append(node)
+            if tag == "script" and is_json_ld(attributes):
+                add_json_ld(self.page, self._tree.text(node))
         elif tag == "meta":
             self._meta(attributes)
         elif tag == "title" and self._title is None and not self._tree.is_in_svg(node):
             self._title = collapse(self._tree.text(node))
         elif tag == "base" and self._base is None:
             self._base = attributes.get("href")
-        elif tag == "link" and "canonical" in (attributes.get("rel") or "").lower().split():
-            self._canonical = self._canonical or attributes.get("href")
+        elif tag == "link":
+            rel = (attributes.get("rel") or "").lower().split()
+            if "canonical" in rel:
+                self._canonical = self._canonical or attributes.get("href")
+            elif "alternate" in rel and "hreflang" in attributes:
+                self._alternates.add(attributes, self.page)
+        elif tag in self._options.headings:
+            self._headings.append((tag, node))
 
     def _meta(self, attributes: Mapping[str, str | None]) -> None:
         page = self.page
         name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
         equivalent = (attributes.get("http-equiv") or "").strip().lower()
-        content = (attributes.get("content") or "")[:_MAX_HREF_CHARS].strip()
-        if name == "robots":
+        content = (attributes.get("content") or "")[:MAX_CONTENT_CHARS].strip()
+        if name == "robots" or name in self._robots:
             # Anywhere: a stray element in the head moves the rest of it into the body.
-            page.directives |= robots_directives(content)
-        elif equivalent == "refresh" and (found := _REFRESH.match(content)):
-            target = found[2] or found[3] or found[4] or ""
-            self._refresh = self._refresh or (target.strip(), int(found[1]))
+            fetch_time = self._source.fetch_time
+            page.directives |= robots_directives(content, self._robots, fetch_time)
+        elif equivalent == "refresh":
+            self._refresh = self._refresh or parse_refresh(content)
         elif equivalent == "pragma" and "no-cache" in content.lower():
             page.directives.add("noarchive")
-        elif "content-language" in (equivalent, name):
-            page.language = content[:_MAX_LANGUAGE_CHARS] or None
-        elif _is_kept(name) and len(page.metas) < _MAX_METAS:
-            page.metas.setdefault(name, collapse(content[:_MAX_META_CHARS]))
+        else:
+            if declares_language(equivalent or name):
+                self._languages.append(content)
+            add_meta(page, name, content)
 
     def _resolve(self) -> None:
         page = self.page
-        base = urls.parse(self._base.strip(), self._url) if self._base else None
-        page.base = base if base and base.startswith(_BASE_SCHEMES) else self._url
+        url = self._source.url
+        base = urls.parse(self._base.strip(), url) if self._base else None
+        page.base = base if base and base.startswith(_BASE_SCHEMES) else url
         if self._canonical:
             page.canonical = urls.parse(self._canonical.strip(), page.base)
+        for language, href in self._alternates.items():
+            if alternate := urls.parse(href, page.base):
+                page.alternates[language] = alternate
         if self._refresh:
             target, seconds = self._refresh
-            absolute = urls.parse(target, page.base) if target else self._url
+            absolute = urls.parse(target, page.base) if target else url
             page.refresh = (absolute, seconds) if absolute else None
 
 
@@ -183,7 +223,3 @@ def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     """Returns which attribute holds the link, by tag."""
     without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}
-
-
-def _is_kept(meta: str) -> bool:
-    return meta in _METAS or (len(meta) < 100 and meta.startswith(_META_PREFIXES))

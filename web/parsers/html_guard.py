@@ -27,9 +27,9 @@ _MAX_REPEATED = 2_000_000
 
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)")
 # HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
-_FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
 # Never open, or ended by what follows them.
-_FLAT = frozenset(
+FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt".split()
 )
@@ -46,7 +46,7 @@ def is_hazardous(body: bytes, max_nesting: int) -> bool:
     >>> is_hazardous(b"<div>" * 30_000, 5000), is_hazardous(b"<br>" * 30_000, 5000)
     (True, False)
     """
-    if len(body) > 2 * _WINDOW_BYTES and _has_crowded_tag(body):
+    if has_crowded_tag(body):
         return True
     if len(body) <= 3 * _SAFE_TAGS:
         return False
@@ -81,7 +81,7 @@ def _measure(body: bytes) -> tuple[int, int]:
     by_name: dict[bytes, int] = {}
     nesting = deepest = formatting = most = 0
     for slash, name in _TAG.findall(body):
-        if name in _FLAT:
+        if name in FLAT:
             continue
         step = -1 if slash else 1
         count = by_name.get(name, 0) + step
@@ -90,16 +90,16 @@ def _measure(body: bytes) -> tuple[int, int]:
         by_name[name] = count
         nesting += step
         deepest = max(deepest, nesting)
-        if name in _FORMATTING:
+        if name in FORMATTING:
             formatting += step
             most = max(most, formatting)
     return deepest, most
 
 
-def _has_crowded_tag(body: bytes) -> bool:
+def has_crowded_tag(body: bytes) -> bool:
     """Tells whether a tag of over 64 KiB has too many attributes."""
     start = 0
-    while start < len(body):
+    while len(body) > 2 * _WINDOW_BYTES and start < len(body):
         end = start + _WINDOW_BYTES
         if body.find(b">", start, end) >= 0:
             start = end

@@ -1,5 +1,6 @@
 """The two parsers, each as a tree that is walked once."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,8 +49,8 @@ class Sink(Protocol):
 class Tree(Protocol):
     """What is read of a document, whichever parser made it."""
 
-    def feed(self, sink: Sink, links: Mapping[str, str]) -> None:
-        """Gives the sink all elements it needs, in document order.
+    def feed(self, sink: Sink, links: Mapping[str, str], more: tuple[str, ...]) -> None:
+        """Gives the sink all elements it needs, and ``more`` by name, in document order.
 
         Not those that lead to a place on the same page.
         """
@@ -69,14 +70,12 @@ class LexborTree:
     def __init__(self, body: bytes) -> None:
         self._parser = LexborHTMLParser(body, options=_WITHOUT_EVENTS)
 
-    def feed(self, sink: Sink, links: Mapping[str, str]) -> None:
+    def feed(self, sink: Sink, links: Mapping[str, str], more: tuple[str, ...]) -> None:
         """Takes plain links itself: they are most of all elements, and calls cost."""
         page = sink.page
         hrefs, anchors = page.hrefs, page.anchors
         plain = _A_ID if "a" in links else None
-        selector = _SELECTOR
-        if "form" in links:
-            selector += ",form:not([href],[src])"
+        selector = _selector(more if "form" not in links else (*more, "form"))
         head = self._parser.head
         # One that is astray in the body makes no places elsewhere.
         if head is not None and head.css_first("base") is not None:
@@ -122,8 +121,8 @@ class SoupTree:
     def __init__(self, document: "BeautifulSoup") -> None:
         self._document = document
 
-    def feed(self, sink: Sink, links: Mapping[str, str]) -> None:
-        found: Iterable[Any] = self._document.find_all([*links, *FACTS])
+    def feed(self, sink: Sink, links: Mapping[str, str], more: tuple[str, ...]) -> None:
+        found: Iterable[Any] = self._document.find_all([*links, *FACTS, *more])
         head = self._document.head
         has_base = head is not None and head.find("base") is not None
         for node in found:
@@ -153,6 +152,11 @@ class SoupTree:
         texts = (text for text in root.find_all(string=True) if type(text) is NavigableString)
         unwanted = {*NOT_TEXT, "title"}
         return " ".join(text for text in texts if text.parent and text.parent.name not in unwanted)
+
+
+@functools.lru_cache(maxsize=64)
+def _selector(more: tuple[str, ...]) -> str:
+    return ",".join((_SELECTOR, *(f"{tag}:not([href],[src])" for tag in more)))
 
 
 def collapse(text: str) -> str:

@@ -1,8 +1,11 @@
 """What is taken from documents: the options that all parsers share."""
 
 import dataclasses
+import importlib.util
 
-from ..options import option
+from ..agent import AgentOptions
+from ..options import also, option
+from ..robots_options import RobotsOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,9 +46,42 @@ class ParseOptions:
         minimum=100,
         group="parse",
     )
+    headings: tuple[str, ...] = option(
+        ("h1", "h2"),
+        "Headings whose texts go into the metadata of a page, under these names.",
+        nutch="headings",
+        choices=("h1", "h2", "h3", "h4", "h5", "h6"),
+        group="parse",
+    )
+    text_of: str = option(
+        "body",
+        "What the text of a page is: its body, or only the main part of it, without navigation "
+        "and the like; the latter needs nutbeam[content], and takes many times as long.",
+        choices=("body", "main"),
+        group="parse",
+    )
+    detect_language: bool = option(
+        False,
+        "Guess the language of pages that declare none from their text; needs nutbeam[language].",
+        nutch="lang.extraction.policy",
+        group="parse",
+    )
+    agent_name: str = also(AgentOptions, "agent_name")
+    robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
     skip_truncated: bool = option(
         True,
         "do not parse pages that were cut at the content limit",
         nutch="parser.skip.truncated",
         group="parse",
     )
+
+    def __post_init__(self) -> None:
+        if self.text_of == "main":
+            _require("trafilatura", "--text_of main", "content")
+        if self.detect_language:
+            _require("py3langid", "--detect_language", "language")
+
+
+def _require(package: str, option: str, extra: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(f"{option} needs {package}: install nutbeam[{extra}]")

@@ -32,12 +32,14 @@ class Source:
         body: The body, with any content coding removed.
         content_type: The value of ``Content-Type``, if there was one.
         headers: (name in lower case, value) of the other headers, as sent.
+        fetch_time: When it was asked for, UTC ms, if that is known.
     """
 
     url: str
     body: bytes
     content_type: str | None = None
     headers: Sequence[tuple[str, str]] = ()
+    fetch_time: int | None = None
 
     def header(self, name: str) -> str | None:
         """Returns the values of a header joined by commas, or None without one."""
@@ -52,7 +54,8 @@ class Page:
     Attributes:
         title: Of the first ``title``; empty on a page that says noindex.
         text: The text nodes of the body with a space between any two, without
-            script, style, template and what stands in for a frame. Empty on noindex.
+            script, style, template and what stands in for a frame; or of its
+            main part, where that is asked for. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order;
             with duplicates, without those that say nofollow and those that lead to
@@ -62,11 +65,19 @@ class Page:
         rels: The ``rel`` of each link, in lower case.
         directives: Those of ``noindex``, ``nofollow`` and ``noarchive`` that hold.
         refresh: Absolute URL and seconds of a meta refresh.
-        language: As declared by ``html lang`` or Content-Language.
+        language: As declared by ``html lang``, a meta element or the header
+            Content-Language, else as detected where that is asked for.
         charset: Name of the encoding in the WHATWG Encoding Standard.
         metas: Content of description, keywords, Open Graph and the like, by
             lower-case name; at most 64 of 2,000 characters each.
         canonical: Absolute URL of ``link rel=canonical``.
+        alternates: Absolute URL of the page in another language, by that
+            (``hreflang``, in lower case); at most 100.
+        headings: (``h1`` to ``h6``, text) of those that are asked for, in
+            document order; at most 100 of 500 characters. None on noindex.
+        json_ld: Blocks of JSON-LD as they stand there, not checked; at most 20
+            of 65,536 characters in all.
+        counts: How often something was left out or not found, by reason.
         dropped: How many links were left out, by reason: ``nofollow``,
             ``page_nofollow``, ``url_too_long`` (over 65,536 characters).
         parts: (absolute URL, page) of what is a document of its own, such as an item of a feed.
@@ -85,6 +96,10 @@ class Page:
     charset: str = "utf-8"
     metas: dict[str, str] = dataclasses.field(default_factory=dict)
     canonical: str | None = None
+    alternates: dict[str, str] = dataclasses.field(default_factory=dict)
+    headings: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    json_ld: list[str] = dataclasses.field(default_factory=list)
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
     parts: list[tuple[str, "Page"]] = dataclasses.field(default_factory=list)
     body: bytes = dataclasses.field(default=b"", repr=False)
@@ -101,6 +116,10 @@ class Page:
         """Counts links that are left out."""
         if count:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+    def count(self, reason: str) -> None:
+        """Counts what is left out or not found besides links."""
+        self.counts[reason] = self.counts.get(reason, 0) + 1
 
 
 def soup(body: bytes) -> "BeautifulSoup":

@@ -3,7 +3,7 @@
 import re
 
 from ..charset import decode
-from .directives import obey_nofollow, robots_directives
+from .directives import header_directives, obey_nofollow
 from .html_tree import collapse_long
 from .options import ParseOptions
 from .page import Page, Source
@@ -25,7 +25,7 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     """
     text, charset = decode(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    page.directives = robots_directives(source.header("x-robots-tag") or "")
+    page.directives = header_directives(source, options)
     if "noindex" not in page.directives:
         page.text = collapse_long(text)
     page.hrefs = [found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text)]

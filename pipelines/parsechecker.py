@@ -136,7 +136,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
             lines.append(f"{name}: {parse[name]}")
     if parse["directives"]:
         lines.append(f"robots: {', '.join(parse['directives'])}")
-    lines += [f"meta {name}: {value}" for name, value in parse["metadata"].items()]
+    texts = {name: " / ".join(value.splitlines()) for name, value in parse["metadata"].items()}
+    lines += [f"meta {name}: {text}" for name, text in texts.items()]
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
     lines.append(f"text: {len(parse['text'])} characters")

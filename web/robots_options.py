@@ -28,7 +28,8 @@ class RobotsOptions:
     )
     robots_agents: tuple[str, ...] = option(
         (),
-        "Further names whose groups in robots.txt are obeyed, together with agent_name's.",
+        "Further names whose rules in robots.txt and in pages are obeyed, together with "
+        "agent_name's.",
         nutch="http.robots.agents",
         pattern="[A-Za-z_-]+",  # RFC 9309 2.2.1: product token
     )

@@ -4,7 +4,7 @@ import datetime
 import functools
 import re
 from collections.abc import Collection
-from email.utils import mktime_tz, parsedate_tz
+from email.utils import parsedate_tz
 
 from ..agent import DEFAULT_NAME
 from .options import ParseOptions
@@ -116,8 +116,11 @@ def parse_moment(text: str) -> int | None:
     except (ValueError, OverflowError):
         pass
     try:
-        fields = parsedate_tz(text)
-        return mktime_tz((*fields[:9], fields[9] or 0)) * 1000 if fields else None
+        fields = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
+        if fields is None:
+            return None
+        zone = datetime.timezone(datetime.timedelta(seconds=fields[9] or 0))
+        return round(datetime.datetime(*fields[:6], tzinfo=zone).timestamp() * 1000)
     except (ValueError, OverflowError, IndexError, TypeError):
         return None
 

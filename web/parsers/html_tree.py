@@ -107,7 +107,8 @@ class LexborTree:
 
     def language(self) -> str | None:
         root = self._parser.root
-        return root.attributes.get("lang") if root else None
+        said = root.attributes if root else {}
+        return said.get("lang") or said.get("xml:lang")
 
     def body_text(self, without: list[LexborNode]) -> str:
         for node in without:
@@ -142,7 +143,7 @@ class SoupTree:
 
     def language(self) -> str | None:
         root: Any = self._document.html
-        return root.get("lang") if root else None
+        return (root.get("lang") or root.get("xml:lang")) if root else None
 
     def body_text(self, without: list[Any]) -> str:
         from bs4.element import NavigableString

@@ -2,28 +2,38 @@
 
 import functools
 import logging
-from typing import Any
+from collections.abc import Callable
 
 
 def main_content(utf8: bytes) -> str | None:
     """Returns the text of a page's main part, or None if none is found.
 
+    Needs trafilatura.
+
     Args:
         utf8: The page, as HTML in UTF-8.
     """
     try:
-        found = _extract()(utf8.decode("utf-8", "replace"), include_comments=False)
+        found = _extractor()(utf8)
     except MemoryError:
         raise
-    except Exception:  # whatever a page does to it, the page has its text
+    except Exception:  # noqa: BLE001 - whatever a page does to it, there is the text of its body
         return None
     return " ".join(found.split()) if found else None
 
 
 @functools.cache
-def _extract() -> Any:
+def _extractor() -> Callable[[bytes], str | None]:
+    from lxml.html import HTMLParser, document_fromstring
     from trafilatura import extract  # takes 0.5 s
 
     # It logs each page on which it finds nothing: here that is counted.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    return extract
+
+    def extracted(utf8: bytes) -> str | None:
+        # Made here, because it would guess at the encoding, and refuse pages without <html>.
+        tree = document_fromstring(utf8, parser=HTMLParser(encoding="utf-8"))
+        found: str | None = extract(tree, include_comments=False)
+        return found
+
+    return extracted

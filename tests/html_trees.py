@@ -1,0 +1,30 @@
+"""The ways in which an HTML page is read, for tests that hold for each of them."""
+
+from nutbeam.web.parsers import html
+from nutbeam.web.parsers.html import parse_html
+from nutbeam.web.parsers.options import ParseOptions
+from nutbeam.web.parsers.page import Source
+
+URL = "http://h0.example.com/d/page.html"
+FETCHED = 1_750_863_600_000  # 2025-06-25 15:00 UTC
+TREES = ["lexbor", "soup", "flattened"]
+
+
+def parser_with(tree, monkeypatch):
+    """Returns a function that parses with one of the trees."""
+    if tree != "lexbor":
+        monkeypatch.setattr(html, "is_hazardous", lambda body, max_nesting: True)
+    if tree == "flattened":
+        monkeypatch.setattr(html, "_MAX_SOUP_TAGS", -1)
+
+    def parsed(markup, robots_header=None, headers=(), **options):
+        body = markup if isinstance(markup, bytes) else markup.encode()
+        content_type = options.pop("content_type", "text/html; charset=utf-8")
+        fetch_time = options.pop("fetch_time", FETCHED)
+        if robots_header:
+            headers = [*headers, ("x-robots-tag", robots_header)]
+        return parse_html(
+            Source(URL, body, content_type, headers, fetch_time), ParseOptions(**options)
+        )
+
+    return parsed

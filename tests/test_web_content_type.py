@@ -49,14 +49,6 @@ def waved():
     return sink.getvalue()
 
 
-def image(kind):
-    from PIL import Image
-
-    sink = io.BytesIO()
-    Image.new("RGB", (2, 2)).save(sink, kind)
-    return sink.getvalue()
-
-
 def database():
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (x)")
@@ -107,17 +99,18 @@ BINARY = [
     ("tar", tarred(), "application/x-tar"),
     ("deb", b"!<arch>\ndebian-binary   ", "application/vnd.debian.binary-package"),
     ("rpm", bytes.fromhex("edabeedb0300"), "application/x-rpm"),
-    ("png", image("PNG"), "image/png"),
-    ("gif", image("GIF"), "image/gif"),
-    ("jpeg", image("JPEG"), "image/jpeg"),
-    ("webp", image("WEBP"), "image/webp"),
-    ("bmp", image("BMP"), "image/bmp"),
-    ("ico", image("ICO"), "image/vnd.microsoft.icon"),
-    ("tiff-le", image("TIFF"), "image/tiff"),
+    ("png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0\x90wS\xde", "image/png"),
+    ("gif", b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;", "image/gif"),
+    ("gif87", b"GIF87a\1\0\1\0\x80", "image/gif"),
+    ("jpeg", b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0", "image/jpeg"),
+    ("webp", b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0/\0\0\0\x10", "image/webp"),
+    ("bmp", b"BM:\0\0\0\0\0\0\0" + b"6\0\0\0(\0\0\0\1\0\0\0\1\0\0\0\1\0\x18\0", "image/bmp"),
+    ("ico", b"\0\0\1\0\1\0\x10\x10\0\0\1\0\x20\0", "image/vnd.microsoft.icon"),
+    ("tiff-le", b"II*\0\x08\0\0\0\x0a\0", "image/tiff"),
     ("tiff-be", b"MM\x00*\x00\x00\x00\x08", "image/tiff"),
     ("avif", b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf", "image/avif"),
     ("heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "image/heic"),
-    ("jp2", image("JPEG2000"), "image/jp2"),
+    ("jp2", b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14ftypjp2 ", "image/jp2"),
     ("jxl", bytes.fromhex("0000000c4a584c200d0a870a"), "image/jxl"),
     ("psd", b"8BPS\0\1", "image/vnd.adobe.photoshop"),
     ("djvu", b"AT&TFORM\0\0\0\0DJVU", "image/vnd.djvu"),
@@ -158,15 +151,15 @@ TEXTUAL = [
     ("rss-2", f"{XML}<rss version='2.0'><channel/></rss>", "application/rss+xml"),
     ("rss-doctype", f"{XML}<!DOCTYPE rss PUBLIC '-//Netscape//DTD RSS 0.91//EN' 'x'><rss>",
      "application/rss+xml"),
-    ("rss-1", f"{XML}<!-- a --><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' "
-     "xmlns='http://purl.org/rss/1.0/'/>", "application/rss+xml"),
+    ("rss-1", (f"{XML}<!-- a --><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' "
+     "xmlns='http://purl.org/rss/1.0/'/>"), "application/rss+xml"),
     ("rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
      "application/rdf+xml"),
     ("atom", f"{XML}<feed xmlns='http://www.w3.org/2005/Atom'/>", "application/atom+xml"),
     ("atom-prefix", "<a:feed xmlns:a='http://www.w3.org/2005/Atom'/>", "application/atom+xml"),
     ("atom-0.3", "<feed version='0.3' xmlns='http://purl.org/atom/ns#'/>", "application/atom+xml"),
-    ("sitemap", f"{XML}<?xml-stylesheet href='a.xsl'?><urlset "
-     "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>", SITEMAP),
+    ("sitemap", (f"{XML}<?xml-stylesheet href='a.xsl'?><urlset "
+     "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>"), SITEMAP),
     ("sitemapindex", f"\ufeff{XML}<sitemapindex>", SITEMAP_INDEX),
     ("svg", "<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
     ("xhtml", f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>", "application/xhtml+xml"),
@@ -253,7 +246,11 @@ XHTML = f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>".encode()
         (ole("Contents"), "application/vnd.ms-works", "application/vnd.ms-works"),
         (DOCX, "application/msword", OFFICE + "wordprocessingml.document"),
         (DOCX, "application/zip", OFFICE + "wordprocessingml.document"),
-        (image("PNG"), "image/jpeg", "image/png"),
+        (
+            b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0\x90wS\xde",
+            "image/jpeg",
+            "image/png",
+        ),
         (b"OggS\0\2", "audio/ogg", "audio/ogg"),
         # Other names for the same.
         (b"x", "application/x-gzip", "application/gzip"),
@@ -298,8 +295,7 @@ def test_what_is_no_text_is_a_reason(body, header):
         (b"<p>one\0two</p>" + b"words " * 10, "text/html"),
         (b"<p>" + b"a line of a log\x1b[31m red\x1b[0m\x07\n" * 20, "text/plain"),
         ("<p>日本語の文章です".encode("utf-16-le") * 30, "text/html"),
-        ("日本語の文章です。" * 30).encode("utf-16-be").join([b"\xfe\xff", b""]) and (
-            "<p>x日本語の文章です。" * 30, "text/html")[0].encode("utf-16"), "text/html"),
+        ("<p>日本語の文章です".encode("utf-16"), "text/html"),
         ("中文\0" .encode("gb18030") * 3 + b"words, words, words " * 10, "text/html; charset=gbk"),
     ],
     ids=["stray-zero", "terminal", "utf-16-unmarked", "utf-16", "gbk-zero"],

@@ -28,6 +28,8 @@ _UNKNOWN = frozenset(
 )  # fmt: skip
 _GENERIC_XML = frozenset({XML, "text/xml", "application/x-xml"})
 _PLAIN_STARTS = (b"<!doctype html", b"<html")
+# No signature begins so.
+_TEXT_STARTS = b"<\t\n\r "
 # Other names that are sent for the same.
 _ALIASES = {
     "application/x-pdf": "application/pdf",
@@ -132,7 +134,7 @@ def sniff(body: bytes, header: str | None) -> str:
     declared = _declared(header)
     if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
         return HTML  # nearly all pages
-    found = magic(body)
+    found = None if body[:1] in _TEXT_STARTS else magic(body)
     if found:
         more = _CONTAINERS.get(found)
         return declared if declared and more and more.match(declared) else found

@@ -49,3 +49,8 @@ class ParseOptions:
         nutch="parser.skip.truncated",
         group="parse",
     )
+    feed_documents: bool = option(
+        False,
+        "make a document of each item of a feed whose link is on the feed's own host",
+        group="parse",
+    )

@@ -62,6 +62,11 @@ def parse(source: Source, options: ParseOptions) -> Page:
     return parser(source, options)
 
 
+def has_parser(mime: str) -> bool:
+    """Tells whether a parser takes documents of a type."""
+    return mime in _PARSERS
+
+
 def _load(mime: str) -> tuple[Parser, bool]:
     if mime not in _PARSERS:
         raise NoParser

@@ -18,6 +18,7 @@ MAX_ITEMS = 1_000
 # feedparser builds objects of all; a feed of that size has no place in a crawl.
 _MAX_CHARS = 16 << 20
 _MAX_TITLE_CHARS = 1_000
+_MAX_ATTRIBUTES = 1_000
 _DOCTYPE = re.compile(
     r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
     re.IGNORECASE | re.DOTALL,
@@ -38,7 +39,8 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     ``feed_max_items``.
 
     Raises:
-        ParseFailed: ``xml_entities``: it declares entities. ``too_complex``: it nests too deep.
+        ParseFailed: ``xml_entities``: it declares entities. ``too_complex``: it nests too deep, or
+            an element has over 1,000 attributes.
             ``too_large``: over 16 Mi characters. ``malformed_feed``: nothing can be read of it.
 
     >>> body = b"<rss><channel><title>News</title><item><title>A</title><link>/a</link></item>"
@@ -50,7 +52,7 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     if len(text) > _MAX_CHARS:
         raise ParseFailed("too_large")
     # Refuses what could grow without limit, before a parser that is not ours sees it.
-    read_xml(text, _pass, _pass, _pass)
+    read_xml(text, _check, _pass, _pass)
     feed, items = _read(text, source.url)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = robots_directives(source.header("x-robots-tag") or "")
@@ -170,5 +172,11 @@ def _value(field: Any) -> str:
     return str((field.get("value") if isinstance(field, Mapping) else field) or "")
 
 
-def _pass(*what: Any) -> None:
+def _check(name: str, attributes: Mapping[str, str]) -> None:
+    # feedparser looks through all of an element's for each of them.
+    if len(attributes) > _MAX_ATTRIBUTES:
+        raise ParseFailed("too_complex")
+
+
+def _pass(text: str) -> None:
     return None

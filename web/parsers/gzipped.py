@@ -5,7 +5,7 @@ import re
 import zlib
 
 from ..content_type import sniff
-from .dispatch import parse
+from .dispatch import has_parser, parse
 from .options import ParseOptions
 from .page import NoParser, Page, ParseFailed, Source
 
@@ -39,7 +39,7 @@ def parse_gzipped(source: Source, options: ParseOptions) -> Page:
     suffix = _SUFFIX.search(source.url[-100:])
     header = _TYPES.get(suffix[1].lower()) if suffix else None
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
-    if mime == _GZIP:
+    if mime == _GZIP or not has_parser(mime):
         raise NoParser
     body = _unpack(source.body, MAX_BYTES + 1)
     if len(body) > MAX_BYTES:

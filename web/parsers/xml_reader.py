@@ -71,6 +71,7 @@ def read_xml(
         # In one piece: expat is quadratic on long tokens that come in several.
         parser.Parse(text.lstrip().encode("utf-8", "replace"), True)
     except expat.ExpatError:
+        parser.buffer_text = False  # gives the text that has come so far
         return False
     except _Enough:
         pass

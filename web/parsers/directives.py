@@ -1,6 +1,7 @@
 """What a document says to robots: robots meta elements and X-Robots-Tag."""
 
-from .page import Page
+from .options import ParseOptions
+from .page import Page, Source
 
 _MAX_CHARS = 2_000
 _ROBOTS_TOKENS = {
@@ -14,6 +15,11 @@ _ROBOTS_TOKENS = {
 _ROBOTS_RULES = frozenset(
     {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
 )
+
+
+def header_directives(source: Source, options: ParseOptions) -> set[str]:
+    """Returns the directives in the ``X-Robots-Tag`` headers of any document."""
+    return robots_directives(source.header("x-robots-tag") or "")
 
 
 def robots_directives(value: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import urls
 from ..charset import decode
-from .directives import obey_nofollow, robots_directives
+from .directives import header_directives, obey_nofollow
 from .html import parse_html
 from .html_tree import collapse
 from .options import ParseOptions
@@ -55,7 +55,7 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     read_xml(text, _check, _pass, _pass)
     feed, items = _read(text, source.url)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    page.directives = robots_directives(source.header("x-robots-tag") or "")
+    page.directives = header_directives(source, options)
     page.language = str(feed.get("language") or "")[:35] or None
     page.drop("feed_max_items", len(items) - MAX_ITEMS if len(items) > MAX_ITEMS else 0)
     entries = [_Item(item, source, options, page.directives) for item in items[:MAX_ITEMS]]
@@ -165,7 +165,13 @@ def _marked_up(field: Any, url: str, source: Source, options: ParseOptions) -> P
     if isinstance(field, Mapping) and field.get("type") == "text/plain":
         return Page(text=collapse(value), base=url, body=value.encode("utf-8", "replace"))
     body = value.encode("utf-8", "replace")
-    return parse_html(Source(url, body, "text/html; charset=utf-8"), options)
+    # A part of a page has no navigation to take away, and no robots to talk to.
+    plain = ParseOptions(
+        outlinks_ignore_tags=options.outlinks_ignore_tags,
+        form_use_action=options.form_use_action,
+        max_nesting=options.max_nesting,
+    )
+    return parse_html(Source(url, body, "text/html; charset=utf-8"), plain)
 
 
 def _value(field: Any) -> str:

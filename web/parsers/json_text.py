@@ -42,7 +42,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     page.language = _first(first, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill(page, source, collapse_long(_whole("\n".join(strings))))
+    fill(page, source, options, collapse_long(_whole("\n".join(strings))))
     return page
 
 

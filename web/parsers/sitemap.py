@@ -1,7 +1,7 @@
 """Sitemaps and indexes of sitemaps: the protocol of sitemaps.org."""
 
 from ..charset import decode
-from .directives import obey_nofollow, robots_directives
+from .directives import header_directives, obey_nofollow
 from .options import ParseOptions
 from .page import Page, ParseFailed, Source
 from .xml_reader import read_xml
@@ -38,12 +38,13 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
         raise ParseFailed("too_large")
     text, charset = decode(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    page.directives = robots_directives(source.header("x-robots-tag") or "")
+    page.directives = header_directives(source, options)
     reader = _Reader(page)
     if not read_xml(text, reader.start, reader.end, reader.data):
         if not page.hrefs:
             raise ParseFailed("malformed_xml")
         page.drop("malformed_xml")
+    page.is_list = True
     page.metas = reader.metas()
     page.anchors = [""] * len(page.hrefs)
     obey_nofollow(page)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ..charset import decode
-from .directives import obey_nofollow, robots_directives
+from .directives import header_directives, obey_nofollow
 from .html_tree import collapse_long
 from .options import ParseOptions
 from .page import Page, Source
@@ -28,20 +28,23 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     """
     text, charset = decode(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    fill(page, source, collapse_long(text))
+    fill(page, source, options, collapse_long(text))
     return page
 
 
-def fill(page: Page, source: Source, text: str, hrefs: Sequence[str] = ()) -> None:
+def fill(
+    page: Page, source: Source, options: ParseOptions, text: str, hrefs: Sequence[str] = ()
+) -> None:
     """Gives a page its text and links, as far as the server lets robots have them.
 
     Args:
         page: A page with a base.
         source: What it was made of.
+        options: What to take.
         text: All of its text, with white space collapsed.
         hrefs: Links to stand before those in the text.
     """
-    page.directives = robots_directives(source.header("x-robots-tag") or "")
+    page.directives = header_directives(source, options)
     page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text))]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)

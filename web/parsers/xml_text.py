@@ -39,7 +39,7 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
     page.title = collapse(reader.title)[:1000]
     page.language = reader.language
     page.drop("url_too_long", reader.too_long)
-    fill(page, source, text, reader.hrefs)
+    fill(page, source, options, text, reader.hrefs)
     if not complete:
         page.drop("malformed_xml")
     return page

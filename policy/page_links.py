@@ -35,7 +35,8 @@ class PageLinks:
     Args:
         options: Which links are taken.
         seeds: For the scope.
-        most: How many links of a page are kept; negative is all of them.
+        most: How many links of a page are kept, unless it is a list of links; negative is
+            all of them.
     """
 
     def __init__(self, options: TargetOptions, seeds: Seeds, most: int) -> None:
@@ -71,8 +72,8 @@ class PageLinks:
             placed = memory.places(self._added)
             for each, places in zip(self._added, placed, strict=True):
                 own, before = each.key, len(keys)
-                last = before + self._most if self._most >= 0 else -1
                 page = each.page
+                last = before + self._most if self._most >= 0 and not page.is_list else -1
                 for place, anchor, rel in zip(places, page.anchors, page.rels, strict=True):
                     target, reason = memory.judged[place]
                     if reason is not None:

@@ -230,3 +230,22 @@ def test_nonsense_is_a_page_too(body):
 def test_no_pages():
     assert documents() == ([], {"outlinks": 0})
     assert frame_of(DOCUMENTS).equals(empty(DOCUMENTS))
+
+
+def test_max_outlinks_is_not_for_sitemaps():
+    entries = "".join(f"<url><loc>/{i}</loc></url>" for i in range(9))
+    (row, *_), counts = documents(
+        page(f"<urlset>{entries}</urlset>", content_type="text/xml"), max_outlinks=3
+    )
+    assert len(row["outlinks"]) == 9
+    assert counts == {"parsed": 1, "outlinks": 9}
+
+
+def test_items_of_a_feed_elsewhere_are_counted():
+    items = "".join(
+        f"<item><title>T</title><link>{link}</link></item>"
+        for link in ("/1", "http://other.org/2", "http://other.org/3")
+    )
+    feed = page(f"<rss><channel>{items}</channel></rss>", content_type="text/xml")
+    _, counts = documents(feed, feed_documents=True)
+    assert counts["dropped/foreign_item"] == 2

@@ -3,67 +3,10 @@
 import codecs
 import functools
 import re
+import unicodedata
 
-# WHATWG Encoding 4.2, by the codec of Python that decodes it and the labels that mean it.
-_ENCODINGS = {
-    "utf-8": ("utf-8", "utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"),
-    "windows-1252": (
-        "cp1252",
-        (
-            "ansi_x3.4-1968 ascii cp1252 cp819 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 "
-            "iso_8859-1 iso_8859-1:1987 l1 latin1 latin-1 us-ascii x-cp1252 x-user-defined"
-        ),
-    ),
-    "windows-1250": ("cp1250", "cp1250 x-cp1250"),
-    "windows-1251": ("cp1251", "cp1251 x-cp1251"),
-    "windows-1253": ("cp1253", "cp1253 x-cp1253"),
-    "windows-1254": (
-        "cp1254",
-        "cp1254 x-cp1254 iso-8859-9 iso8859-9 iso88599 iso_8859-9 iso-ir-148 l5 latin5",
-    ),
-    "windows-1255": ("cp1255", "cp1255 x-cp1255"),
-    "windows-1256": ("cp1256", "cp1256 x-cp1256"),
-    "windows-1257": ("cp1257", "cp1257 x-cp1257"),
-    "windows-1258": ("cp1258", "cp1258 x-cp1258"),
-    "windows-874": ("cp874", "tis-620 iso-8859-11 iso8859-11 iso885911 dos-874"),
-    "iso-8859-2": ("iso8859-2", "iso8859-2 iso88592 iso_8859-2 iso-ir-101 l2 latin2"),
-    "iso-8859-3": ("iso8859-3", "iso8859-3 iso88593 iso_8859-3 iso-ir-109 l3 latin3"),
-    "iso-8859-4": ("iso8859-4", "iso8859-4 iso88594 iso_8859-4 iso-ir-110 l4 latin4"),
-    "iso-8859-5": ("iso8859-5", "iso8859-5 iso88595 iso_8859-5 iso-ir-144 cyrillic"),
-    "iso-8859-6": ("iso8859-6", "iso8859-6 iso88596 iso_8859-6 iso-ir-127 arabic"),
-    "iso-8859-7": ("iso8859-7", "iso8859-7 iso88597 iso_8859-7 iso-ir-126 greek greek8"),
-    "iso-8859-8": ("iso8859-8", "iso8859-8 iso88598 iso_8859-8 iso-ir-138 iso-8859-8-i hebrew"),
-    "iso-8859-10": ("iso8859-10", "iso8859-10 iso885910 iso-ir-157 l6 latin6"),
-    "iso-8859-13": ("iso8859-13", "iso8859-13 iso885913"),
-    "iso-8859-14": ("iso8859-14", "iso8859-14 iso885914"),
-    "iso-8859-15": ("iso8859-15", "iso8859-15 iso885915 iso_8859-15 l9 latin9"),
-    "iso-8859-16": ("iso8859-16", "iso8859-16 iso885916"),
-    "ibm866": ("cp866", "866 cp866 csibm866"),
-    "koi8-r": ("koi8-r", "koi koi8 koi8_r cskoi8r"),
-    "koi8-u": ("koi8-u", "koi8-ru"),
-    "macintosh": ("mac-roman", "mac x-mac-roman csmacintosh"),
-    "x-mac-cyrillic": ("mac-cyrillic", "x-mac-ukrainian"),
-    # gb18030 holds all of gbk and gb2312, which pages name and do not keep to.
-    "gb18030": ("gb18030", "gbk gb2312 gb_2312 gb_2312-80 x-gbk chinese iso-ir-58 csgb2312"),
-    "big5": ("big5hkscs", "big5-hkscs cn-big5 x-x-big5 csbig5"),
-    "euc-jp": ("euc-jp", "x-euc-jp eucjp"),
-    "iso-2022-jp": ("iso2022-jp", "csiso2022jp"),
-    "shift_jis": ("cp932", "shift-jis sjis x-sjis ms_kanji windows-31j ms932 csshiftjis"),
-    "euc-kr": ("cp949", "korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 windows-949 cseuckr"),
-    "utf-16le": ("utf-16-le", "utf-16 unicode ucs-2 iso-10646-ucs-2 csunicode unicodefeff"),
-    "utf-16be": ("utf-16-be", "unicodefffe"),
-    # Not of the standard, but met.
-    "utf-32le": ("utf-32-le", "utf-32 ucs-4"),
-    "utf-32be": ("utf-32-be", ""),
-}
-_LABELS = {
-    label: name
-    for name, (_, labels) in _ENCODINGS.items()
-    for label in (name, *labels.split())
-    # Nutch: "charset=unicode" means nothing.
-    if label != "unicode"
-}
-_BY_CODEC = {codec.replace("-", "_"): name for name, (codec, _) in _ENCODINGS.items()}
+from .whatwg_encodings import BY_CODEC, canonical, decode_as
+
 # The longer first: UTF-32's begins with UTF-16's.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32le"),
@@ -75,6 +18,26 @@ _MARKS = (
 _DEFAULT = "windows-1252"
 _PRESCAN_BYTES = 8192
 _SAMPLE_BYTES = 20_000
+_WIDE = ("utf-32le", "utf-32be", "utf-16le", "utf-16be")
+_WIDE_BYTES = 1024
+# Of Unicode's general categories: controls, surrogates, unassigned, private.
+_NO_LETTERS = frozenset({"Cc", "Cs", "Cn", "Co"})
+# What pages without a declaration are in, about as browsers look for: of those that are about
+# as likely the first is taken. Hebrew has no bytes that Russian can do without.
+_DETECTED = (
+    "cp1252", "cp1255", "cp1251", "cp1258", "cp1250", "koi8_r", "koi8_u", "cp1256", "cp1253",
+    "cp1254", "cp1257", "cp866", "cp874", "iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7",
+    "iso8859_8", "cp932", "euc_jp", "gb18030", "big5hkscs", "cp949",
+)  # fmt: skip
+_NEAR = 0.05
+# RFC 1468: the escape sequences of ISO-2022-JP; browsers look for them, too.
+_ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\(J)")
+# WHATWG MIME Sniffing 3: bytes that no text holds.
+_BINARY_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
+_TEXT_BYTES = bytes(set(range(256)) - set(_BINARY_BYTES))
+# Random bytes have 10 %, and one in 4,096 of them is zero but in one of ten million cases.
+_MAX_BINARY = 0.05
+_LOOKED_AT_BYTES = 4096
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
 _META = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(?:meta\b[^<>]*?\bcharset|\?xml\b[^<>]*?\bencoding)"
@@ -88,16 +51,18 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
 
     The first of these that names a known encoding wins: a byte-order mark, the
     charset of ``content_type``, a ``meta`` or XML declaration in the first 8192
-    bytes. Else UTF-8 if the bytes are valid, else what charset-normalizer makes
-    of 20,000 of them, else windows-1252. Labels mean what the WHATWG Encoding
-    Standard says (``iso-8859-1`` is windows-1252). Bytes that are wrong in the
-    encoding become U+FFFD, and a byte-order mark is no part of the text.
+    bytes. Else UTF-16 and UTF-32 where mark-up shows them by its zero bytes, else
+    UTF-8 if nearly all letters are valid, else ISO-2022-JP by its escapes, else what
+    charset-normalizer makes of 20,000 bytes, else windows-1252. Labels mean what the
+    WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A label that is
+    wrong is believed, as browsers do: bytes that are wrong in the encoding become
+    U+FFFD. A byte-order mark is no part of the text.
 
     >>> decode(b"caf\\xe9", "text/html; charset=ISO-8859-1")
     ('café', 'windows-1252')
     """
     name, start = _detect(body, content_type)
-    return body[start:].decode(_ENCODINGS[name][0], "replace"), name
+    return decode_as(name, body[start:]), name
 
 
 def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
@@ -109,18 +74,51 @@ def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     name, start = _detect(body, content_type)
     if name == "utf-8" and not start and _first_wrong_byte(body) is None:
         return body, name
-    text = body[start:].decode(_ENCODINGS[name][0], "replace")
+    text = decode_as(name, body[start:])
     return text.encode("utf-8", "replace"), name
 
 
-@functools.lru_cache(maxsize=1024)
-def canonical(label: str) -> str | None:
-    """Returns the standard's name for a label, or None where it knows none.
+def is_text(body: bytes, content_type: str | None) -> bool:
+    """Tells whether a body can be the text that it is said to be.
 
-    >>> canonical(" Latin1 "), canonical("base64")
-    ('windows-1252', None)
+    A body is binary if more than 5 % of its first 20,000 bytes are control
+    characters that no text holds, and one of them is a zero in the first 4,096.
+    Stray ones, which real pages have, do no harm.
+
+    >>> is_text(b"<p>one\\x00two, and so on", None), is_text(bytes(range(256)), None)
+    (True, False)
     """
-    return _LABELS.get(label.strip().lower())
+    if b"\0" not in body[:_LOOKED_AT_BYTES]:
+        return True
+    sample = body[:_SAMPLE_BYTES]
+    name, start = _detect(sample, content_type)
+    if name not in _WIDE:
+        return len(sample.translate(None, _TEXT_BYTES)) <= _MAX_BINARY * len(sample)
+    text = decode_as(name, sample[start : len(sample) // 4 * 4])
+    wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text)
+    return wrong - sum(map(text.count, "\t\n\f\r")) <= _MAX_BINARY * len(text)
+
+
+def unmarked_utf(start: bytes) -> str | None:
+    """Returns the name of the UTF-16 or UTF-32 that a text without mark is in, if it is.
+
+    Every second byte of mark-up, or three of four, is zero; so it is told by
+    trying: the first bytes must decode to text of which a tenth is ASCII.
+
+    >>> unmarked_utf("<p>é".encode("utf-16-be")), unmarked_utf(b"<p>")
+    ('utf-16be', None)
+    """
+    start = start[: min(_WIDE_BYTES, len(start) // 4 * 4)]
+    if b"\0" not in start:
+        return None
+    for name in _WIDE:
+        text = decode_as(name, start)
+        letters = text.encode("ascii", "ignore")
+        if len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES):
+            wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text[:-1])
+            if wrong == sum(map(text.count, "\t\n\f\r")):
+                return name
+    return None
 
 
 def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
@@ -149,24 +147,43 @@ def _from_markup(start: bytes) -> str | None:
 
 
 def _guess(body: bytes) -> str:
+    wide = unmarked_utf(body[:_WIDE_BYTES])
+    if wide is not None:
+        return wide
     wrong = _first_wrong_byte(body)
-    # Latin text seldom looks like UTF-8: one such letter before the first
-    # mistake, or a page cut within a letter, and it is UTF-8 with a mistake.
-    if wrong is None or wrong >= len(body) - 3 or not body[:wrong].isascii():
+    if wrong is None and _ESCAPES.search(body):
+        return "iso-2022-jp"
+    # A page cut within a letter is UTF-8.
+    if wrong is None or wrong >= len(body) - 3:
         return "utf-8"
     start = max(0, wrong - 1000)
-    return _ask_normalizer(body[start : start + _SAMPLE_BYTES])
+    sample = body[start : start + _SAMPLE_BYTES]
+    return "utf-8" if _is_mostly_utf8(sample) else _ask_normalizer(sample)
+
+
+def _is_mostly_utf8(sample: bytes) -> bool:
+    """Tells whether it is UTF-8 with mistakes: others seldom look like it, if by chance."""
+    text = sample.decode("utf-8", "replace")
+    wrong = text.count("\ufffd")
+    return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong
 
 
 def _ask_normalizer(sample: bytes) -> str:
     import charset_normalizer  # takes 50 ms, and few pages need it
 
-    best = charset_normalizer.from_bytes(
-        sample, cp_isolation=list(_BY_CODEC), preemptive_behaviour=False, enable_fallback=False
-    ).best()
-    if best is None or _DEFAULT in map(_BY_CODEC.get, best.could_be_from_charset):
+    matches = charset_normalizer.from_bytes(
+        sample, cp_isolation=list(_DETECTED), preemptive_behaviour=False, enable_fallback=False
+    )
+    best = matches.best()
+    if best is None:
         return _DEFAULT
-    return _BY_CODEC.get(best.encoding, _DEFAULT)
+    near = {
+        codec
+        for match in matches
+        if match.chaos <= best.chaos + _NEAR and match.coherence >= best.coherence - _NEAR
+        for codec in match.could_be_from_charset
+    }
+    return BY_CODEC[next(codec for codec in _DETECTED if codec in near)]
 
 
 def _first_wrong_byte(body: bytes) -> int | None:

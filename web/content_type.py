@@ -1,43 +1,123 @@
-"""Which kind of document a body is: what the server says, else its first bytes."""
+"""Which kind of document a body is: what the server says, unless its first bytes know better."""
 
+import functools
 import re
+
+from .magic import magic
+
+# What XML of these kinds is called here; sitemaps have no registered type.
+ATOM = "application/atom+xml"
+HTML = "text/html"
+RDF = "application/rdf+xml"
+RSS = "application/rss+xml"
+SITEMAP = "application/x-sitemap+xml"
+SITEMAP_INDEX = "application/x-sitemapindex+xml"
+SVG = "image/svg+xml"
+XHTML = "application/xhtml+xml"
+XML = "application/xml"
+OCTETS = "application/octet-stream"
+TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
 # Said by servers that do not know either.
 _UNKNOWN = frozenset(
-    {"application/octet-stream", "application/unknown", "unknown/unknown", "application/x-unknown"}
-)
-_HTML = re.compile(
+    {OCTETS, "application/unknown", "unknown/unknown", "application/x-unknown",
+     "application/download", "application/force-download", "application/x-download",
+     "binary/octet-stream"}
+)  # fmt: skip
+_GENERIC_XML = frozenset({XML, "text/xml", "application/x-xml"})
+_PLAIN_STARTS = (b"<!doctype html", b"<html")
+# No signature begins so.
+_TEXT_STARTS = b"<\t\n\r "
+# Other names that are sent for the same.
+_ALIASES = {
+    "application/x-pdf": "application/pdf",
+    "application/x-gzip": "application/gzip",
+    "application/x-zip": "application/zip",
+    "application/x-zip-compressed": "application/zip",
+    "application/x-json": "application/json",
+    "text/json": "application/json",
+    "text/x-markdown": "text/markdown",
+    "text/rtf": "application/rtf",
+    "text/rss": RSS,
+    "text/rss+xml": RSS,
+    "application/x-rss+xml": RSS,
+    "text/atom": ATOM,
+    "text/atom+xml": ATOM,
+}
+# Containers, and the types that a server may say instead and tell more.
+_OFFICE = re.compile(r"application/(?!.*(?:gzip|javascript|json|pdf|xml)$)")
+_MEDIA = re.compile(r"(?:audio|image|video)/")
+_CONTAINERS = {
+    "application/zip": _OFFICE,
+    "application/java-archive": _OFFICE,
+    "application/x-ole-storage": _OFFICE,
+    "application/ogg": _MEDIA,
+    "image/tiff": _MEDIA,
+    "video/mp4": _MEDIA,
+    "video/webm": _MEDIA,
+    "video/x-ms-asf": _MEDIA,
+}
+_HTML_TAG = re.compile(
     rb"<(?:!doctype html|html|head|body|title|meta|script|style|link|base|iframe|"
     rb"h[1-6]|div|font|table|a|p|b|br)[\s>/]",
     re.IGNORECASE,
 )
-_MAGIC = (
-    (b"%PDF-", "application/pdf"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"\xfe\xff", "text/plain"),
-    (b"\xff\xfe", "text/plain"),
-)
-_SNIFFED_BYTES = 1024
+_START_BYTES = 1024
+_ROOT_BYTES = 8192
 # WHATWG MIME Sniffing 3: bytes that no text holds.
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_COMMENT = re.compile(rb"\s*<!--.*?-->", re.DOTALL)
+_TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\0\0\xfe\xff")
+# What may stand before a root element; the quantifiers are possessive, so it is linear.
+_PROLOG = re.compile(
+    rb"(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>"
+    rb"|<!doctype[^<>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+",
+    re.IGNORECASE | re.DOTALL,
+)
+_ROOT = re.compile(rb"<(?:[\w.-]{1,40}:)?([A-Za-z_][\w.-]{0,40})([^>]{0,4096})", re.DOTALL)
+_ROOTS = {
+    b"rss": RSS,
+    b"feed": ATOM,
+    b"RDF": RDF,
+    b"urlset": SITEMAP,
+    b"sitemapindex": SITEMAP_INDEX,
+    b"svg": SVG,
+    b"html": XHTML,
+}
+# Any XML may have elements of these names; WHATWG MIME Sniffing 7.3 looks closer at RDF, too.
+_NAMESPACES = {
+    ATOM: (b"http://www.w3.org/2005/Atom", b"http://purl.org/atom/ns#", b"version="),
+    RDF: (b"http://www.w3.org/1999/02/22-rdf-syntax-ns#",),
+}
+_RSS_1 = (b"http://purl.org/rss/1.0/", b"http://my.netscape.com/rdf/simple/0.9/",
+          b"http://channel.netscape.com/rdf/simple/0.9/")  # fmt: skip
+_JSON = re.compile(rb"[\[{]\s*+(?:[\[{}\]\"0-9-]|true|false|null)")
+_JSON_END = re.compile(rb"[}\]]\s*+\Z")
 
 
 def sniff(body: bytes, header: str | None) -> str:
-    """Returns the MIME type of a body, in lower case and without parameters.
+    r"""Returns the MIME type of a body, in lower case and without parameters.
+
+    The rules are those of WHATWG MIME Sniffing, and Nutch's ``mime.type.magic``
+    where that leaves a document unread:
+
+    * A signature of a binary format beats the header: a PDF is a PDF, whether it
+      comes as ``text/html``, ``text/plain`` or ``application/octet-stream`` (Nutch).
+      But what the header says of a container stays, if that is more: a zip file
+      that comes as ``application/vnd.android.package-archive``.
+    * ``text/html`` stays, but for feeds (WHATWG 7.3) and sitemaps.
+    * ``text/plain`` never becomes mark-up, whatever its first bytes look like
+      (WHATWG 7.2; Nutch would believe the bytes).
+    * ``text/xml`` and ``application/xml`` are told apart by the root element:
+      feeds, sitemaps, XHTML, SVG.
+    * No header, a malformed one, or one that says that the server does not know
+      (``application/octet-stream``): all by the first bytes.
+    * Any other header is believed.
 
     Args:
         body: The decoded body.
-        header: The value of ``Content-Type``, if there was one. It is believed
-            unless it is malformed or says that the server does not know.
+        header: The value of ``Content-Type``, if there was one.
 
     Returns:
         The type; ``application/octet-stream`` for what nothing is known of.
@@ -46,26 +126,78 @@ def sniff(body: bytes, header: str | None) -> str:
     'text/html'
     >>> sniff(b"<!DOCTYPE html><title>x</title>", None)
     'text/html'
-    >>> sniff(b"%PDF-1.7", "application/octet-stream")
-    'application/pdf'
+    >>> sniff(b"%PDF-1.7", "text/html"), sniff(b"<html>", "text/plain")
+    ('application/pdf', 'text/plain')
+    >>> sniff(b'<?xml version="1.0"?>\n<rss version="2.0">', "text/xml")
+    'application/rss+xml'
     """
-    if header:
-        declared = header.partition(";")[0].strip().lower()
-        if declared not in _UNKNOWN and "*" not in declared and _MIME.fullmatch(declared):
-            return declared
-    return _by_content(body[:_SNIFFED_BYTES])
+    declared = _declared(header)
+    if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
+        return HTML  # nearly all pages
+    found = None if body[:1] in _TEXT_STARTS else magic(body)
+    if found:
+        more = _CONTAINERS.get(found)
+        return declared if declared and more and more.match(declared) else found
+    if declared is None:
+        return _by_text(body)
+    if declared == HTML or declared in _GENERIC_XML:
+        kind = _by_root(body)
+        # A page that is XHTML all the same was written for parsers of HTML.
+        return (
+            declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
+        )
+    return declared
 
 
-def _by_content(start: bytes) -> str:
-    for magic, mime in _MAGIC:
-        if start.startswith(magic):
-            return mime
-    if _BINARY.search(start):
-        return "application/octet-stream"
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    markup = text[5:] if text.startswith(b"<?xml") else text
-    while comment := _COMMENT.match(markup):
-        markup = markup[comment.end() :]
-    if text.startswith(b"<?xml"):
-        return "application/xhtml+xml" if b"<html" in markup else "application/xml"
-    return "text/html" if _HTML.match(markup.lstrip() + b" ") else "text/plain"
+@functools.lru_cache(maxsize=1024)
+def _declared(header: str | None) -> str | None:
+    """Returns the type that a header names, or None where it tells nothing."""
+    mime = (header or "").partition(";")[0].strip().lower()
+    mime = _ALIASES.get(mime, mime)
+    return mime if mime not in _UNKNOWN and "*" not in mime and _MIME.fullmatch(mime) else None
+
+
+def _by_text(body: bytes) -> str:
+    """Returns the type of a body of which neither header nor signature tells anything."""
+    start = body[:_START_BYTES]
+    if not start.startswith(_TEXT_MARKS) and _BINARY.search(start) and not _is_wide_text(start):
+        return OCTETS
+    start = start.removeprefix(b"\xef\xbb\xbf")
+    text = start.lstrip()
+    if text.startswith(b"<"):
+        kind = _by_root(body)
+        if text.startswith(b"<?xml"):
+            return kind or XML
+        if kind and kind != XHTML:
+            return kind
+        markup = body[_prolog(body) : _ROOT_BYTES]
+        if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(markup + b" "):
+            return HTML
+    if _JSON.match(text) and _JSON_END.search(body[-100:]):
+        return "application/json"
+    return TEXT
+
+
+def _by_root(body: bytes) -> str | None:
+    """Returns the type that the root element of XML tells, if any."""
+    root = _ROOT.match(body, _prolog(body), _ROOT_BYTES)
+    kind = _ROOTS.get(root[1]) if root else None
+    if root is None or kind is None:
+        return None
+    namespaces = _NAMESPACES.get(kind)
+    if namespaces and not any(name in root[2] for name in namespaces):
+        return None
+    return RSS if kind == RDF and any(name in root[2] for name in _RSS_1) else kind
+
+
+def _prolog(body: bytes) -> int:
+    """Returns where the root element begins."""
+    start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
+    found = _PROLOG.match(body, start, _ROOT_BYTES)
+    return found.end() if found else start
+
+
+def _is_wide_text(start: bytes) -> bool:
+    from .charset import unmarked_utf
+
+    return unmarked_utf(start) is not None

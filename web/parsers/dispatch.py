@@ -4,10 +4,11 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from ..content_type import sniff
+from ..charset import is_text
+from ..content_type import ATOM, RDF, RSS, SITEMAP, SITEMAP_INDEX, sniff
 from .language import detect_language
 from .options import ParseOptions
-from .page import NoParser, Page, Source
+from .page import NoParser, Page, ParseFailed, Source
 
 Parser = Callable[[Source, ParseOptions], Page]
 
@@ -15,10 +16,29 @@ Parser = Callable[[Source, ParseOptions], Page]
 # document comes: most crawls meet few types.
 _PARSERS = {
     "text/html": ("html", "parse_html"),
-    "application/xhtml+xml": ("html", "parse_html"),
+    "application/xhtml+xml": ("xhtml", "parse_xhtml"),
     "text/plain": ("text", "parse_text"),
+    "text/csv": ("text", "parse_text"),
+    "text/markdown": ("text", "parse_text"),
+    "text/tab-separated-values": ("text", "parse_text"),
+    RSS: ("feed", "parse_feed"),
+    ATOM: ("feed", "parse_feed"),
+    SITEMAP: ("sitemap", "parse_sitemap"),
+    SITEMAP_INDEX: ("sitemap", "parse_sitemap"),
+    "application/json": ("json_text", "parse_json"),
+    "application/feed+json": ("json_text", "parse_json"),
+    "application/geo+json": ("json_text", "parse_json"),
+    "application/ld+json": ("json_text", "parse_json"),
+    "application/x-ndjson": ("json_text", "parse_json"),
+    "application/xml": ("xml_text", "parse_xml"),
+    "text/xml": ("xml_text", "parse_xml"),
+    RDF: ("xml_text", "parse_xml"),
+    "image/svg+xml": ("xml_text", "parse_xml"),
+    "application/gzip": ("gzipped", "parse_gzipped"),
 }
-_loaded: dict[str, Parser] = {}
+# Of these the body is text as it comes.
+_TEXTS = frozenset({"xhtml", "html", "text", "feed", "sitemap", "json_text", "xml_text"})
+_loaded: dict[str, tuple[Parser, bool]] = {}
 
 
 def parse(source: Source, options: ParseOptions) -> Page:
@@ -30,22 +50,31 @@ def parse(source: Source, options: ParseOptions) -> Page:
 
     Raises:
         NoParser: No parser takes the type.
-        ParseFailed: The page is too much for any parser.
+        ParseFailed: The page is too much for any parser, or ``not_text``: it is
+            said to be text and is not.
 
     >>> parse(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
     mime = sniff(source.body, source.content_type)
-    page = (_loaded.get(mime) or _load(mime))(source, options)
+    parser, reads_text = _loaded.get(mime) or _load(mime)
+    if reads_text and not is_text(source.body, source.content_type):
+        raise ParseFailed("not_text")
+    page = parser(source, options)
     if options.detect_language and not page.language:
         page.language = detect_language(page.text)
     return page
 
 
-def _load(mime: str) -> Parser:
+def has_parser(mime: str) -> bool:
+    """Tells whether a parser takes documents of a type."""
+    return mime in _PARSERS
+
+
+def _load(mime: str) -> tuple[Parser, bool]:
     if mime not in _PARSERS:
         raise NoParser
     module, function = _PARSERS[mime]
-    loaded = cast(Parser, getattr(importlib.import_module(f".{module}", __package__), function))
-    _loaded[mime] = loaded
-    return loaded
+    parser = cast(Parser, getattr(importlib.import_module(f".{module}", __package__), function))
+    _loaded[mime] = parser, module in _TEXTS
+    return _loaded[mime]

@@ -74,6 +74,11 @@ class ParseOptions:
         nutch="parser.skip.truncated",
         group="parse",
     )
+    feed_documents: bool = option(
+        False,
+        "make a document of each item of a feed whose link is on the feed's own host",
+        group="parse",
+    )
 
     def __post_init__(self) -> None:
         if self.text_of == "main":

@@ -81,6 +81,8 @@ class Page:
         dropped: How many links were left out, by reason: ``nofollow``,
             ``page_nofollow``, ``url_too_long`` (over 65,536 characters).
         parts: (absolute URL, page) of what is a document of its own, such as an item of a feed.
+        is_list: Whether it is there for its links, as a sitemap is: all are kept, however
+            many pages may have.
         body: The document as UTF-8.
     """
 
@@ -102,6 +104,7 @@ class Page:
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
     parts: list[tuple[str, "Page"]] = dataclasses.field(default_factory=list)
+    is_list: bool = False
     body: bytes = dataclasses.field(default=b"", repr=False)
     _soup: Any = dataclasses.field(default=None, repr=False, compare=False)
 

@@ -1,6 +1,7 @@
 """Plain text."""
 
 import re
+from collections.abc import Sequence
 
 from ..charset import decode
 from .directives import header_directives, obey_nofollow
@@ -19,17 +20,36 @@ _URL_IN_TEXT = re.compile(
 def parse_text(source: Source, options: ParseOptions) -> Page:
     """Parses plain text, where links are what looks like a URL.
 
+    So a sitemap that is a list of URLs needs nothing else.
+
     >>> document = Source("http://example.com/", b"See http://example.com/a.")
     >>> parse_text(document, ParseOptions()).hrefs
     ['http://example.com/a']
     """
     text, charset = decode(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    fill(page, source, options, collapse_long(text))
+    return page
+
+
+def fill(
+    page: Page, source: Source, options: ParseOptions, text: str, hrefs: Sequence[str] = ()
+) -> None:
+    """Gives a page its text and links, as far as the server lets robots have them.
+
+    Args:
+        page: A page with a base.
+        source: What it was made of.
+        options: What to take.
+        text: All of its text, with white space collapsed.
+        hrefs: Links to stand before those in the text.
+    """
     page.directives = header_directives(source, options)
-    if "noindex" not in page.directives:
-        page.text = collapse_long(text)
-    page.hrefs = [found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text)]
+    page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text))]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
+    if "noindex" in page.directives:
+        page.title = ""
+    else:
+        page.text = text
     obey_nofollow(page)
-    return page

@@ -1,0 +1,185 @@
+"""Feeds of each version: what is taken, and what a feed cannot do."""
+
+import socket
+
+import pytest
+
+from nutbeam.web.parsers import feed as feed_parser
+from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.options import ParseOptions
+from nutbeam.web.parsers.page import ParseFailed, Source
+
+HEAD = "<?xml version='1.0' encoding='utf-8'?>\n"
+RDF = "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
+CHANNEL = "<title>News</title><link>http://example.com/</link><description>Of the day</description>"
+ITEM = "<item><title>One</title><link>http://example.com/1</link><description>First</description></item>"
+RSS = f"<channel>{CHANNEL}{ITEM}</channel>"
+VERSIONS = [
+    ("rss-0.90", (f"<rdf:RDF {RDF} xmlns='http://my.netscape.com/rdf/simple/0.9/'><channel>{CHANNEL}"
+     f"</channel>{ITEM}</rdf:RDF>")),
+    ("rss-0.91", ("<!DOCTYPE rss PUBLIC '-//Netscape Communications//DTD RSS 0.91//EN' "
+     f"'http://my.netscape.com/publish/formats/rss-0.91.dtd'>\n<rss version='0.91'>{RSS}</rss>")),
+    ("rss-0.92", f"<rss version='0.92'>{RSS}</rss>"),
+    ("rss-0.93", f"<rss version='0.93'>{RSS}</rss>"),
+    ("rss-1.0", (f"<rdf:RDF {RDF} xmlns='http://purl.org/rss/1.0/'><channel rdf:about='a'>{CHANNEL}"
+     f"</channel>{ITEM}</rdf:RDF>")),
+    ("rss-2.0", f"<rss version='2.0'>{RSS}</rss>"),
+    ("atom-0.3", ("<feed version='0.3' xmlns='http://purl.org/atom/ns#'><title>News</title>"
+     "<link rel='alternate' type='text/html' href='http://example.com/'/><tagline>Of the day"
+     "</tagline><entry><title>One</title><link rel='alternate' type='text/html' "
+     "href='http://example.com/1'/><summary>First</summary></entry></feed>")),
+    ("atom-1.0", ("<feed xmlns='http://www.w3.org/2005/Atom'><title>News</title>"
+     "<link href='/'/><link rel='self' href='/feed'/><subtitle>Of the day</subtitle>"
+     "<entry><title>One</title><link href='1'/><summary>First</summary></entry></feed>")),
+]  # fmt: skip
+
+
+def read(text, header="application/xml", headers=(), **options):
+    body = text if isinstance(text, bytes) else text.encode()
+    source = Source("http://example.com/feed", body, header, headers)
+    return parse(source, ParseOptions(**options))
+
+
+@pytest.mark.parametrize("text", [row[1] for row in VERSIONS], ids=[row[0] for row in VERSIONS])
+def test_versions(text):
+    page = read(HEAD + text)
+    assert (page.title, page.text) == ("News", "News Of the day One First")
+    assert page.hrefs == ["http://example.com/", "http://example.com/1"]
+    assert page.anchors == ["", "One"]
+    assert page.parts == []
+    (part,) = read(HEAD + text, feed_documents=True).parts
+    assert part[0] == "http://example.com/1"
+    assert (part[1].title, part[1].text) == ("One", "First")
+
+
+def rss(*items, more=""):
+    return (
+        f"{HEAD}<rss version='2.0'><channel><title>N</title>{more}{''.join(items)}</channel></rss>"
+    )
+
+
+def item(link, title="T", description="D", more=""):
+    return (
+        f"<item><title>{title}</title><link>{link}</link>"
+        f"<description>{description}</description>{more}</item>"
+    )
+
+
+def test_markup_is_taken_from_texts():
+    described = "&lt;p>Hi &lt;a href='/x'>there&lt;/a>&lt;/p>&lt;script>no()&lt;/script>"
+    page = read(rss(item("/1", "A &amp;amp; &lt;i>B&lt;/i>", described)), feed_documents=True)
+    assert page.text == "N A & B Hi there"
+    assert page.anchors == ["A & B"]
+    ((_, part),) = page.parts
+    assert (part.title, part.text, part.hrefs, part.base) == (
+        "A & B", "Hi there", ["/x"], "http://example.com/1",
+    )  # fmt: skip
+
+
+def test_an_item_has_its_content_rather_than_its_summary():
+    content = (
+        "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>"
+        "<![CDATA[<p>All of it</p>]]></content:encoded><pubDate>Thu, 01 Jan 2026 00:00:00 GMT"
+        "</pubDate><author>ann@example.com (Ann)</author>"
+    )
+    page = read(rss(item("/1", description="A bit", more=content)), feed_documents=True)
+    assert page.text == "N T A bit"
+    ((_, part),) = page.parts
+    assert part.text == "All of it"
+    assert part.metas == {
+        "author": "ann@example.com (Ann)",
+        "published": "Thu, 01 Jan 2026 00:00:00 GMT",
+    }
+
+
+def test_items_on_other_hosts_are_links_only():
+    links = ["/1", "http://other.org/2", "https://example.com/3", "http://www.example.com/4"]
+    page = read(rss(*map(item, links)), feed_documents=True)
+    assert [url for url, _ in page.parts] == ["http://example.com/1", "https://example.com/3"]
+    assert page.dropped == {"foreign_item": 2}
+    assert page.hrefs[1] == "http://other.org/2"
+
+
+def test_an_item_is_a_document_once_and_never_the_feed_itself():
+    page = read(
+        rss(
+            item("/1", "first"),
+            item("/1", "again"),
+            item("/feed"),
+            "<item><title>no link</title></item>",
+        ),
+        feed_documents=True,
+    )
+    assert [(url, part.title) for url, part in page.parts] == [("http://example.com/1", "first")]
+
+
+def test_links_that_are_no_urls_make_no_documents():
+    page = read(rss(item("javascript:alert(1)"), item("http://[")), feed_documents=True)
+    assert page.parts == []
+
+
+def test_items_are_capped():
+    page = read(rss(*[item(f"/{i}") for i in range(feed_parser.MAX_ITEMS + 5)]))
+    assert len(page.hrefs) == feed_parser.MAX_ITEMS
+    assert page.dropped == {"feed_max_items": 5}
+
+
+def test_language_and_next_page():
+    page = read(rss(more="<language>de-AT</language>"))
+    assert page.language == "de-AT"
+    page = read("<feed xmlns='http://www.w3.org/2005/Atom' xml:lang='fr'><title>N</title>"
+                "<link rel='next' href='?page=2'/></feed>")  # fmt: skip
+    assert (page.language, page.hrefs, page.rels) == (
+        "fr", ["http://example.com/feed?page=2"], ["next"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "header"),
+    [
+        (rss(item("/1", "Größe")).replace("utf-8", "iso-8859-1").encode("latin-1"), "text/xml"),
+        (rss(item("/1", "Größe")).encode("utf-16"), "application/rss+xml"),
+        (rss(item("/1", "Größe")).encode("cp1252"), "text/xml; charset=windows-1252"),
+    ],
+    ids=["declaration", "utf-16", "header"],
+)
+def test_charsets(body, header):
+    assert read(body, header).anchors == ["Größe"]
+
+
+def test_robots_headers():
+    def said(what):
+        return read(rss(item("/1")), headers=[("x-robots-tag", what)], feed_documents=True)
+
+    page = said("noindex")
+    assert (page.title, page.text, page.hrefs) == ("", "", ["http://example.com/1"])
+    ((_, part),) = page.parts
+    assert (part.title, part.text, part.directives) == ("", "", {"noindex"})
+    page = said("nofollow")
+    assert (page.text, page.hrefs, page.dropped) == ("N T D", [], {"page_nofollow": 1})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<rss><channel><title>N</title><item><title>A & B</title><link>/1</link></item>",
+        "<rss><channel><title>N</title><item><title>A &nbsp;& B</title><link>/1</link></item></rss>",
+    ],
+)
+def test_a_feed_with_mistakes_is_read(text):
+    page = read(text, "application/rss+xml")
+    assert (page.title, page.hrefs) == ("N", ["http://example.com/1"])
+
+
+@pytest.mark.parametrize("text", ["<rss/>", "no feed at all", "", "<rss version='2.0'>"])
+def test_what_is_no_feed_is_a_reason(text):
+    with pytest.raises(ParseFailed) as failed:
+        read(text, "application/rss+xml")
+    assert failed.value.reason == "malformed_feed"
+
+
+@pytest.mark.parametrize("text", ["http://example.com/other", "/etc/passwd", "file:///etc/passwd"])
+def test_a_body_is_never_taken_for_a_place(text, monkeypatch):
+    monkeypatch.setattr(socket, "socket", None)
+    with pytest.raises(ParseFailed):
+        read(text, "application/rss+xml")

@@ -1,0 +1,185 @@
+"""JSON, XML, XHTML and the types that are read as plain text."""
+
+import pytest
+
+from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.options import ParseOptions
+from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
+
+
+def read(text, header, headers=()):
+    body = text if isinstance(text, bytes) else text.encode()
+    return parse(Source("http://example.com/d/", body, header, headers), ParseOptions())
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["text/plain", "text/csv", "text/tab-separated-values", "text/markdown; charset=utf-8"],
+)
+def test_texts(header):
+    page = read("# Words\n\n<b>, [a](http://example.com/a)\n", header)
+    assert page.text == "# Words <b>, [a](http://example.com/a)"
+    assert page.hrefs == ["http://example.com/a"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["application/json", "application/ld+json", "text/json", "application/feed+json"],
+)
+def test_json(header):
+    page = read(
+        '{"@type": "Article", "headline": "T  t", "inLanguage": "fr", "n": 1, "ok": true, "l": '
+        '["caf\\u00e9", null, {"url": "http:\\/\\/example.com\\/a"}], "see": "/b"}', header,
+    )  # fmt: skip
+    assert (page.title, page.language) == ("T t", "fr")
+    assert page.text == "Article T t fr café http://example.com/a /b"
+    assert page.hrefs == ["http://example.com/a"]
+
+
+def test_json_per_line():
+    page = read('{"title": "A", "x": "1"}\n\n{"title": "B"}\n', "application/x-ndjson")
+    assert (page.title, page.text) == ("A", "A 1 B")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "malformed_json"),
+        ("", "malformed_json"),
+        ("<p>", "malformed_json"),
+        ('{"a":1}\n{"b"\n', "malformed_json"),
+        ("[" * 1_000_000, "too_complex"),
+        ("[" * 300 + "]" * 300, "too_complex"),
+        ('{"a":' * 100_000, "too_complex"),
+    ],
+    ids=["cut", "empty", "html", "line", "deep-cut", "deep", "deep-objects"],
+)
+def test_json_that_cannot_be_read(text, reason):
+    with pytest.raises(ParseFailed) as failed:
+        read(text, "application/json")
+    assert failed.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f'["a", {"9" * 1_000_000}, 1e{"9" * 1000}, NaN]', "a"),
+        ('["\\ud800 a", "\\ud83d\\ude00"]', "? a 😀"),
+        ('["a\tb\nc"]', "a b c"),
+        ('﻿["a"]', "a"),
+        ('["a"]'.encode("utf-16"), "a"),
+    ],
+    ids=["numbers", "surrogates", "controls", "mark", "utf-16"],
+)
+def test_odd_json(text, expected):
+    assert read(text, "application/json").text == expected
+
+
+def test_robots_header_of_json():
+    def said(what):
+        return read(
+            '{"title": "http://example.com/a"}', "application/json", [("x-robots-tag", what)]
+        )
+
+    assert (said("noindex").title, said("noindex").text) == ("", "")
+    assert said("noindex").hrefs == ["http://example.com/a"]
+    assert (said("nofollow").hrefs, said("nofollow").dropped) == ([], {"page_nofollow": 1})
+
+
+@pytest.mark.parametrize("header", ["application/xml", "text/xml; charset=utf-8"])
+def test_xml(header):
+    page = read(
+        "<?xml version='1.0'?><!DOCTYPE book SYSTEM 'book.dtd'><book xml:lang='en'>"
+        "<title>A <i>b</i></title><p>caf&#233; &amp; caf&eacute;&nbsp;&unknown;"
+        "<![CDATA[ <raw> ]]></p><x:a xmlns:x='u' href='q'/>see http://example.com/a.</book>", header,
+    )  # fmt: skip
+    assert (page.title, page.language) == ("A b", "en")
+    assert page.text == "A b café & café\xa0 <raw> see http://example.com/a."
+    assert page.hrefs == ["q", "http://example.com/a"]
+
+
+def test_svg_and_rdf():
+    page = read(
+        "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'>"
+        "<title>T</title><style>a{}</style><a xlink:href='/a'><text>words</text></a></svg>",
+        "image/svg+xml",
+    )
+    assert (page.title, page.text, page.hrefs) == ("T", "T words", ["/a"])
+    page = read(
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>"
+        "<a rdf:about='/x'><b rdf:resource='/y'/>words</a></rdf:RDF>",
+        "application/rdf+xml",
+    )
+    assert (page.text, page.hrefs) == ("words", ["/x", "/y"])
+
+
+def test_xml_with_a_mistake():
+    page = read("<a>words<b>more</a>and", "text/xml")
+    assert (page.text, page.dropped) == ("words more", {"malformed_xml": 1})
+    with pytest.raises(ParseFailed) as failed:
+        read("<", "application/xml")
+    assert failed.value.reason == "malformed_xml"
+
+
+def xhtml(head, body, attributes=""):
+    return (
+        "<?xml version='1.0' encoding='utf-8'?><!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict"
+        f"//EN' 'x'><html xmlns='http://www.w3.org/1999/xhtml' {attributes}><head>{head}</head>"
+        f"<body>{body}</body></html>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        ("<script src='s.js'/><title>T</title>", "words", "words"),
+        ("<script src='s.js' /><title>T</title><style/>", "words<br/>more", "words more"),
+        (
+            "<title>T</title>",
+            "<p><a id='x'/>one</p><div/><iframe src='f'/><textarea/>two",
+            "one two",
+        ),
+        ("<title>T</title>", "<p>1 <![CDATA[< 2 & <b>]]> 3</p>", "1 < 2 & <b> 3"),
+        (
+            "<title>T</title>",
+            "<script>//<![CDATA[\nif (a<b) w('<b/>')\n//]]></script>words",
+            "words",
+        ),
+        ("<title>T</title>", "<!-- <div/> -->words", "words"),
+        ("<title>T</title>", "<a href='a/b/'>words</a><img alt='>/>' src='i'/>", "words"),
+        (
+            "<title>T</title>",
+            "<p>not well-formed & <b>all the same",
+            "not well-formed & all the same",
+        ),
+    ],
+    ids=["script", "style", "empty", "cdata", "script-cdata", "comment", "slashes", "mistakes"],
+)
+def test_xhtml(head, body, expected):
+    for header in ("application/xhtml+xml", "application/xml", None):
+        page = read(xhtml(head, body), header)
+        assert (page.title, page.text) == ("T", expected)
+
+
+def test_xhtml_has_links_language_and_charset():
+    text = xhtml("<title/><script src='s'/>", "<a id='x'/><a href='é'>é</a>", "xml:lang='de'")
+    text = text.replace("utf-8", "iso-8859-1")
+    page = read(text.encode("latin-1"), "application/xhtml+xml")
+    assert (page.hrefs, page.anchors) == (["s", "é"], ["", "é"])
+    assert (page.language, page.charset, page.text) == ("de", "windows-1252", "é")
+    assert page.soup.find("script").string is None
+
+
+def test_html_that_looks_like_xhtml_stays_html():
+    # As browsers read it: the script does not end, so the rest of the page is script.
+    page = read(xhtml("<title>T</title><script src='s.js'/>", "words"), "text/html")
+    assert (page.title, page.text) == ("T", "")
+
+
+@pytest.mark.parametrize(
+    "header", ["image/png", "text/css", "text/javascript", "video/mp4", "application/x-thing"]
+)
+def test_types_without_a_parser(header):
+    with pytest.raises(NoParser) as failed:
+        read("x", header)
+    assert failed.value.reason == "no_parser"

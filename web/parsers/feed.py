@@ -1,0 +1,188 @@
+"""Feeds: RSS 0.9 to 2.0, RDF and Atom, by feedparser."""
+
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .. import urls
+from ..charset import decode
+from .directives import header_directives, obey_nofollow
+from .html import parse_html
+from .html_tree import collapse
+from .options import ParseOptions
+from .page import Page, ParseFailed, Source
+from .xml_reader import read_xml
+
+MAX_ITEMS = 1_000
+# feedparser builds objects of all; a feed of that size has no place in a crawl.
+_MAX_CHARS = 16 << 20
+_MAX_TITLE_CHARS = 1_000
+_MAX_ATTRIBUTES = 1_000
+_DOCTYPE = re.compile(
+    r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
+    re.IGNORECASE | re.DOTALL,
+)
+_ELEMENT = re.compile(r"<\w")
+# feedparser reads the declaration of XML again, which what was decoded contradicts.
+_HEADERS = {"content-type": "application/xml; charset=utf-8"}
+
+
+def parse_feed(source: Source, options: ParseOptions) -> Page:
+    """Parses a feed; its links are those of the channel and the items, with titles as anchors.
+
+    The text is that of the titles and summaries (else contents) without mark-up.
+    With ``options.feed_documents`` each item whose link is on the host of the feed
+    is one of ``parts``: its title, its text (content, else summary), and the links in it.
+    An item elsewhere stays a link, for a feed must not write other hosts' documents:
+    ``dropped`` counts it as ``foreign_item``. Items after the 1,000th are dropped as
+    ``feed_max_items``.
+
+    Raises:
+        ParseFailed: ``xml_entities``: it declares entities. ``too_complex``: it nests too deep, or
+            an element has over 1,000 attributes.
+            ``too_large``: over 16 Mi characters. ``malformed_feed``: nothing can be read of it.
+
+    >>> body = b"<rss><channel><title>News</title><item><title>A</title><link>/a</link></item>"
+    >>> page = parse_feed(Source("http://example.com/feed", body), ParseOptions())
+    >>> page.title, page.text, page.hrefs, page.anchors
+    ('News', 'News A', ['http://example.com/a'], ['A'])
+    """
+    text, charset = decode(source.body, source.content_type)
+    if len(text) > _MAX_CHARS:
+        raise ParseFailed("too_large")
+    # Refuses what could grow without limit, before a parser that is not ours sees it.
+    read_xml(text, _check, _pass, _pass)
+    feed, items = _read(text, source.url)
+    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    page.directives = header_directives(source, options)
+    page.language = str(feed.get("language") or "")[:35] or None
+    page.drop("feed_max_items", len(items) - MAX_ITEMS if len(items) > MAX_ITEMS else 0)
+    entries = [_Item(item, source, options, page.directives) for item in items[:MAX_ITEMS]]
+    if "noindex" not in page.directives:
+        title = _plain(feed.get("title_detail") or feed.get("title"), source, options)
+        subtitle = _plain(feed.get("subtitle_detail") or feed.get("subtitle"), source, options)
+        page.title = title[:_MAX_TITLE_CHARS]
+        texts = [title, subtitle, *(text for item in entries for text in (item.title, item.text))]
+        page.text = " ".join(text for text in texts if text)
+    _add_links(page, feed, "")
+    parts: dict[str, Page] = {}
+    for item in entries:
+        _add_links(page, item.fields, item.title)
+        if options.feed_documents and item.url is not None:
+            if urls.host(item.url) != urls.host(source.url):
+                page.drop("foreign_item")
+            elif item.url != source.url:
+                parts.setdefault(item.url, item.page)
+    page.parts = list(parts.items())
+    obey_nofollow(page)
+    return page
+
+
+class _Item:
+    """An item of a feed, its texts without mark-up."""
+
+    def __init__(
+        self, fields: Mapping[str, Any], source: Source, options: ParseOptions, said: set[str]
+    ) -> None:
+        self.fields = fields
+        link = str(fields.get("link") or "").strip()
+        self.url = urls.parse(link, source.url) if link else None
+        self.title = _plain(fields.get("title_detail") or fields.get("title"), source, options)
+        contents = fields.get("content") or ()
+        content = contents[0] if contents else None
+        summary = fields.get("summary_detail") or fields.get("summary")
+        self.text = _plain(summary or content, source, options)
+        if options.feed_documents and self.url is not None:
+            self.page = _marked_up(content or summary, self.url, source, options)
+            self.page.directives |= said
+            self.page.title = "" if "noindex" in said else self.title[:_MAX_TITLE_CHARS]
+            if "noindex" in said:
+                self.page.text = ""
+            self.page.metas = _metas(fields)
+            self.page.language = str(fields.get("language") or "")[:35] or self.page.language
+            obey_nofollow(self.page)
+
+
+def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """Returns what feedparser makes of a feed: what it says of itself, and its items."""
+    import feedparser  # takes 0.1 s
+
+    text = _DOCTYPE.sub(r"\1", text, count=1)
+    first = _ELEMENT.search(text)
+    if first is None or "<!entity" in text[: first.start()].lower():
+        raise ParseFailed("malformed_feed" if first is None else "xml_entities")
+    # As a stream: a text could be taken for the name of a file or for a URL.
+    stream = io.BytesIO(text.encode("utf-8", "replace"))
+    try:
+        found = feedparser.parse(
+            stream,
+            response_headers={**_HEADERS, "content-location": url},
+            sanitize_html=False,
+            resolve_relative_uris=False,
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ParseFailed("malformed_feed") from error
+    if not found.entries and not found.feed:
+        raise ParseFailed("malformed_feed")
+    return found.feed, found.entries
+
+
+def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
+    """Adds the links of a feed or an item: the page it is about, the next page of the feed."""
+    link = str(fields.get("link") or "").strip()
+    if link:
+        page.hrefs.append(link)
+        page.anchors.append(anchor[:_MAX_TITLE_CHARS])
+        page.rels.append("")
+    for other in fields.get("links") or ():
+        rel = str(other.get("rel") or "").lower()
+        # RFC 5005 3 and 4: a feed in several documents.
+        if rel in ("next", "prev-archive") and other.get("href"):
+            page.hrefs.append(str(other["href"]).strip())
+            page.anchors.append("")
+            page.rels.append(rel)
+
+
+def _metas(fields: Mapping[str, Any]) -> dict[str, str]:
+    found = {
+        "author": fields.get("author"),
+        "published": fields.get("published") or fields.get("updated"),
+    }
+    return {name: collapse(str(value))[:_MAX_TITLE_CHARS] for name, value in found.items() if value}
+
+
+def _plain(field: Any, source: Source, options: ParseOptions) -> str:
+    value = _value(field)
+    if "<" not in value and "&" not in value:
+        return collapse(value)
+    return _marked_up(field, source.url, source, options).text
+
+
+def _marked_up(field: Any, url: str, source: Source, options: ParseOptions) -> Page:
+    """Returns a text with mark-up as the page it would be."""
+    value = _value(field)
+    if isinstance(field, Mapping) and field.get("type") == "text/plain":
+        return Page(text=collapse(value), base=url, body=value.encode("utf-8", "replace"))
+    body = value.encode("utf-8", "replace")
+    # A part of a page has no navigation to take away, and no robots to talk to.
+    plain = ParseOptions(
+        outlinks_ignore_tags=options.outlinks_ignore_tags,
+        form_use_action=options.form_use_action,
+        max_nesting=options.max_nesting,
+    )
+    return parse_html(Source(url, body, "text/html; charset=utf-8"), plain)
+
+
+def _value(field: Any) -> str:
+    return str((field.get("value") if isinstance(field, Mapping) else field) or "")
+
+
+def _check(name: str, attributes: Mapping[str, str]) -> None:
+    # feedparser looks through all of an element's for each of them.
+    if len(attributes) > _MAX_ATTRIBUTES:
+        raise ParseFailed("too_complex")
+
+
+def _pass(text: str) -> None:
+    return None

@@ -1,0 +1,62 @@
+"""What is packed with gzip as a file of its own, such as sitemap.xml.gz."""
+
+import dataclasses
+import re
+import zlib
+
+from ..content_type import sniff
+from .dispatch import has_parser, parse
+from .options import ParseOptions
+from .page import NoParser, Page, ParseFailed, Source
+
+# sitemaps.org: 50 MiB when unpacked.
+MAX_BYTES = 50 << 20
+_FIRST_BYTES = 65_536
+# Each costs a copy of what follows it.
+_MAX_MEMBERS = 100
+_GZIP = "application/gzip"
+# By the name of the file, what its first bytes do not tell.
+_TYPES = {".csv": "text/csv", ".json": "application/json", ".md": "text/markdown"}
+_SUFFIX = re.compile(r"(\.[a-z]{2,4})\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
+
+
+def parse_gzipped(source: Source, options: ParseOptions) -> Page:
+    """Parses what is in a gzip file by its own type.
+
+    What no parser takes is not unpacked beyond its first bytes. A file that is cut gives what
+    there is of it.
+
+    Raises:
+        NoParser: No parser takes what is in it, or it is packed twice.
+        ParseFailed: ``too_large``: more than 50 MiB are in it. ``malformed_gzip``. Or
+            as the other parser.
+
+    >>> import gzip
+    >>> body = gzip.compress(b"<urlset><url><loc>http://example.com/a</loc></url></urlset>")
+    >>> parse_gzipped(Source("http://example.com/sitemap.xml.gz", body), ParseOptions()).hrefs
+    ['http://example.com/a']
+    """
+    suffix = _SUFFIX.search(source.url[-100:])
+    header = _TYPES.get(suffix[1].lower()) if suffix else None
+    mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
+    if mime == _GZIP or not has_parser(mime):
+        raise NoParser
+    body = _unpack(source.body, MAX_BYTES + 1)
+    if len(body) > MAX_BYTES:
+        raise ParseFailed("too_large")
+    return parse(dataclasses.replace(source, body=body, content_type=mime), options)
+
+
+def _unpack(packed: bytes, most: int) -> bytes:
+    """Returns at most so many bytes of all members of a gzip file."""
+    parts: list[bytes] = []
+    try:
+        while packed.startswith(b"\x1f\x8b") and most > 0 and len(parts) < _MAX_MEMBERS:
+            inflate = zlib.decompressobj(wbits=31)
+            parts.append(inflate.decompress(packed, most))
+            most -= len(parts[-1])
+            packed = inflate.unused_data
+    except zlib.error as error:
+        if not any(parts):
+            raise ParseFailed("malformed_gzip") from error
+    return b"".join(parts)

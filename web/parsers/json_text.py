@@ -1,0 +1,88 @@
+"""JSON: the strings in its values, and the URLs in those."""
+
+import json
+from typing import Any
+
+from ..charset import decode
+from .html_tree import collapse, collapse_long
+from .options import ParseOptions
+from .page import Page, ParseFailed, Source
+from .text import fill
+
+_MAX_DEPTH = 200
+# schema.org's names; JSON feeds and manifests have the first.
+_TITLES = ("title", "headline", "name")
+_LANGUAGES = ("inLanguage", "language", "lang")
+
+
+def parse_json(source: Source, options: ParseOptions) -> Page:
+    """Parses JSON, JSON-LD, or one JSON value per line.
+
+    The text is the strings that are values, in their order, without names and
+    numbers. Links are what looks like a URL in them, as in plain text.
+
+    Raises:
+        ParseFailed: ``malformed_json``, or ``too_complex``: it nests deeper than 200.
+
+    >>> body = b'{"name": "N", "url": "http://example.com/a", "size": 7}'
+    >>> page = parse_json(Source("http://example.com/", body), ParseOptions())
+    >>> page.title, page.text, page.hrefs
+    ('N', 'N http://example.com/a', ['http://example.com/a'])
+    """
+    decoded, charset = decode(source.body, source.content_type)
+    try:
+        value = _load(decoded)
+    except RecursionError as error:
+        raise ParseFailed("too_complex") from error
+    except ValueError as error:
+        raise ParseFailed("malformed_json") from error
+    page = Page(base=source.url, charset=charset, body=decoded.encode("utf-8", "replace"))
+    first = value[0] if isinstance(value, list) and value else value
+    page.title = collapse(_first(first, _TITLES))[:1000]
+    page.language = _first(first, _LANGUAGES)[:35] or None
+    strings: list[str] = []
+    _collect(value, strings)
+    fill(page, source, options, collapse_long(_whole("\n".join(strings))))
+    return page
+
+
+def _load(text: str) -> Any:
+    # Numbers are no text: they need not be made, and long ones are costly.
+    decoder = json.JSONDecoder(
+        parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing, strict=False
+    )
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError:
+        lines = [line for line in text.splitlines() if line and not line.isspace()]
+        if len(lines) < 2:
+            raise
+        return [decoder.decode(line) for line in lines]
+
+
+def _nothing(digits: str) -> None:
+    return None
+
+
+def _first(value: Any, names: tuple[str, ...]) -> str:
+    found = (value.get(name) for name in names) if isinstance(value, dict) else ()
+    return _whole(next((text for text in found if isinstance(text, str) and text), ""))
+
+
+def _whole(text: str) -> str:
+    """Returns text without lone surrogates, which JSON's escapes can make."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _collect(value: Any, strings: list[str]) -> None:
+    """Adds the strings of a value, in the order of the document, without recursion."""
+    waiting = [(value, 0)]
+    while waiting:
+        at, depth = waiting.pop()
+        if isinstance(at, str):
+            strings.append(at)
+        elif isinstance(at, dict | list):
+            if depth >= _MAX_DEPTH:
+                raise ParseFailed("too_complex")
+            inner = list(at.values()) if isinstance(at, dict) else at
+            waiting += [(each, depth + 1) for each in reversed(inner)]

@@ -16,7 +16,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)'
 	  $(pip) --editable '$(1)'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-flink test-prism test-dataflow test-airflow test-bigtable test-long bench
+.PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-long bench
 .PHONY: lint types wheel docs pins docs-site clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-bigtable"
 	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
 	@echo "make test-long  run all of them, the long ones too (an hour)"
+	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
@@ -80,6 +81,15 @@ test-dataflow: $(VENV)/gcp
 test-long: $(VENV)/gcp test-airflow
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
 	$(call on_runners)
+
+# What is found lies in build/fuzz/found, and fails; what was reached, in build/fuzz/corpus.
+fuzz: $(VENV)/fuzz
+	@$(BIN)/python tests/fuzz/run.py $(ARGS)
+
+# atheris sees which code runs. Where there is none, random changes of the seeds must do.
+$(VENV)/fuzz: $(READY)
+	@$(call install,.[dev$(comma)fuzz]) || echo "atheris cannot be installed here"
+	@touch $@
 
 # Half an hour of figures for docs/performance.md, each beside its baseline; ARGS='update' chooses.
 bench: build/bench/ready

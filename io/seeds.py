@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ..policy.rule_counts import by_rule
 from ..policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, conform, to_frame
 from ..web.errors import Unavailable, UsageError, UserError
 from ..web.json_logs import without_login
@@ -138,12 +139,19 @@ def _reason(error: OSError) -> str:
     return error.strerror or default
 
 
-def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
+def read_seeds(
+    source: Source, rules: UrlRules, count_rules: bool = False
+) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
     """Reads a source, at most 100,000 lines at a time.
 
     Lines that are empty or begin with ``#`` do not count; a line that is no
     URL, or that a filter refuses, is dropped and counted with its reason. A score,
     an interval or a delay that is none is left out and counted as ``bad_values``.
+
+    Args:
+        source: What is read.
+        rules: What normalizes and filters.
+        count_rules: Whether to count what filters refuse by rule, too.
 
     Yields:
         (SEEDS rows, counts).
@@ -155,7 +163,9 @@ def read_seeds(source: Source, rules: UrlRules) -> Iterator[tuple[pl.DataFrame, 
     for number, lines in _batches(source):
         counts: dict[str, int] = {"lines": len(lines)}
         parsed = [_parse(line, counts) for _, line in lines]
-        admitted = rules.admit(pl.Series([p["url"] for p in parsed], dtype=pl.String), "inject")
+        urls = pl.Series([p["url"] for p in parsed], dtype=pl.String)
+        admitted = rules.admit(urls, "inject", by=count_rules)
+        counts |= by_rule(admitted)
         frame = pl.DataFrame(
             [
                 {**piece, "order": (number << 40) + at}

@@ -7,6 +7,7 @@ unless they changed what the operation has read.
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from ..policy.rule_counts import capped
 from ..web.errors import UserError
 from .bigtable_ranges import grown
 from .bigtable_root import BigtableRoot
@@ -152,7 +153,7 @@ def _following(
         job=operation.job,
         batch=operation.batch,
         time=operation.now,
-        counts=sum_counts(part.counts for part in written),
+        counts=capped(sum_counts(part.counts for part in written)),
         components=components,
         batches={**latest.batches, **known},
         lost=latest.lost,

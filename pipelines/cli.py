@@ -67,6 +67,7 @@ COMMANDS = {
         "normalizerchecker", "Show what the URL normalizers make of URLs.", False
     ),
     "robotsparser": Command("robotsparser", "Show what a robots.txt allows of URLs.", False),
+    "explain": Command("explain", "Say what would happen to URLs, and why.", False),
     "parsechecker": Command("parsechecker", "Fetch and parse single URLs, and show it.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
@@ -161,7 +162,7 @@ def _run(command: str, words: list[str]) -> int:
         raise UsageError(
             f"--format must be {' or '.join(formats)} for {command}, got {common.format!r}"
         )
-    if invocation.table is not None:
+    if invocation.table is not None and invocation.table != getattr(module, "NO_TABLE", None):
         from ..io.address import check_address
 
         check_address(invocation.table)

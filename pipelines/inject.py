@@ -25,6 +25,7 @@ from ..io.seeds import Source, is_url, read_seeds, sources
 from ..io.written import Written
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
+from ..policy.rule_counts import RuleCountOptions
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -45,7 +46,7 @@ COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
-class InjectOptions(SeedOptions, UrlOptions):
+class InjectOptions(SeedOptions, UrlOptions, RuleCountOptions):
     """What injecting needs to know."""
 
 
@@ -144,7 +145,7 @@ class _Sources:
 
 def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
     bars = read_bars(item.operation)
-    for seeds, counts in read_seeds(item.source, UrlRules(options)):
+    for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
         rows, dropped = without(seeds, bars)
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))

@@ -36,14 +36,11 @@ from .command import TABLE, Invocation
 from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
 from .launch import LaunchOptions
 from .pages import Exported, tablets_of
+from .row_records import DUMPED, iso, record_of
 
 ARGUMENTS = (TABLE,)
 HELP = "Show the table: statistics, one URL, the best, or all of it"
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
-TIMES = ("fetch_time", "last_fetch_time", "modified_time")
-DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
-          "modified_time", "score", "distance", "signature", "protocol_status",
-          "protocol_message", "http_code", "content_type", "batch_id", "metadata")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +175,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
-    record = _record(row)
+    record = record_of(row)
     for name in ("page", "document"):
         file = live_file(root_of(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
@@ -222,41 +219,14 @@ def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
             if options.status:
                 rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
             for row in rows.iter_rows(named=True):
-                record = _record(row)
+                record = record_of(row)
                 if pattern is None or pattern.fullmatch(str(record["url"])):
                     file.write(line_of(record, suffix))
 
 
-def _record(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row as users see it: URL, names and ISO times for codes."""
-    record = {name: row.get(name) for name in DUMPED}
-    record["url"] = from_key(row["key"])
-    record["status"] = STATUS_NAMES.get(row["status"], row["status"])
-    record["signature"] = row["signature"].hex() if row["signature"] else None
-    record["metadata"] = dict(row["metadata"]) if row["metadata"] else {}
-    for name in TIMES:
-        record[name] = _iso(row[name])
-    return record
-
-
-def _iso(time_ms: int | None) -> str | None:
-    """Returns a time in ISO form.
-
-    >>> _iso(0), _iso(1 << 62)
-    ('1970-01-01T00:00:00.000Z', '4611686018427387904 ms')
-    """
-    if time_ms is None:
-        return None
-    try:
-        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
-    except (ValueError, OverflowError, OSError):  # of no year that there is
-        return f"{time_ms} ms"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _batches(manifest: Manifest) -> dict[str, Any]:
     return {
-        name: {"phase": batch.phase, "urls": batch.urls, "created": _iso(batch.created)}
+        name: {"phase": batch.phase, "urls": batch.urls, "created": iso(batch.created)}
         for name, batch in sorted(manifest.batches.items())
     }
 
@@ -272,7 +242,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if times:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip
-            lines.append(f"{word}: {_iso(int(times[name]))}")
+            lines.append(f"{word}: {iso(int(times[name]))}")
     lines += [f"retry {n}: {number:,}" for n, number in record["retries"].items()]
     if score:
         lines += [f"score quantile {q}: {value:g}" for q, value in score["quantiles"].items()]

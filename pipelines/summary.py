@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io.manifest import Manifest
+from ..policy.rule_counts import is_of_rule
 from ..web.progress import PROGRESS
 from .command import Invocation
 from .launch import LaunchOptions
@@ -45,6 +46,7 @@ def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> 
         "parsed": counts["parsed"],
         "not_fetched": _named(counts, "not_fetched/"),
         "dropped": _named(counts, "dropped/"),
+        "refused_by": {n: c for n, c in _named(counts, "").items() if is_of_rule(n)},
         "not_parsed": _named(counts, "failed/") | _named(counts, "skipped/"),
         "phases": {
             name: {"done": p.done, "unit": p.unit, "seconds": round(p.elapsed, 3),
@@ -87,6 +89,8 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
          [(n, f"{c:,}") for n, c in record["not_fetched"].items()])  # fmt: skip
     show("Links and pages left out", ("reason", "times"),
          [(n, f"{c:,}") for n, c in (record["dropped"] | record["not_parsed"]).items()])  # fmt: skip
+    show("URLs refused by rule", ("rule", "times"),
+         [(n, f"{c:,}") for n, c in record["refused_by"].items()])  # fmt: skip
     show(f"Best {BEST} by score", ("URL", "score"),
          [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"

@@ -6,6 +6,7 @@ import polars as pl
 
 from ..web.options import option
 from ..web.rules import host_keys
+from .rule_counts import by_rule
 from .schema import CHANGES, conform, to_frame
 from .scope import Seeds, TargetOptions, judge
 from .traps import DepthOptions
@@ -158,6 +159,7 @@ def _redirects(
     found = judge(found, found.get_column("url"), "fetcher", options, seeds)
     dropped = found.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
+    counts |= by_rule(found)
     kept = found.filter(pl.col("reason").is_null())
     return kept.select(
         "key",

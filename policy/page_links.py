@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..web.parsers.page import Page
 from ..web.rule_chains import normalizers_in
 from ..web.rules import resolve
+from .rule_counts import capped, rules_by_row
 from .schema import LINKS
 from .scope import Seeds, TargetOptions, judge
 
@@ -60,10 +61,11 @@ class PageLinks:
 
         Args:
             documents: How many there are.
-            counts: Counts ``outlinks``, and ``dropped/REASON``.
+            counts: Counts ``outlinks``, ``dropped/REASON`` and maybe rules of filters.
         """
         memory = _memory(self._options, self._seeds)
         dropped: Counter[str] = Counter()
+        refused: Counter[str] = Counter()
         keys: list[str] = []
         anchors: list[str] = []
         rels: list[str] = []
@@ -78,6 +80,8 @@ class PageLinks:
                     target, reason = memory.judged[place]
                     if reason is not None:
                         dropped[reason] += 1
+                        if place in memory.refused_by:
+                            refused[memory.refused_by[place]] += 1
                     elif target == own:
                         dropped["own_url"] += 1
                     elif len(keys) == last:
@@ -90,6 +94,7 @@ class PageLinks:
         counts["outlinks"] += len(keys)
         for reason, number in dropped.items():
             counts[f"dropped/{reason}"] += number
+        counts.update(capped(refused))
         return _lists(numbers, keys, anchors, rels)
 
 
@@ -115,6 +120,7 @@ class _Memory:
 
     Attributes:
         judged: (row key, None) or (None, reason) of each link, by its place.
+        refused_by: Rule of a filter that refused a link, by its place, if rules are counted.
         lock: For who uses it.
     """
 
@@ -123,6 +129,7 @@ class _Memory:
         self._seeds = seeds
         self._whole = "ajax" in normalizers_in(options, "outlink")
         self.judged: list[tuple[str, str | None]] = []
+        self.refused_by: dict[int, str] = {}
         self.lock = threading.Lock()
         self._forget()
 
@@ -131,6 +138,7 @@ class _Memory:
         self._new: list[tuple[str, str, str]] = []
         self._chars = 0
         self.judged.clear()
+        self.refused_by.clear()
 
     def places(self, pages: list[_Added]) -> list[list[int]]:
         """Returns the places of the links of each page; all are judged then."""
@@ -187,6 +195,8 @@ class _Memory:
         # No page has that key: whether a page links to itself is seen later.
         links = (sites + "/\0").alias("source").to_frame()
         judged = judge(links, urls, "outlink", self._options, self._seeds)
+        before = len(self.judged)
+        self.refused_by |= {before + row: name for row, name in rules_by_row(judged).items()}
         self.judged += judged.select("key", "reason").iter_rows()
 
 

@@ -9,6 +9,7 @@ from ..web.domains import registered_domain
 from ..web.options import option
 from ..web.rules import Mode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls import from_host_key
+from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 
 _FILE = ":file"  # how row keys of file: begin
@@ -63,7 +64,7 @@ def seeds_of(host_keys: pl.Series) -> Seeds:
 
 
 @dataclasses.dataclass(frozen=True)
-class TargetOptions(UrlOptions, ScopeOptions, TrapOptions):
+class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
     """Which targets of links and redirects are taken."""
 
 
@@ -80,10 +81,11 @@ def judge(
         seeds: Hosts and domains of the seeds.
 
     Returns:
-        The rows with ``key`` and ``reason``; one of the two is null.
+        The rows with ``key`` and ``reason``; one of the two is null. With
+        ``count_by_rule`` also ``by``: the rule of a filter that refused the target.
     """
     rules = UrlRules(options)
-    admitted = rules.admit(urls, use).select("url", "key", "reason")
+    admitted = rules.admit(urls, use, by=options.count_by_rule)
     inside, internal = _where(links["source"], admitted, rules, use, options, seeds)
     strange = pl.lit(False)
     if "file" in options.schemes:

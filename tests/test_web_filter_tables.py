@@ -295,7 +295,7 @@ def test_longest_top_level_domain(most, accepted):
         (lambda: automaton("+[z-a]"), "a range must go up, got z-a"),
         (lambda: automaton("+a{1000}"), "250 times at most"),
         (lambda: automaton("+a{,3}"), "a number is missing"),
-        (lambda: automaton("+<alpha>"), "must be a range of numbers, got <alpha>"),
+        (lambda: automaton("+<alpha>"), "must be a range of numbers, got '<alpha>'"),
         (lambda: automaton('+"a'), 'missing " behind character 1'),
         (lambda: automaton("+a|"), "it ends too early"),
         (lambda: automaton("+" + "(" * 5000), "nested too deeply"),

@@ -2,13 +2,17 @@
 
 The manifest has every count under our own name, with its reason. A metric
 never names a host, a URL or anything else that the web or a plug-in makes up:
-what is not known here and is not a plain word is counted as ``other``.
+what is not known here and is not a plain word is counted as ``other``. Rules of
+URL filters are the operator's (``--count_by_rule``).
 """
 
 import re
 from collections.abc import Mapping
 
 from apache_beam.metrics import Metrics
+
+from ..policy.rule_counts import FAMILIES as BY_RULE
+from ..policy.rule_counts import is_of_rule
 
 # A namespace for each job.
 NAMESPACES = {
@@ -51,13 +55,14 @@ STATUSES = (("fetch", "protocol"), ("update", "status"))
 
 # Pages may be parsed while others are fetched: these counts of fetch are parse's.
 _PARSED = ("parsed", "outlinks")
-_PARSE_FAMILIES = ("failed", "skipped", "dropped")
+_PARSE_FAMILIES = ("failed", "skipped", "dropped", *BY_RULE)
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
     {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
      "throughput", "too_many_exceptions"}
 )  # fmt: skip
 
+_MOST_CHARS = 60
 _WORD = re.compile(r"[a-z0-9_]{1,60}")
 
 
@@ -78,6 +83,8 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
 
     >>> metrics_of("fetch", "protocol/notfound")
     (('nutbeam_fetcher', 'notfound'),)
+    >>> metrics_of("update", "filtered/regex-urlfilter.txt:12")
+    (('nutbeam_crawldb', 'filtered_regex_urlfilter_txt_12'),)
     >>> metrics_of("fetch", "failed/too_complex"), metrics_of("generate", "chosen")
     ((('nutbeam_parser', 'failed'),), (('nutbeam_generator', 'chosen'),))
     """
@@ -89,6 +96,9 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
         return tuple((namespace, counter) for counter in NUTCH[job, name])
     if (job, family) in FAMILIES and reason:
         return ((namespace, FAMILIES[job, family]),)
+    if is_of_rule(name):  # the operator's file and line, and fifty of them at most
+        words = re.sub("[^a-z0-9]+", "_", name.lower())
+        return ((namespace, words[-_MOST_CHARS:]),)
     if not all(_WORD.fullmatch(word) for word in name.split("/")):
         return ((namespace, f"{family}_other" if _WORD.fullmatch(family) else "other"),)
     known = (job, family) in STATUSES and reason

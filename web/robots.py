@@ -101,10 +101,13 @@ class RobotsRules:
             self.sitemaps = _sitemaps(parsed.sitemaps)
 
     def allowed(self, url: str) -> bool:
-        """Returns whether the agent may fetch a URL now."""
+        """Returns whether the agent may fetch a URL now; what is no URL it may not, if there are rules."""
         if self.state != RULES or not self._packed:
             return self.state != DEFER
-        return bool(self._parsed().can_fetch(url, self._agents[0]))
+        try:
+            return bool(self._parsed().can_fetch(url, self._agents[0]))
+        except ValueError:  # of urllib, where brackets are no address
+            return False
 
     @property
     def record(self) -> RobotsRecord:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+_SHOWN = 100
+
 # Not splitlines(): it also cuts at characters that a pattern may hold.
 _END = re.compile(r"\r\n|\r|\n")
 
@@ -43,6 +45,15 @@ def line_at(text: str, number: int) -> str:
 @functools.lru_cache(maxsize=16)
 def _lines(text: str) -> list[str]:
     return lines_of(text)
+
+
+def short(text: str) -> str:
+    """Returns how messages quote a text: cut where it is long.
+
+    >>> short("a" * 200)[-9:]
+    "aaaaa...'"
+    """
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def read_rules(path: str | pathlib.Path) -> str:

@@ -106,15 +106,15 @@ class UrlRules:
             urls: Absolute URLs, as they were found.
             scope: Where they come from; scopes may have normalizers of their own.
             filters: Whether to filter them, unless the options say not to.
-            by: Whether to say which rule decided.
+            by: Whether to say which rule refused a URL.
 
         Returns:
             As many rows in the same order: ``url`` (normalized) and ``key``, or
             nulls and a ``reason``: ``malformed`` (nulls too),
             ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
             ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``filtered``,
-            ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, where a
-            filter was asked.
+            ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
+            latter two.
 
         >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
         [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]
@@ -133,7 +133,7 @@ class UrlRules:
         frame = self._normalized(raw, scope)
         if not filters:
             return frame.with_columns(by=pl.lit(None, pl.String))
-        judged = self.filters.judge_column(frame.get_column("url"), by)
+        judged = self.filters.judge_column(frame.get_column("url"), "refused" if by else "none")
         dropped = judged.get_column("reason").is_not_null()
         if not dropped.any():
             return frame.with_columns(judged.get_column("by"))

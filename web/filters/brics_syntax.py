@@ -6,6 +6,8 @@ A language is a tree of nodes; what may follow a character in it is another one,
 
 from typing import Any
 
+from ..rule_files import short
+
 _MOST_REPEATS = 250
 _MOST_NODES = 20_000
 LAST = 0x10FFFF
@@ -264,9 +266,9 @@ class Parser:
     def _interval(self, text: str) -> Node:
         first, dash, last = text.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and text.isascii()):
-            raise ValueError(f"<...> must be a range of numbers, got <{text}>")
+            raise ValueError(f"<...> must be a range of numbers, got {short(f'<{text}>')}")
         if len(first) > 18 or len(last) > 18:
-            raise ValueError(f"its numbers may have 18 digits, got <{text}>")
+            raise ValueError(f"its numbers may have 18 digits, got {short(f'<{text}>')}")
         low, high = sorted((int(first), int(last)))
         width = len(str(high))
         node = self._between(str(low).zfill(width), str(high))
@@ -274,10 +276,10 @@ class Parser:
             return self._between(str(low).zfill(len(last)), str(high).zfill(len(last)))
         # Of different lengths: any number of noughts may stand before it.
         zeros = self._nodes.star(self._nodes.chars(((48, 48),)))
-        short = [self._between(str(max(low, 10 ** (n - 1) if n > 1 else 0)), "9" * n)
-                 for n in range(len(str(low)), width)]  # fmt: skip
+        shorter = [self._between(str(max(low, 10 ** (n - 1) if n > 1 else 0)), "9" * n)
+                   for n in range(len(str(low)), width)]  # fmt: skip
         top = self._between(str(max(low, 10 ** (width - 1) if width > 1 else 0)), str(high))
-        return self._nodes.cat(zeros, self._nodes.either(node, top, *short))
+        return self._nodes.cat(zeros, self._nodes.either(node, top, *shorter))
 
     def _between(self, low: str, high: str) -> Node:
         """Numbers of so many digits from one to another."""

@@ -1,11 +1,15 @@
 """Several URL filters, all of which must take a URL."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
 from ..columns import nulls, put
 from .verdicts import FILTERED, TIMEOUT, UrlFilter, Verdict, Verdicts
+
+# Of which URLs the rule that decided is named.
+Named = Literal["all", "refused", "none"]
 
 
 class FilterChain:
@@ -46,10 +50,10 @@ class FilterChain:
                 break
         return said
 
-    def judge_column(self, urls: pl.Series, name_rules: bool = True) -> pl.DataFrame:
+    def judge_column(self, urls: pl.Series, named: Named = "all") -> pl.DataFrame:
         """Returns ``reason`` and ``by`` of each URL, the first two that ``judge`` returns.
 
-        Nulls have nulls, and so has ``by`` where the rules need not be named.
+        Nulls have nulls, and so has ``by`` where the rule need not be named.
         """
         reason = nulls(len(urls))
         by = nulls(len(urls))
@@ -60,9 +64,14 @@ class FilterChain:
             whole = bool(left.all())
             said = each.decide_column(urls if whole else urls.filter(left))
             refused = None if said.accept.all() else _reasons(said)
-            names = _names(each.name, said.line) if name_rules else None
             at = None if whole else left.arg_true()
-            reason, by = _with(reason, at, refused), _with(by, at, names)
+            reason = _with(reason, at, refused)
+            if named == "all":
+                by = _with(by, at, _names(each.name, said.line))
+            elif named == "refused" and refused is not None:
+                some = refused.is_not_null().arg_true()
+                names = _names(each.name, said.line.gather(some))
+                by = put(by, some if at is None else at.gather(some), names)
             if refused is not None:
                 left = left & reason.is_null()
         return pl.DataFrame({"reason": reason, "by": by})

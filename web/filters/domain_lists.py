@@ -7,7 +7,7 @@ import polars as pl
 
 from ..columns import falses
 from ..domains import suffix_and_domain
-from ..rule_files import Names, entries, line_at
+from ..rule_files import Names, entries, line_at, short
 from ..url_parts import host_of_url, parts_of
 from .verdicts import Verdict, Verdicts, verdicts
 
@@ -105,6 +105,6 @@ def names_of(host: str) -> tuple[str | None, str, str, str]:
 def _checked(line: str, name: str, number: int) -> str:
     if _STRANGE.search(line):
         raise ValueError(
-            f"{name}:{number}: an entry must be a host, a domain or a suffix, got {line!r}"
+            f"{name}:{number}: an entry must be a host, a domain or a suffix, got {short(line)}"
         )
     return line.lower()

@@ -6,7 +6,7 @@ import polars as pl
 
 from ..columns import falses, put
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
-from ..rule_files import line_at, lines_of
+from ..rule_files import line_at, lines_of, short
 from ..url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts
 
@@ -82,12 +82,12 @@ class FastFilter:
                 case ["DenyPath" | "DenyPathQuery", _]:
                     raise ValueError(
                         f"{self.name}:{number}: a rule must stand below Host or Domain, got "
-                        f"{raw.strip()!r}"
+                        f"{short(raw.strip())}"
                     )
                 case _:
                     raise ValueError(
                         f"{self.name}:{number}: a line must be Host NAME, Domain NAME, DenyPath "
-                        f"REGEX or DenyPathQuery REGEX, got {raw.strip()!r}"
+                        f"REGEX or DenyPathQuery REGEX, got {short(raw.strip())}"
                     )
 
     def _add(self, sites: dict[str, list[FastRule] | int], site: str, rule: FastRule) -> None:
@@ -219,5 +219,5 @@ def _rule(kind: str, text: str, name: str, number: int) -> FastRule:
         return FastRule(number, compile_pattern(text), kind == "DenyPathQuery")
     except ValueError as error:
         raise ValueError(
-            f"{name}:{number}: a rule must be a regular expression, got {text!r}: {error}"
+            f"{name}:{number}: a rule must be a regular expression, got {short(text)}: {error}"
         ) from error

@@ -11,7 +11,7 @@ import polars as pl
 from ..columns import falses, put
 from ..domains import registered_domain
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
-from ..rule_files import lines_of
+from ..rule_files import lines_of, short
 from ..urls import BadUrl, host
 from .verdicts import Verdict, Verdicts
 
@@ -238,10 +238,10 @@ def _read_rules(
                     pattern = compile(line[1:])
                 except ValueError as error:
                     raise ValueError(
-                        f"{name}:{number}: a rule must be a {kind}, got {line!r}: {error}"
+                        f"{name}:{number}: a rule must be a {kind}, got {short(line)}: {error}"
                     ) from error
                 yield FilterRule(line[0] == "+", pattern, site, number)
             case _:
                 raise ValueError(
-                    f"{name}:{number}: a rule must begin with +, -, >, < or #, got {line!r}"
+                    f"{name}:{number}: a rule must begin with +, -, >, < or #, got {short(line)}"
                 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from ..rule_files import entries
+from ..rule_files import entries, short
 from ..url_parts import host_of_url, parts_of
 from .steps import Whole
 
@@ -23,7 +23,7 @@ class _PerHost(Whole):
         for number, host, value in _pairs(text, name):
             problem = read(host, value)
             if problem:
-                raise ValueError(f"{name}:{number}: {problem}, got {f'{host} {value}'!r}")
+                raise ValueError(f"{name}:{number}: {problem}, got {short(f'{host} {value}')}")
 
     def rule_of(self, host: str) -> str | None:
         """Returns the rule for a host."""
@@ -155,5 +155,5 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:
-            raise ValueError(f"{name}:{number}: a line must have two words, got {line!r}")
+            raise ValueError(f"{name}:{number}: a line must have two words, got {short(line)}")
         yield number, words[0].lower(), words[1]

@@ -11,11 +11,11 @@ import regex
 
 from ..columns import falses, nulls, put
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern, least_width
+from ..rule_files import short
 from ..urls import BadUrl
 from .steps import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
-_SHOWN = 100
 _VISIBLE = "^[!-~]*$"
 
 
@@ -196,17 +196,13 @@ def _read_rule(pattern: str, template: str, line: int, where: str) -> Substituti
         compiled = compile_pattern(pattern)
     except ValueError as error:
         raise ValueError(
-            f"{where} must be a regular expression, got {_short(pattern)}: {error}"
+            f"{where} must be a regular expression, got {short(pattern)}: {error}"
         ) from error
     try:
         python, column = _templates(template, compiled)
         return Substitution(compiled, python, line, column)
     except ValueError as error:
-        raise ValueError(f"{where} must substitute {error}, got {_short(template)}") from error
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+        raise ValueError(f"{where} must substitute {error}, got {short(template)}") from error
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:

@@ -1,0 +1,109 @@
+"""Counts by rule of the URL filters: few of them, only where they are asked for, in what jobs print."""
+
+import json
+
+import polars as pl
+import pytest
+from crawling import crawl, nutbeam
+from frames import table_of
+
+from nutbeam.io.written import sum_counts
+from nutbeam.policy.documents import DocumentOptions, documents_of
+from nutbeam.policy.links import LinkOptions, Origin, changes_of
+from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
+from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
+from nutbeam.policy.scope import Seeds
+from nutbeam.transforms.metrics import metrics_of
+from nutbeam.web.filters import chain
+from nutbeam.web.protocol import FETCH_REDIR_TEMP, FETCH_SUCCESS
+from nutbeam.web.rules import UrlOptions, UrlRules
+from nutbeam.web.simweb.server import SimWeb
+from nutbeam.web.urls import to_key
+
+SEEDS = Seeds(frozenset({"foo.com"}), frozenset({"foo.com"}))
+URL = "http://foo.com/"
+PAGE = "".join(f"<a href={href}></a>" for href in ("/a.png", "/b.png", "/c.exe", "/d", "mailto:x"))
+
+
+def page(**columns):
+    return {"key": to_key(URL), "score": 1.0, "distance": 0, "fetch_status": FETCH_SUCCESS,
+            "fetch_time": 7, "content_type": "text/html", "body": PAGE.encode(), **columns}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_links_of_documents(asked):
+    options = DocumentOptions(count_by_rule=asked)
+    _, counts = documents_of(table_of(PAGES, page()), options, SEEDS)
+    assert counts["dropped/filtered"] == 3
+    by = {"filtered/regex-urlfilter.txt:17": 2, "filtered/regex-urlfilter.txt:21": 1}
+    assert {name: n for name, n in counts.items() if is_of_rule(name)} == (by if asked else {})
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_targets_of_redirects(asked, tmp_path):
+    rules = tmp_path / "my rules.txt"
+    rules.write_text("# mine\n-secret\n")
+    pages = to_frame(table_of(PAGES, page(fetch_status=FETCH_REDIR_TEMP, redirect=f"{URL}secret")))
+    options = LinkOptions(count_by_rule=asked, url_filter_file=str(rules))
+    origin = Origin(0, "b", "pages", None)
+    _, counts = changes_of(pages, empty(DOCUMENTS), origin, SEEDS, options)
+    by = {"filtered/my rules.txt:2": 1} if asked else {}
+    assert counts == {"dropped/redirect_filtered": 1, **by}
+
+
+def test_of_many_rules_those_that_refuse_most_are_counted(tmp_path):
+    names = [f"h{n}.com" for n in range(1000)]
+    (tmp_path / "domaindenylist-urlfilter.txt").write_text("\n".join(names))
+    options = UrlOptions(url_filters=("domaindenylist",), url_rules_dir=str(tmp_path))
+    urls = [f"http://{name}/{n}" for n, name in enumerate(names)]
+    urls += [f"http://h7.com/more{n}" for n in range(9)]
+    counts = by_rule(UrlRules(options).admit(pl.Series(urls), by=True))
+    assert len(counts) == MOST_RULES + 1
+    assert counts["filtered/domaindenylist-urlfilter.txt:8"] == 10
+    assert counts[f"filtered/{OTHERS}"] == 1000 - MOST_RULES
+    # So it is when what workers have counted is added up, though each has other rules.
+    parts = [{f"filtered/a.txt:{10 * part + n}": n for n in range(1, 10)} for part in range(20)]
+    total = capped(sum_counts([*parts, {"dropped/filtered": 900, f"filtered/{OTHERS}": 5}]))
+    assert len(total) == MOST_RULES + 2
+    assert sum(n for name, n in total.items() if is_of_rule(name)) == 905
+    assert total["dropped/filtered"] == 900
+
+
+def test_no_rule_is_named_where_none_refuses(monkeypatch):
+    monkeypatch.setattr(chain, "_names", None)  # calling it fails
+    rules = UrlRules()
+    admitted = rules.admit(pl.Series([f"{URL}{n}" for n in range(300)]), by=True)
+    assert admitted["by"].null_count() == 300
+    refused = pl.Series([f"{URL}a.png"])
+    assert rules.admit(refused)["reason"].to_list() == ["filtered"]
+    with pytest.raises(TypeError):
+        rules.admit(refused, by=True)
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "metric"),
+    [
+        ("parse", "filtered/regex-urlfilter.txt:17",
+         ("nutbeam_parser", "filtered_regex_urlfilter_txt_17")),
+        ("fetch", "filter_timeout/a.txt:1", ("nutbeam_parser", "filter_timeout_a_txt_1")),
+        ("inject", f"filtered/{'x' * 100}:12", ("nutbeam_injector", f"{'x' * 57}_12")),
+    ],
+)  # fmt: skip
+def test_metrics(job, name, metric):
+    assert metrics_of(job, name) == (metric,)
+
+
+def test_what_jobs_and_a_crawl_print(tmp_path, capsys):
+    urls = [f"{URL}{name}" for name in ("", "a.png", "b.png")]
+    assert nutbeam("inject", tmp_path / "table", *urls, "--count_by_rule") == 0
+    assert "dropped/filtered 2, filtered/regex-urlfilter.txt:17 2, " in capsys.readouterr().out
+    with SimWeb(hosts=1, pages=1, seed=7, crawl_delay=0) as web:
+        words = (*web.seeds, f"{web.seeds[0]}a.png", "--count_by_rule")
+        assert crawl(tmp_path / "crawled", web, *words, "--format", "json") == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["refused_by"]["filtered/regex-urlfilter.txt:17"] >= 1
+        assert sum(record["refused_by"].values()) >= record["dropped"]["filtered"]
+        assert crawl(tmp_path / "again", web, *words) == 0
+    printed = capsys.readouterr().out
+    assert "URLs refused by rule" in printed
+    assert "filtered/regex-urlfilter.txt:17" in printed

@@ -23,9 +23,12 @@ from ..io.batches import live_file
 from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded, read_tablets, rows_of_keys
 from ..io.manifest import Manifest
-from ..io.places import root_of
+from ..io.parquet_files import collect, scan
+from ..io.places import Place, root_of
 from ..io.tablets import tablets
-from ..policy.schema import STATUS_NAMES
+from ..policy.parse_results import status_text
+from ..policy.parts import pages_first
+from ..policy.schema import DOCUMENTS, STATUS_NAMES, ParseStatus
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
 from ..web.options import option
@@ -43,7 +46,8 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 TIMES = ("fetch_time", "last_fetch_time", "modified_time")
 DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
           "modified_time", "score", "distance", "signature", "protocol_status",
-          "protocol_message", "http_code", "content_type", "batch_id", "metadata")  # fmt: skip
+          "protocol_message", "http_code", "parse_status", "content_type", "batch_id",
+          "metadata")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,6 +186,8 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     for name in ("page", "document"):
         file = live_file(root_of(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
+    if record["document"] is not None:
+        record |= _parsed(root_of(table) / record["document"], key)
     if invocation.format == "json":
         print(json.dumps(record))
     else:
@@ -189,6 +195,21 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
             "\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None)
         )
     return 0
+
+
+def _parsed(path: Place, key: str) -> dict[str, str | None]:
+    """Returns what a documents file says of how a page was parsed."""
+    names = ("parse_status", "parse_minor", "parse_message")
+    rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", "part_of", *names)
+    found = pages_first(collect(rows))
+    if not len(found):
+        return {}
+    row = found.row(0, named=True)
+    whole = row["part_of"]
+    return {
+        "parse": status_text(*(row[name] for name in names)),
+        "part_of": from_key(whole) if whole else None,
+    }
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
@@ -232,6 +253,8 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
     record = {name: row.get(name) for name in DUMPED}
     record["url"] = from_key(row["key"])
     record["status"] = STATUS_NAMES.get(row["status"], row["status"])
+    parse = record["parse_status"]
+    record["parse_status"] = None if parse is None else ParseStatus(parse).name.lower()
     record["signature"] = row["signature"].hex() if row["signature"] else None
     record["metadata"] = dict(row["metadata"]) if row["metadata"] else {}
     for name in TIMES:

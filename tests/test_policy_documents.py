@@ -3,8 +3,11 @@ from frames import frame_of, table_of
 
 from nutbeam.policy import documents as module
 from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
-from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseStatus, empty
+from nutbeam.policy.parse_results import status_text
+from nutbeam.policy.parts import pages_first
+from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds
+from nutbeam.web.parsers.page import Page, ParseFailed
 from nutbeam.web.protocol import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.signature import md5
 from nutbeam.web.urls import from_key, to_key
@@ -32,6 +35,10 @@ def documents(*pages, skip=frozenset(), at_row=lambda row: None, seeds=Seeds(), 
     )
     assert table.schema == DOCUMENTS
     return table.to_pylist(), counts
+
+
+def status_of(document):
+    return status_text(*(document[f"parse_{name}"] for name in ("status", "minor", "message")))
 
 
 def links(body, **options):
@@ -69,6 +76,8 @@ def test_what_a_page_says():
         "content_type": "text/html",
         "signature": document["signature"],
         "metadata": [("description", "in short"), ("canonical", "http://www.example.com/canon")],
+        "parse_minor": ParseMinor.REDIRECT,
+        "part_of": None,
     }  # fmt: skip
     assert (counts["parsed"], counts["outlinks"]) == (1, 2)
 
@@ -173,10 +182,160 @@ def test_pages_that_stopped_a_parser_are_records_with_a_reason():
     assert (counts["parsed"], counts["failed/stalled"]) == (2, 1)
 
 
-def test_no_parser_for_a_type():
-    found, counts = documents(page(b"\x89PNG\r\n\x1a\n", content_type="image/png"))
-    assert found[0]["parse_status"] == ParseStatus.FAILED
-    assert counts["failed/no_parser"] == 1
+def test_a_type_without_a_parser_is_counted_and_not_failed():
+    picture = b"\x89PNG\r\n\x1a\n"
+    odd = page("{", f"{URL}2", content_type="x-made-up/by.me")
+    found, counts = documents(page(picture, content_type="image/png"), odd)
+    assert [status_of(document) for document in found] == [
+        "notparsed(0,0): no_parser: image/png",
+        "notparsed(0,0): no_parser: x-made-up/by.me",
+    ]
+    # Its signature says whether it has changed.
+    assert found[0]["signature"] == md5(picture, URL)
+    assert counts == {
+        "skipped/no_parser": 2, "no_parser/image/png": 1, "no_parser/other": 1, "outlinks": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raised", "columns", "status", "name"),
+    [
+        (ParseFailed("too_complex"), {}, "failed(2,200): too_complex", "too_complex"),
+        (ParseFailed("malformed"), {}, "failed(2,203): malformed", "malformed"),
+        (ParseFailed("malformed"), {"truncated": "length"}, "failed(2,202): malformed",
+         "malformed"),
+        (ValueError("x"), {}, "failed(2,200): parser_error: ValueError('x')", "parser_error"),
+    ],
+)  # fmt: skip
+def test_failures_have_their_codes(monkeypatch, raised, columns, status, name):
+    def fail(source, options):
+        raise raised
+
+    monkeypatch.setattr(module, "parse", fail)
+    (found,), counts = documents(page("x", **columns), skip_truncated=False)
+    assert status_of(found) == status
+    assert found["signature"] == md5(b"x", URL)
+    assert (counts[f"failed/{name}"], counts["outlinks"]) == (1, 0)
+
+
+@pytest.mark.parametrize("refresh", ["3; url=/next", "3"])
+def test_a_meta_refresh_is_a_success_of_its_own_kind(refresh):
+    (found,), _ = documents(page(f"<meta http-equiv=refresh content='{refresh}'>"))
+    assert status_of(found) == "success(1,100)"
+    assert status_of(documents(page("x"))[0][0]) == "success(1,0)"
+
+
+def give_parts(monkeypatch, by_path, **columns):
+    """Makes pages consist of parts: (URL, text) by path; other pages are parsed as ever."""
+
+    def parse(source, options):
+        made = Page(base=source.url, text="whole")
+        for name, value in columns.items():
+            setattr(made, name, value)
+        path = source.url.removeprefix("http://www.example.com")
+        if path not in by_path:
+            return real(source, options)
+        made.parts = [(u, Page(f"T {t}", t, base=u)) for u, t in by_path[path]]
+        return made
+
+    real = module.parse
+    monkeypatch.setattr(module, "parse", parse)
+
+
+def test_parts_are_documents_of_their_own(monkeypatch):
+    give_parts(monkeypatch, {"/feed": [("http://www.example.com:80/a#x", "one"),
+                                       ("http://www.example.com/b", "")]})  # fmt: skip
+    feed = "http://www.example.com/feed"
+    (whole, other, a, b), counts = documents(page(url=feed), page("<p>other"))
+    assert (whole["text"], other["text"]) == ("whole", "other")
+    assert a == {
+        "key": to_key("http://www.example.com/a"),
+        "part_of": to_key(feed),
+        "score": 0.0,
+        "distance": 4,
+        "fetch_time": 7,
+        "parse_status": ParseStatus.SUCCESS,
+        "parse_minor": ParseMinor.OK,
+        "parse_message": None,
+        "title": "T one",
+        "text": "one",
+        "outlinks": None,
+        "refresh": None,
+        "directives": [],
+        "language": None,
+        "charset": "utf-8",
+        "content_type": None,
+        "signature": md5(b"one", ""),
+        "metadata": [],
+    }
+    # Without text the URL stands for it: such parts are no duplicates of each other.
+    assert b["signature"] == md5(b"", "http://www.example.com/b")
+    assert (counts["parsed"], counts["parts"]) == (2, 2)
+
+
+def test_links_of_parts_are_theirs(monkeypatch):
+    item = Page("T", "text", base="http://www.example.com/a/", hrefs=["x"], anchors=["X"],
+                rels=[""])  # fmt: skip
+    made = Page(base=URL, parts=[("http://www.example.com/a/", item)])
+    monkeypatch.setattr(module, "parse", lambda source, options: made)
+    (whole, part), _ = documents(page())
+    assert whole["outlinks"] is None
+    assert [from_key(link["key"]) for link in part["outlinks"]] == ["http://www.example.com/a/x"]
+
+
+def test_parts_that_are_not_taken_are_counted_with_a_reason(monkeypatch):
+    feed, again = "http://www.example.com/feed", "http://www.example.com/feed2"
+    urls = [feed, "http://example.com/a", "https://www.example.com/ok", "http://elsewhere.org/",
+            "mailto:x@y", "http://www.example.com/x.png", "https://www.example.com/ok"]  # fmt: skip
+    parts = {"/feed": [(url, "x") for url in urls], "/feed2": [(urls[2], "x")]}
+    give_parts(monkeypatch, parts)
+    found, counts = documents(page(url=feed), page(url=again))
+    assert [from_key(d["key"]) for d in found if d["part_of"]] == ["https://www.example.com/ok"]
+    assert {name: n for name, n in counts.items() if name.startswith("dropped/")} == {
+        "dropped/part_own_url": 1,
+        "dropped/foreign_part": 1,
+        "dropped/part_out_of_scope": 1,
+        "dropped/part_scheme_not_allowed": 1,
+        "dropped/part_filtered": 1,
+        "dropped/part_repeated": 2,
+    }
+
+
+@pytest.mark.parametrize("word", ["noindex", "nofollow"])
+def test_a_page_that_forbids_it_has_no_parts(monkeypatch, word):
+    give_parts(monkeypatch, {"/feed": [("http://www.example.com/a", "x")]}, directives={word})
+    found, counts = documents(page(url="http://www.example.com/feed"))
+    assert (len(found), counts[f"dropped/part_{word}"]) == (1, 1)
+    assert "parts" not in counts
+
+
+def test_of_several_documents_the_page_itself_counts():
+    rows = [{"key": "a", "part_of": "z", "text": "told"}, {"key": "a", "text": "page"},
+            {"key": "a", "text": "late"}, {"key": "b", "part_of": "z", "text": "1"},
+            {"key": "b", "part_of": "y", "text": "2"}]  # fmt: skip
+    found = pages_first(frame_of(DOCUMENTS, *rows))
+    assert dict(found.select("key", "text").rows()) == {"a": "page", "b": "1"}
+
+
+def test_signatures_as_the_options_say():
+    bodies = ["<p>Same old text here", "<b>Same  old</b> text here", "<p>Text here same old", "<p>"]
+    for kind, alike in (("md5", 4), ("text_md5", 3), ("text_profile", 2), ("simhash", 3)):
+        found, _ = documents(*(page(b, f"{URL}{n}") for n, b in enumerate(bodies)), signature=kind)
+        signatures = [document["signature"] for document in found]
+        assert len(set(signatures)) == alike, kind
+        assert signatures[3] == md5(b"<p>", "")  # it has no text
+        assert (signatures[0] == md5(bodies[0].encode(), "")) == (kind == "md5")
+
+
+def test_signatures_are_of_what_filters_leave_of_the_text():
+    def cut(page):
+        page.text = page.text[:4]
+
+    rows = table_of(PAGES, page("<p>Same and more"), page("<p>Same but other", f"{URL}2"))
+    table, _ = documents_of(
+        rows, DocumentOptions(signature="text_md5"), Seeds(), filters=[("cut", cut)]
+    )
+    assert table["signature"].to_pylist() == [md5(b"Same", "")] * 2
 
 
 def test_a_page_that_trips_a_parser_up_costs_one_record(monkeypatch):

@@ -83,6 +83,7 @@ def test_what_a_page_says(pool):
         "canonical": "http://a.test/canon",
         "metadata": got["metadata"],
         "fetch_time": 7,
+        "part_of": None,
     }
     assert "Some text" in document["text"]
     assert dict(got["metadata"])["description"] == "About"
@@ -117,7 +118,11 @@ def test_links_as_the_options_say(pool):
         (page(url="nonsense"), "malformed", None),
         (page(url=None), "malformed", None),
         (page(url="ftp://a.test/"), "scheme_not_allowed", None),
-        (page(body=b"\x89PNG\r\n\x1a\n" + bytes(50), content_type="image/png"), "no_parser", None),
+        (
+            page(body=b"\x89PNG\r\n\x1a\n" + bytes(50), content_type="image/png"),
+            "no_parser",
+            "no_parser: image/png",
+        ),
     ],
 )
 def test_what_is_no_page_to_parse_is_a_dead_letter(pool, row, reason, message):
@@ -203,7 +208,7 @@ def test_a_page_without_a_document_has_been_dropped():
     ):
         documents, dead = module._divide(rows, Parsed(stored, 2, counts))
         assert documents["key"].to_list() == ["b"]
-        assert dead.rows() == [("http://a.test/dir/", "a", reason, None)]
+        assert dead.rows() == [("http://a.test/dir/", "a", reason, None, None)]
 
 
 class DyingPool:

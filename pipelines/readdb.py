@@ -28,7 +28,7 @@ from ..io.places import Place, root_of
 from ..io.tablets import tablets
 from ..policy.parse_results import status_text
 from ..policy.parts import pages_first
-from ..policy.schema import DOCUMENTS, STATUS_NAMES, ParseStatus
+from ..policy.schema import DOCUMENTS, STATUS_NAMES
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
 from ..web.options import option
@@ -46,8 +46,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 TIMES = ("fetch_time", "last_fetch_time", "modified_time")
 DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
           "modified_time", "score", "distance", "signature", "protocol_status",
-          "protocol_message", "http_code", "parse_status", "content_type", "batch_id",
-          "metadata")  # fmt: skip
+          "protocol_message", "http_code", "content_type", "batch_id", "metadata")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,8 +252,6 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
     record = {name: row.get(name) for name in DUMPED}
     record["url"] = from_key(row["key"])
     record["status"] = STATUS_NAMES.get(row["status"], row["status"])
-    parse = record["parse_status"]
-    record["parse_status"] = None if parse is None else ParseStatus(parse).name.lower()
     record["signature"] = row["signature"].hex() if row["signature"] else None
     record["metadata"] = dict(row["metadata"]) if row["metadata"] else {}
     for name in TIMES:

@@ -13,16 +13,16 @@ _MINORS = {
     "malformed": ParseMinor.INVALID_FORMAT,
 }
 # Types that are counted by name where no parser takes them; of others the first half is.
-_COUNTED = frozenset(
-    """application/gzip application/java-archive application/javascript application/json
-    application/msword application/octet-stream application/pdf application/rtf
-    application/vnd.ms-excel application/vnd.ms-powerpoint application/x-7z-compressed
-    application/x-bzip2 application/x-executable application/x-rar-compressed
-    application/x-shockwave-flash application/x-tar application/x-xz application/xml
-    application/zip audio/mpeg image/gif image/jpeg image/png image/svg+xml image/webp
-    text/calendar text/css text/csv text/javascript text/xml video/mp4 video/webm""".split()
-)
-_TOP_LEVEL = frozenset({"application", "audio", "font", "image", "model", "text", "video"})
+_SUBTYPES = {
+    "application": "gzip java-archive javascript json msword octet-stream pdf rtf vnd.ms-excel "
+    "vnd.ms-powerpoint x-7z-compressed x-bzip2 x-executable x-rar-compressed "
+    "x-shockwave-flash x-tar x-xz xml zip",
+    "audio": "flac mp4 mpeg ogg wav",
+    "font": "otf ttf woff woff2",
+    "image": "avif bmp gif jpeg png svg+xml tiff webp x-icon",
+    "text": "calendar css csv javascript markdown rtf vcard xml",
+    "video": "mp4 mpeg ogg quicktime webm x-msvideo",
+}
 
 
 def succeeded(refresh: str | None) -> Result:
@@ -45,8 +45,10 @@ def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
     >>> [not_parsed(NoParser(), m)[1][1] for m in ("image/x-mine", "x/y")]
     ['no_parser/image/other', 'no_parser/other']
     """
-    top = mime.partition("/")[0]
-    kind = mime if mime in _COUNTED else f"{top}/other" if top in _TOP_LEVEL else "other"
+    top, _, subtype = mime.partition("/")
+    kind = "other"
+    if top in _SUBTYPES:
+        kind = mime if subtype in _SUBTYPES[top].split() else f"{top}/other"
     status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {mime}"[:200])
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 

@@ -50,10 +50,10 @@ class Parts:
         foreign = host_keys(found.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
         judged = found.with_columns(
-            reason=pl.when(pl.col("reason").is_not_null())
-            .then("part_" + pl.col("reason"))
-            .when(foreign)
+            reason=pl.when((pl.col("reason") == "out_of_scope").fill_null(foreign))
             .then(pl.lit("foreign_part"))
+            .when(pl.col("reason").is_not_null())
+            .then("part_" + pl.col("reason"))
             .when(repeated)
             .then(pl.lit("part_repeated"))
         )

@@ -293,8 +293,7 @@ def test_parts_that_are_not_taken_are_counted_with_a_reason(monkeypatch):
     assert [from_key(d["key"]) for d in found if d["part_of"]] == ["https://www.example.com/ok"]
     assert {name: n for name, n in counts.items() if name.startswith("dropped/")} == {
         "dropped/part_own_url": 1,
-        "dropped/foreign_part": 1,
-        "dropped/part_out_of_scope": 1,
+        "dropped/foreign_part": 2,
         "dropped/part_scheme_not_allowed": 1,
         "dropped/part_filtered": 1,
         "dropped/part_repeated": 2,

@@ -7,11 +7,8 @@ from .schema import ParseMinor, ParseStatus
 
 Result = dict[str, Any]
 
-_MINORS = {
-    "empty": ParseMinor.MISSING_CONTENT,
-    "encrypted": ParseMinor.INVALID_FORMAT,
-    "malformed": ParseMinor.INVALID_FORMAT,
-}
+# Reasons that begin so say that a document is not what it should be.
+_INVALID = ("malformed", "not_text")
 # Types that are counted by name where no parser takes them; of others the first half is.
 _SUBTYPES = {
     "application": "gzip java-archive javascript json msword octet-stream pdf rtf vnd.ms-excel "
@@ -80,7 +77,7 @@ def minor_of(reason: str, truncated: bool = False) -> ParseMinor:
     """
     if truncated:
         return ParseMinor.TRUNCATED
-    return _MINORS.get(reason, ParseMinor.EXCEPTION)
+    return ParseMinor.INVALID_FORMAT if reason.startswith(_INVALID) else ParseMinor.EXCEPTION
 
 
 def status_text(major: int | None, minor: int | None, message: str | None) -> str | None:

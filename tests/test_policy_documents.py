@@ -4,10 +4,9 @@ from frames import frame_of, table_of
 from nutbeam.policy import documents as module
 from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parse_results import status_text
-from nutbeam.policy.parts import pages_first
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.parsers.page import Page, ParseFailed
+from nutbeam.web.parsers.page import ParseFailed
 from nutbeam.web.protocol import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.signature import md5
 from nutbeam.web.urls import from_key, to_key
@@ -201,7 +200,7 @@ def test_a_type_without_a_parser_is_counted_and_not_failed():
     ("raised", "columns", "status", "name"),
     [
         (ParseFailed("too_complex"), {}, "failed(2,200): too_complex", "too_complex"),
-        (ParseFailed("malformed"), {}, "failed(2,203): malformed", "malformed"),
+        (ParseFailed("malformed_feed"), {}, "failed(2,203): malformed_feed", "malformed_feed"),
         (ParseFailed("malformed"), {"truncated": "length"}, "failed(2,202): malformed",
          "malformed"),
         (ValueError("x"), {}, "failed(2,200): parser_error: ValueError('x')", "parser_error"),
@@ -223,97 +222,6 @@ def test_a_meta_refresh_is_a_success_of_its_own_kind(refresh):
     (found,), _ = documents(page(f"<meta http-equiv=refresh content='{refresh}'>"))
     assert status_of(found) == "success(1,100)"
     assert status_of(documents(page("x"))[0][0]) == "success(1,0)"
-
-
-def give_parts(monkeypatch, by_path, **columns):
-    """Makes pages consist of parts: (URL, text) by path; other pages are parsed as ever."""
-
-    def parse(source, options):
-        made = Page(base=source.url, text="whole")
-        for name, value in columns.items():
-            setattr(made, name, value)
-        path = source.url.removeprefix("http://www.example.com")
-        if path not in by_path:
-            return real(source, options)
-        made.parts = [(u, Page(f"T {t}", t, base=u)) for u, t in by_path[path]]
-        return made
-
-    real = module.parse
-    monkeypatch.setattr(module, "parse", parse)
-
-
-def test_parts_are_documents_of_their_own(monkeypatch):
-    give_parts(monkeypatch, {"/feed": [("http://www.example.com:80/a#x", "one"),
-                                       ("http://www.example.com/b", "")]})  # fmt: skip
-    feed = "http://www.example.com/feed"
-    (whole, other, a, b), counts = documents(page(url=feed), page("<p>other"))
-    assert (whole["text"], other["text"]) == ("whole", "other")
-    assert a == {
-        "key": to_key("http://www.example.com/a"),
-        "part_of": to_key(feed),
-        "score": 0.0,
-        "distance": 4,
-        "fetch_time": 7,
-        "parse_status": ParseStatus.SUCCESS,
-        "parse_minor": ParseMinor.OK,
-        "parse_message": None,
-        "title": "T one",
-        "text": "one",
-        "outlinks": None,
-        "refresh": None,
-        "directives": [],
-        "language": None,
-        "charset": "utf-8",
-        "content_type": None,
-        "signature": md5(b"one", ""),
-        "metadata": [],
-    }
-    # Without text the URL stands for it: such parts are no duplicates of each other.
-    assert b["signature"] == md5(b"", "http://www.example.com/b")
-    assert (counts["parsed"], counts["parts"]) == (2, 2)
-
-
-def test_links_of_parts_are_theirs(monkeypatch):
-    item = Page("T", "text", base="http://www.example.com/a/", hrefs=["x"], anchors=["X"],
-                rels=[""])  # fmt: skip
-    made = Page(base=URL, parts=[("http://www.example.com/a/", item)])
-    monkeypatch.setattr(module, "parse", lambda source, options: made)
-    (whole, part), _ = documents(page())
-    assert whole["outlinks"] is None
-    assert [from_key(link["key"]) for link in part["outlinks"]] == ["http://www.example.com/a/x"]
-
-
-def test_parts_that_are_not_taken_are_counted_with_a_reason(monkeypatch):
-    feed, again = "http://www.example.com/feed", "http://www.example.com/feed2"
-    urls = [feed, "http://example.com/a", "https://www.example.com/ok", "http://elsewhere.org/",
-            "mailto:x@y", "http://www.example.com/x.png", "https://www.example.com/ok"]  # fmt: skip
-    parts = {"/feed": [(url, "x") for url in urls], "/feed2": [(urls[2], "x")]}
-    give_parts(monkeypatch, parts)
-    found, counts = documents(page(url=feed), page(url=again))
-    assert [from_key(d["key"]) for d in found if d["part_of"]] == ["https://www.example.com/ok"]
-    assert {name: n for name, n in counts.items() if name.startswith("dropped/")} == {
-        "dropped/part_own_url": 1,
-        "dropped/foreign_part": 2,
-        "dropped/part_scheme_not_allowed": 1,
-        "dropped/part_filtered": 1,
-        "dropped/part_repeated": 2,
-    }
-
-
-@pytest.mark.parametrize("word", ["noindex", "nofollow"])
-def test_a_page_that_forbids_it_has_no_parts(monkeypatch, word):
-    give_parts(monkeypatch, {"/feed": [("http://www.example.com/a", "x")]}, directives={word})
-    found, counts = documents(page(url="http://www.example.com/feed"))
-    assert (len(found), counts[f"dropped/part_{word}"]) == (1, 1)
-    assert "parts" not in counts
-
-
-def test_of_several_documents_the_page_itself_counts():
-    rows = [{"key": "a", "part_of": "z", "text": "told"}, {"key": "a", "text": "page"},
-            {"key": "a", "text": "late"}, {"key": "b", "part_of": "z", "text": "1"},
-            {"key": "b", "part_of": "y", "text": "2"}]  # fmt: skip
-    found = pages_first(frame_of(DOCUMENTS, *rows))
-    assert dict(found.select("key", "text").rows()) == {"a": "page", "b": "1"}
 
 
 def test_signatures_as_the_options_say():

@@ -113,13 +113,16 @@ def test_simhashes_of_texts_that_are_nearly_equal_are_near():
     chosen = random.Random(5)
     long = [text for text in TEXTS if len(text.split()) > 500]
     assert len(long) >= 10
+    far = []
     for text in long:
         words = text.split()
-        for changed in (0, 1, 3):  # of 500 words and more
+        for changed, most in ((0, 0), (1, 7), (3, 12)):  # of 500 words and more
             edited = list(words)
             for at in chosen.sample(range(len(words)), changed):
                 edited[at] = "changed"
-            assert distance(simhash(text), simhash(" ".join(edited))) <= 2 * changed + 2
+            far.append(distance(simhash(text), simhash(" ".join(edited))))
+            assert far[-1] <= most
+    assert sum(far) / len(far) < 2
     hashes = [simhash(text) for text in long]
     pairs = [(a, b) for at, a in enumerate(hashes) for b in hashes[:at]]
     assert min(distance(a, b) for a, b in pairs) > 15

@@ -95,7 +95,9 @@ def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
             SELECT *, '' AS filename, 0 AS file_row_number FROM empty_documents
             {"UNION ALL BY NAME SELECT * FROM " + read if read else ""}),
         newest AS (
-            SELECT found.filename, found.key, min(found.file_row_number) AS file_row_number
+            SELECT found.filename, found.key,
+              arg_min(found.file_row_number, (found.part_of IS NOT NULL, found.file_row_number))
+              AS file_row_number
             FROM found JOIN (VALUES {names or "('', '')"}) AS named (filename, name)
               ON found.filename = named.filename
             JOIN state ON state.key = found.key AND state.document = named.name

@@ -14,7 +14,7 @@ from ..web.rules import host_keys
 from ..web.tasks import Task
 from .asked import Asked
 
-COLUMNS = ["key", "score", "distance", "outlinks"]
+COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +102,7 @@ class Outlinks:
         """Is told of documents (DOCUMENTS rows) whose pages are on disk."""
         most = self._options.follow_outlinks_depth
         frame = to_frame(documents.select(COLUMNS))
+        frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # these were fetched
         depths = [self._asked.depth(key) + 1 for key in frame.get_column("key")]
         frame = frame.with_columns(depth=pl.Series(depths, dtype=pl.Int64))
         frame = frame.filter((pl.col("depth") <= most) & (pl.col("outlinks").list.len() > 0))

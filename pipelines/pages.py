@@ -22,6 +22,8 @@ from ..io.files import creating
 from ..io.fold import read_tablets
 from ..io.parquet_files import collect, scan
 from ..io.tablets import Tablet, tablets
+from ..policy.parse_results import status_text
+from ..policy.parts import pages_first
 from ..policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
 from ..transforms.chunks import Chunk, to_chunks
 from ..web.options import option
@@ -49,6 +51,8 @@ PAGE = pa.schema(
         ("score", pa.float32()),
         ("distance", pa.int32()),
         ("metadata", TEXT_MAP),
+        ("parse", TEXT),
+        ("part_of", TEXT),
         ("links", pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT)]))),
     ]
 )
@@ -156,10 +160,13 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         rows: STATE rows, the columns ``ROW_COLUMNS``.
         documents: DOCUMENTS rows of one file; a key that stands twice counts once.
     """
-    texts = documents.unique("key", keep="first", maintain_order=True)
-    both = texts.select(
-        "key", "title", "text", "language", "distance", "metadata", "outlinks"
-    ).join(rows, on="key", how="inner", maintain_order="left")
+    both = pages_first(documents).select(
+        *("key", "title", "text", "language", "distance", "metadata", "outlinks", "part_of"),
+        *("parse_status", "parse_minor", "parse_message"),
+    )
+    both = both.join(rows, on="key", how="inner", maintain_order="left")
+    statuses = both.select("parse_status", "parse_minor", "parse_message").iter_rows()
+    wholes = [key and from_key(key) for key in both.get_column("part_of")]
     targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
     urls = [from_key(key) for key in targets]
     link = pl.struct(
@@ -184,5 +191,7 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         "score",
         "distance",
         "metadata",
+        pl.Series("parse", [status_text(*status) for status in statuses], dtype=pl.String),
+        pl.Series("part_of", wholes, dtype=pl.String),
         pl.col("outlinks").fill_null([]).list.eval(link).alias("links"),
     )

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..policy.parse_results import status_text, succeeded
 from ..web.options import option
 from ..web.rules import UrlRules
 from .checking import URLS, say, urls_of
@@ -14,7 +15,7 @@ from .command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
 # The declarations of Options and run need both rooms; they take a second to load.
 from ..io.parse_pool import ParsePool  # isort: skip
 from ..transforms.fetch_urls import PAGES, FetchPagesOptions, admit, fetch_urls  # isort: skip
-from ..transforms.parse_pages import ParsePagesOptions, parse_pages  # isort: skip
+from ..transforms.parse_pages import ParsePagesOptions, parse_with_status  # isort: skip
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # As Nutch's, where http.redirect.max is 0.
@@ -106,16 +107,22 @@ def _parsed(
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return {"error": {"reason": reason, "message": page["redirect"]}}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    parsed, failed = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool())
+    parsed, failed = parse_with_status(pa.Table.from_pylist([row], FETCHED), options, pool())
     if len(failed):
         letter = failed.row(0, named=True)
-        return {"error": {name: letter[name] for name in ("reason", "message")}}
-    document = parsed.row(0, named=True)
+        error = {name: letter[name] for name in ("reason", "message")}
+        return {"error": error | {"status": letter["parse"]}}
+    document, *parts = parsed.to_dicts()
+    shown = _shown(document)
+    shown["status"] = status_text(*succeeded(document["refresh"]).values())
+    return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
+
+
+def _shown(document: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("title", "text", "language", "charset", "directives", "refresh", "canonical", "links")
-    metadata = dict(document["metadata"] or {})
-    return {
-        "parse": {name: document[name] for name in kept}
-        | {"metadata": metadata, "signature": document["signature"].hex()}
+    return {name: document[name] for name in kept} | {
+        "metadata": dict(document["metadata"] or {}),
+        "signature": document["signature"].hex(),
     }
 
 
@@ -128,10 +135,13 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
         lines += [f"{name}: {value}" for name, value in fetch.items() if value not in seen]
     if "error" in record:
         message = record["error"]["message"]
+        status = record["error"].get("status")
+        if status:
+            lines.append(f"status: {status}")
         lines.append(f"not parsed: {record['error']['reason']}{f' ({message})' if message else ''}")
         return "\n".join([*lines, ""])
     parse = record["parse"]
-    for name in ("title", "language", "charset", "signature", "refresh", "canonical"):
+    for name in ("status", "title", "language", "charset", "signature", "refresh", "canonical"):
         if parse[name]:
             lines.append(f"{name}: {parse[name]}")
     if parse["directives"]:
@@ -140,6 +150,7 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
     lines += [f"meta {name}: {text}" for name, text in texts.items()]
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
+    lines += [f"part: {part['url']} {part['title']}".rstrip() for part in parse["parts"]]
     lines.append(f"text: {len(parse['text'])} characters")
     if options.dump_text:
         lines.append(parse["text"])

@@ -23,9 +23,12 @@ from ..io.batches import live_file
 from ..io.files import creating, read_bytes, write_bytes
 from ..io.fold import folded, read_tablets, rows_of_keys
 from ..io.manifest import Manifest
-from ..io.places import root_of
+from ..io.parquet_files import collect, scan
+from ..io.places import Place, root_of
 from ..io.tablets import tablets
-from ..policy.schema import STATUS_NAMES
+from ..policy.parse_results import status_text
+from ..policy.parts import pages_first
+from ..policy.schema import DOCUMENTS, STATUS_NAMES
 from ..policy.statistics import from_json, merge, statistics_of, summary, to_json
 from ..web.errors import UsageError
 from ..web.options import option
@@ -179,6 +182,8 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     for name in ("page", "document"):
         file = live_file(root_of(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
+    if record["document"] is not None:
+        record |= _parsed(root_of(table) / record["document"], key)
     if invocation.format == "json":
         print(json.dumps(record))
     else:
@@ -186,6 +191,21 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
             "\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None)
         )
     return 0
+
+
+def _parsed(path: Place, key: str) -> dict[str, str | None]:
+    """Returns what a documents file says of how a page was parsed."""
+    names = ("parse_status", "parse_minor", "parse_message")
+    rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", "part_of", *names)
+    found = pages_first(collect(rows))
+    if not len(found):
+        return {}
+    row = found.row(0, named=True)
+    whole = row["part_of"]
+    return {
+        "parse": status_text(*(row[name] for name in names)),
+        "part_of": from_key(whole) if whole else None,
+    }
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:

@@ -48,6 +48,7 @@ def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> 
         "dropped": _named(counts, "dropped/"),
         "refused_by": {n: c for n, c in _named(counts, "").items() if is_of_rule(n)},
         "not_parsed": _named(counts, "failed/") | _named(counts, "skipped/"),
+        "no_parser": _named(counts, "no_parser/"),
         "phases": {
             name: {"done": p.done, "unit": p.unit, "seconds": round(p.elapsed, 3),
                    "per_second": round(p.rate, 1)}
@@ -91,6 +92,8 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
          [(n, f"{c:,}") for n, c in (record["dropped"] | record["not_parsed"]).items()])  # fmt: skip
     show("URLs refused by rule", ("rule", "times"),
          [(n, f"{c:,}") for n, c in record["refused_by"].items()])  # fmt: skip
+    show("Types without a parser", ("type", "pages"),
+         [(n, f"{c:,}") for n, c in record["no_parser"].items()])  # fmt: skip
     show(f"Best {BEST} by score", ("URL", "score"),
          [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"

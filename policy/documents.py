@@ -11,27 +11,31 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..web.content_type import sniff
 from ..web.options import option
 from ..web.parsers.dispatch import parse
 from ..web.parsers.metadata import metadata_of
 from ..web.parsers.options import ParseOptions
-from ..web.parsers.page import Page, ParseFailed, Source
+from ..web.parsers.page import NoParser, Page, ParseFailed, Source
 from ..web.protocol import FETCH_SUCCESS, UNCHECKED
-from ..web.signature import md5
+from ..web.signature import SignatureOptions, signature_of
 from ..web.urls import from_key
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
-from .schema import DOCUMENTS, ParseStatus, conform
+from .parse_results import failed, not_parsed, succeeded
+from .parts import Parts
+from .schema import DOCUMENTS, conform
 from .scope import Seeds, TargetOptions
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body")  # fmt: skip
 # Told instead of a row's number when what remains is done for all rows together.
 AFTER_ROWS = -1
+_TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
 @dataclasses.dataclass(frozen=True)
-class DocumentOptions(ParseOptions, TargetOptions):
+class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
     """What is taken from pages, and which links are followed."""
 
     parse_filters: tuple[str, ...] = option(
@@ -63,11 +67,12 @@ def documents_of(
         filters: (name, parse filter) that each page goes through.
 
     Returns:
-        (DOCUMENTS rows of the pages that were fetched with success, counts).
+        (DOCUMENTS rows of the pages that were fetched with success, behind them those of
+        their parts; counts).
     """
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
-    links = PageLinks(options, seeds, options.max_outlinks)
+    links, parts = PageLinks(options, seeds, options.max_outlinks), Parts()
     for row, page in enumerate(pages.select(NEEDED).to_pylist()):
         if page["fetch_status"] != FETCH_SUCCESS:
             continue
@@ -75,8 +80,8 @@ def documents_of(
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
             continue
-        url = from_key(page["key"])
-        record = _record(page, url)
+        url, body, text = from_key(page["key"]), page["body"] or b"", ""
+        record = {name: page[name] for name in _TAKEN}
         try:
             if row in skip:
                 raise ParseFailed("stalled")
@@ -95,35 +100,43 @@ def documents_of(
                     continue
                 metadata = filtered.metadata
             record |= _content(parsed, metadata)
+            text = parsed.text
             links.add(len(records), page["key"], parsed)
+            parts.add(page, parsed)
+            parsed.release()
             counts["parsed"] += 1
             counts.update(parsed.counts)
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
         except MemoryError:
             raise  # it is the process that is in trouble, not the page
+        except NoParser as error:
+            status, names = not_parsed(error, sniff(body, page["content_type"]))
+            record |= status
+            counts.update(names)
         except Exception as error:  # noqa: BLE001 - one page must not cost the others
-            reason = error.reason if isinstance(error, ParseFailed) else "parser_error"
-            cause = error.__cause__ if isinstance(error, ParseFailed) else error
-            message = reason if cause is None else f"{reason}: {cause!r}"[:200]
-            record |= {"parse_status": int(ParseStatus.FAILED), "parse_message": message}
-            counts[f"failed/{reason}"] += 1
+            status, name = failed(error, truncated=page["truncated"] is not None)
+            record |= status
+            counts[name] += 1
+        record["signature"] = signature_of(body, text, url, options)
         records.append(record)
     at_row(AFTER_ROWS)
+    for record, url, part in parts.records(options, seeds, counts):
+        record |= _content(part, metadata_of(part))
+        record["signature"] = signature_of(
+            part.text.encode("utf-8", "replace"), part.text, url, options
+        )
+        links.add(len(records), record["key"], part)
+        records.append(record)
     outlinks = links.outlinks(len(records), counts)
     return _table(records, outlinks), dict(counts)
 
 
-def _record(page: dict[str, Any], url: str) -> dict[str, Any]:
-    taken = ("key", "score", "distance", "fetch_time", "content_type")
-    return {name: page[name] for name in taken} | {"signature": md5(page["body"] or b"", url)}
-
-
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
-    return {
-        "parse_status": int(ParseStatus.SUCCESS),
+    refresh = page.refresh[0] if page.refresh else None
+    return succeeded(refresh) | {
         "title": page.title,
         "text": page.text,
-        "refresh": page.refresh[0] if page.refresh else None,
+        "refresh": refresh,
         "directives": sorted(page.directives),
         "language": page.language or None,
         "charset": page.charset,

@@ -5,7 +5,9 @@ import dataclasses
 import polars as pl
 
 from ..web.options import option
+from ..web.protocol import FETCH_SUCCESS, SUCCESS
 from ..web.rules import host_keys
+from .parts import pages_first
 from .rule_counts import by_rule
 from .schema import CHANGES, conform, to_frame
 from .scope import Seeds, TargetOptions, judge
@@ -14,7 +16,8 @@ from .traps import DepthOptions
 PAGE_COLUMNS = ("key", "score", "distance", "fetch_status", "protocol_status",
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
-DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks")
+DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
+                    "part_of", "fetch_time", "content_type")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +74,7 @@ def changes_of(
     """
     # A key may stand twice in a file of an attempt that was resumed: the first counts.
     once = pages.unique("key", keep="first", maintain_order=True)
-    documents = documents.unique("key", keep="first", maintain_order=True)
+    documents = pages_first(documents)
     parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
     events = once.join(parsed, on="key", how="left", maintain_order="left").with_columns(
         page=pl.lit(origin.page),
@@ -82,9 +85,34 @@ def changes_of(
     shared, too_deep = shares(documents, options)
     if too_deep:
         counts["dropped/too_deep"] = too_deep
-    sums = sum_links(pl.concat([shared, redirects]))
-    parts = [to_frame(conform(part, CHANGES)) for part in (events, sums)]
-    return pl.concat(parts).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+    told, by_pages = _parts(documents, once, origin, options)
+    sums = sum_links(pl.concat([shared, redirects, by_pages]))
+    rows = [to_frame(conform(part, CHANGES)) for part in (events, told, sums)]
+    return pl.concat(rows).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+
+
+def _parts(
+    documents: pl.DataFrame, pages: pl.DataFrame, origin: Origin, options: LinkOptions
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns an event for each part that is a document, and its link from the page, without score."""
+    parts = documents.filter(pl.col("part_of").is_not_null())
+    parts = parts.join(pages, on="key", how="anti", maintain_order="left")
+    if options.max_depth >= 0:
+        parts = parts.filter(pl.col("distance").fill_null(0) <= options.max_depth)
+    events = parts.select(
+        *("key", "fetch_time", "content_type", "signature", "parse_status"),
+        fetch_status=pl.lit(FETCH_SUCCESS),
+        protocol_status=pl.lit(SUCCESS),
+        batch_id=pl.lit(origin.batch),
+        document=pl.lit(origin.document, pl.String),
+        part=pl.lit(True),
+    )
+    links = parts.select(
+        "key",
+        pl.lit(0.0).alias("inlink_score"),
+        pl.col("distance").fill_null(0).cast(pl.Int32).alias("inlink_distance"),
+    )
+    return events, links
 
 
 def sum_links(links: pl.DataFrame) -> pl.DataFrame:

@@ -82,6 +82,25 @@ class FilteredPage:
         """The whole document as BeautifulSoup, made once, when first asked for."""
         return self._page.soup
 
+    def add_part(self, url: str, title: str = "", text: str = "", **metadata: str) -> None:
+        """Makes a part of the page a document of its own, as items of feeds are.
+
+        Args:
+            url: Absolute, or relative to the page; on the page's host, else it is not taken.
+            title: Of the part.
+            text: Of the part.
+            metadata: Texts by name.
+
+        Raises:
+            TypeError: Something that must be a text is none.
+        """
+        page, url = self._page, _text("the url of a part", url)
+        url = parse(url, page.base) or url
+        part = Page(_text("title", title), _text("text", text), base=url, charset=page.charset)
+        part.language = page.language
+        part.metas = {name: _text(f"metadata {name!r}", value) for name, value in metadata.items()}
+        page.parts.append((url, part))
+
     def drop(self, reason: str) -> None:
         """Stores nothing of this page, and follows none of its links.
 

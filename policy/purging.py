@@ -19,7 +19,7 @@ from .bars import Bars, Names
 KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
 # Large, and kept: no need to read them to know whether a file holds what is purged.
 BODIES = frozenset({"body", "text"})
-KEYS = frozenset({"key", "source", "target"})
+KEYS = frozenset({"key", "part_of", "source", "target"})
 _END = r"(?:$|[^a-z0-9.%_-])"
 
 

@@ -44,6 +44,18 @@ class ParseStatus(IntEnum):
     FAILED = 2
 
 
+class ParseMinor(IntEnum):
+    """Nutch's minor parse status: how it was a success, or why not."""
+
+    OK = 0
+    REDIRECT = 100  # a meta refresh
+    EXCEPTION = 200
+    TRUNCATED = 202
+    INVALID_FORMAT = 203
+    MISSING_PARTS = 204
+    MISSING_CONTENT = 205
+
+
 STATE = pa.schema(
     [
         ("key", TEXT),  # row key: reversed host, scheme, port, path (web/urls.py)
@@ -156,7 +168,8 @@ HOSTS = pa.schema(
 
 LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
-# What a page says, one row per page that was fetched with success.
+# What a page says, one row per page that was fetched with success, and one for each part of
+# it that is a document of its own.
 DOCUMENTS = pa.schema(
     [
         ("key", TEXT),
@@ -175,6 +188,8 @@ DOCUMENTS = pa.schema(
         ("content_type", TEXT),
         ("signature", pa.large_binary()),
         ("metadata", TEXT_MAP),
+        ("parse_minor", pa.uint8()),  # ParseMinor
+        ("part_of", TEXT),  # row key of the page that it is a part of; null: it is the page
     ]
 )
 
@@ -211,6 +226,7 @@ CHANGES = pa.schema(
         ("document", TEXT),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
+        ("part", pa.bool_()),  # told by another page, not fetched
     ]
 )
 

@@ -20,10 +20,11 @@ from ..web.protocol import (
     FETCH_REDIR_TEMP,
     FETCH_RETRY,
     FETCH_SUCCESS,
+    SUCCESS,
 )
 from .links import sum_links
 from .schedule import DAY_MS, ScheduleOptions, gone_interval, retry_time
-from .schema import STATE, STATUS_NAMES, Status
+from .schema import STATE, STATUS_NAMES, ParseStatus, Status
 from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
@@ -37,6 +38,13 @@ class UpdateOptions(ScheduleOptions, BudgetOptions):
         True,
         "Add URLs that were found as links; false keeps the table to the URLs it has.",
         nutch="db.update.additions.allowed",
+        group="update",
+    )
+    delete_failed_parse: bool = option(
+        False,
+        "Give pages that a parser failed at the status db_parse_failed, and try them again as "
+        "late as pages that are gone.",
+        nutch="parser.delete.failed.parse",
         group="update",
     )
 
@@ -63,23 +71,26 @@ def update_state(
     events, links = _events(changes), _links(changes)
     at_event, at_link = (_find(rows, some) for some in (events, links))
     stale = rows.get_column("last_fetch_time") > events.get_column("event.fetch_time")[at_event]
+    told = (_fetched(rows) & events.get_column("event.part")[at_event]).fill_null(False)
     strangers = links.filter(_missed(links, at_link))
     dropped: Counts = {}
     met = events.filter(_missed(events, at_event))
     if options.additions_allowed:
         # What was followed at once is fetched already: no budget keeps it out.
-        asked = strangers.join(met, on="key", how="semi") if len(met) else strangers.clear()
+        fetched = _of_pages(met)
+        asked = strangers.join(fetched, on="key", how="semi") if len(fetched) else strangers.clear()
         others = strangers.join(asked, on="key", how="anti") if len(asked) else strangers
-        others, dropped = within_budget(others, events, options, of_hosts)
+        others, dropped = within_budget(others, _of_pages(events), options, of_hosts)
         strangers = pl.concat([others, asked])
-    unknown = met.join(strangers, on="key", how="anti")
+    # A part's page links to it: it comes in as a link does, or not at all.
+    unknown = _of_pages(met).join(strangers, on="key", how="anti")
     known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
     new = pl.concat([strangers, unknown.select("key")], how="diagonal")
     refused = 0 if options.additions_allowed else len(new)
     new = new.clear() if refused else new
     # What nothing arrives for stays as it is; what only links arrive for needs few columns.
     arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
-    fresh = at_event.set(stale.fill_null(False), None)
+    fresh = at_event.set(stale.fill_null(False) | told, None)
     at_event = pl.concat([fresh, _find(new, events)])
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
@@ -87,7 +98,8 @@ def update_state(
     outcome = resolved.select("key", "document", "status", "score", "signature")
     counts = _counts(resolved) | {
         "added": len(new),
-        "stale_results": int(stale.sum()),
+        "stale_results": int((stale.fill_null(False) & ~told).sum()),
+        "dropped/part_fetched": int(told.sum()),
         "dropped/additions_not_allowed": refused,
         **dropped,
     }
@@ -120,11 +132,30 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
     """Returns what happened to each page that was tried, as ``event.*``: of several the first."""
     events = (
         changes.filter(pl.col("fetch_status").is_not_null())
-        .sort("order", maintain_order=True)
+        # Whatever a part says of a URL, the page itself says it better.
+        .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
     )
     return events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
+
+
+def _of_pages(events: pl.DataFrame) -> pl.DataFrame:
+    """Returns the events without those of parts."""
+    parts = events.get_column("event.part")
+    return events if parts.null_count() == len(parts) else events.filter(parts.is_null())
+
+
+def _fetched(rows: pl.DataFrame) -> pl.Series:
+    """Returns which URLs were tried themselves: a row that is of a part alone has no page."""
+    of_part = (
+        pl.col("document").is_not_null()
+        & pl.col("page").is_null()
+        & pl.col("http_code").is_null()
+        & (pl.col("protocol_status") == SUCCESS).fill_null(False)
+    )
+    tried = pl.col("last_fetch_time").is_not_null() & ~of_part
+    return rows.select(tried.alias("tried")).get_column("tried")
 
 
 def _links(changes: pl.DataFrame) -> pl.DataFrame:
@@ -169,16 +200,24 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     same = (parsed & old.is_not_null() & (old == new)).fill_null(False)
     changed = (parsed & old.is_not_null() & (old != new)).fill_null(False)
     exhausted = pl.col("retries") + 1 >= options.retry_max
-    unchanged = (_is(FETCH_SUCCESS) & same) | _is(FETCH_NOTMODIFIED)
+    failed = pl.lit(False)
+    if options.delete_failed_parse:
+        failed = _is(FETCH_SUCCESS) & (pl.col("event.parse_status") == int(ParseStatus.FAILED))
+        failed = failed.fill_null(False)
+    unchanged = ((_is(FETCH_SUCCESS) & same) | _is(FETCH_NOTMODIFIED)) & ~failed
+    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & exhausted)
     return frame.with_columns(
         unchanged=unchanged,
+        failed=failed,
         fetch_interval=pl.when(pl.col("fetch_interval").fill_null(0) <= 0)
         .then(options.fetch_interval)
         .otherwise("fetch_interval")
         .cast(pl.Int32),
         modified=_is(FETCH_SUCCESS) & changed,
-        gone=_is(FETCH_GONE) | (_is(FETCH_RETRY) & exhausted),
-        status=pl.when(unchanged)
+        gone=gone | failed,
+        status=pl.when(failed)
+        .then(int(Status.DB_PARSE_FAILED))
+        .when(unchanged)
         .then(int(Status.DB_NOTMODIFIED))
         .when(_is(FETCH_SUCCESS))
         .then(int(Status.DB_FETCHED))
@@ -186,7 +225,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .then(int(Status.DB_REDIR_TEMP))
         .when(_is(FETCH_REDIR_PERM))
         .then(int(Status.DB_REDIR_PERM))
-        .when(_is(FETCH_GONE) | (_is(FETCH_RETRY) & exhausted))
+        .when(gone)
         .then(int(Status.DB_GONE))
         .when(_is(FETCH_RETRY))
         .then(int(Status.DB_UNFETCHED))
@@ -233,9 +272,11 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         last_fetch_time=fetched,
         modified_time=pl.when(first_seen).then(fetched).otherwise("modified_time"),
     )
+    # What failed to be parsed is asked for without conditions the next time.
+    forgotten = force | pl.col("failed")
     return scheduled.with_columns(
         status=pl.when(force).then(int(Status.DB_UNFETCHED)).otherwise("status").cast(pl.UInt8),
-        signature=pl.when(force).then(None).otherwise("signature"),
+        signature=pl.when(forgotten).then(None).otherwise("signature"),
         etag=pl.when(force).then(None).otherwise("etag"),
         last_modified=pl.when(force).then(None).otherwise("last_modified"),
         modified_time=pl.when(force).then(0).otherwise("modified_time"),

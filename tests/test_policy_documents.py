@@ -3,8 +3,10 @@ from frames import frame_of, table_of
 
 from nutbeam.policy import documents as module
 from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
-from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseStatus, empty
+from nutbeam.policy.parse_results import status_text
+from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds
+from nutbeam.web.parsers.page import ParseFailed
 from nutbeam.web.protocol import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.signature import md5
 from nutbeam.web.urls import from_key, to_key
@@ -32,6 +34,10 @@ def documents(*pages, skip=frozenset(), at_row=lambda row: None, seeds=Seeds(), 
     )
     assert table.schema == DOCUMENTS
     return table.to_pylist(), counts
+
+
+def status_of(document):
+    return status_text(*(document[f"parse_{name}"] for name in ("status", "minor", "message")))
 
 
 def links(body, **options):
@@ -69,6 +75,8 @@ def test_what_a_page_says():
         "content_type": "text/html",
         "signature": document["signature"],
         "metadata": [("description", "in short"), ("canonical", "http://www.example.com/canon")],
+        "parse_minor": ParseMinor.REDIRECT,
+        "part_of": None,
     }  # fmt: skip
     assert (counts["parsed"], counts["outlinks"]) == (1, 2)
 
@@ -173,10 +181,68 @@ def test_pages_that_stopped_a_parser_are_records_with_a_reason():
     assert (counts["parsed"], counts["failed/stalled"]) == (2, 1)
 
 
-def test_no_parser_for_a_type():
-    found, counts = documents(page(b"\x89PNG\r\n\x1a\n", content_type="image/png"))
-    assert found[0]["parse_status"] == ParseStatus.FAILED
-    assert counts["failed/no_parser"] == 1
+def test_a_type_without_a_parser_is_counted_and_not_failed():
+    picture = b"\x89PNG\r\n\x1a\n"
+    odd = page("{", f"{URL}2", content_type="x-made-up/by.me")
+    found, counts = documents(page(picture, content_type="image/png"), odd)
+    assert [status_of(document) for document in found] == [
+        "notparsed(0,0): no_parser: image/png",
+        "notparsed(0,0): no_parser: x-made-up/by.me",
+    ]
+    # Its signature says whether it has changed.
+    assert found[0]["signature"] == md5(picture, URL)
+    assert counts == {
+        "skipped/no_parser": 2, "no_parser/image/png": 1, "no_parser/other": 1, "outlinks": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raised", "columns", "status", "name"),
+    [
+        (ParseFailed("too_complex"), {}, "failed(2,200): too_complex", "too_complex"),
+        (ParseFailed("malformed_feed"), {}, "failed(2,203): malformed_feed", "malformed_feed"),
+        (ParseFailed("malformed"), {"truncated": "length"}, "failed(2,202): malformed",
+         "malformed"),
+        (ValueError("x"), {}, "failed(2,200): parser_error: ValueError('x')", "parser_error"),
+    ],
+)  # fmt: skip
+def test_failures_have_their_codes(monkeypatch, raised, columns, status, name):
+    def fail(source, options):
+        raise raised
+
+    monkeypatch.setattr(module, "parse", fail)
+    (found,), counts = documents(page("x", **columns), skip_truncated=False)
+    assert status_of(found) == status
+    assert found["signature"] == md5(b"x", URL)
+    assert (counts[f"failed/{name}"], counts["outlinks"]) == (1, 0)
+
+
+@pytest.mark.parametrize("refresh", ["3; url=/next", "3"])
+def test_a_meta_refresh_is_a_success_of_its_own_kind(refresh):
+    (found,), _ = documents(page(f"<meta http-equiv=refresh content='{refresh}'>"))
+    assert status_of(found) == "success(1,100)"
+    assert status_of(documents(page("x"))[0][0]) == "success(1,0)"
+
+
+def test_signatures_as_the_options_say():
+    bodies = ["<p>Same old text here", "<b>Same  old</b> text here", "<p>Text here same old", "<p>"]
+    for kind, alike in (("md5", 4), ("text_md5", 3), ("text_profile", 2), ("simhash", 3)):
+        found, _ = documents(*(page(b, f"{URL}{n}") for n, b in enumerate(bodies)), signature=kind)
+        signatures = [document["signature"] for document in found]
+        assert len(set(signatures)) == alike, kind
+        assert signatures[3] == md5(b"<p>", "")  # it has no text
+        assert (signatures[0] == md5(bodies[0].encode(), "")) == (kind == "md5")
+
+
+def test_signatures_are_of_what_filters_leave_of_the_text():
+    def cut(page):
+        page.text = page.text[:4]
+
+    rows = table_of(PAGES, page("<p>Same and more"), page("<p>Same but other", f"{URL}2"))
+    table, _ = documents_of(
+        rows, DocumentOptions(signature="text_md5"), Seeds(), filters=[("cut", cut)]
+    )
+    assert table["signature"].to_pylist() == [md5(b"Same", "")] * 2
 
 
 def test_a_page_that_trips_a_parser_up_costs_one_record(monkeypatch):

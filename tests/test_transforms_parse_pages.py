@@ -5,6 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from crawling import answer
+from plugins import install
 from running import apply, run
 
 from nutbeam.io.parse_pool import Parsed, ParsePool, ParserDied
@@ -83,6 +84,7 @@ def test_what_a_page_says(pool):
         "canonical": "http://a.test/canon",
         "metadata": got["metadata"],
         "fetch_time": 7,
+        "part_of": None,
     }
     assert "Some text" in document["text"]
     assert dict(got["metadata"])["description"] == "About"
@@ -117,7 +119,11 @@ def test_links_as_the_options_say(pool):
         (page(url="nonsense"), "malformed", None),
         (page(url=None), "malformed", None),
         (page(url="ftp://a.test/"), "scheme_not_allowed", None),
-        (page(body=b"\x89PNG\r\n\x1a\n" + bytes(50), content_type="image/png"), "no_parser", None),
+        (
+            page(body=b"\x89PNG\r\n\x1a\n" + bytes(50), content_type="image/png"),
+            "no_parser",
+            "no_parser: image/png",
+        ),
     ],
 )
 def test_what_is_no_page_to_parse_is_a_dead_letter(pool, row, reason, message):
@@ -203,7 +209,30 @@ def test_a_page_without_a_document_has_been_dropped():
     ):
         documents, dead = module._divide(rows, Parsed(stored, 2, counts))
         assert documents["key"].to_list() == ["b"]
-        assert dead.rows() == [("http://a.test/dir/", "a", reason, None)]
+        assert dead.rows() == [("http://a.test/dir/", "a", reason, None, None)]
+
+
+def test_parts_of_pages_are_rows_of_their_own(tmp_path, monkeypatch):
+    code = "def it(page):\n    page.add_part('/part', page.title + ' part', 'text')\n"
+    install(tmp_path, "parts", {"parts_filter.py": code}, {"parts": "parts_filter:it"})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    pool = ParsePool(1, 0)
+    rows = [page(key="a", body=b"<title>A"), page(key="x", body=None),
+            page(key="b", url="http://b.test/", body=b"<title>B")]  # fmt: skip
+    try:
+        documents, dead = parsed(pool, *rows, parse_filters=("parts",))
+    finally:
+        pool.close()
+    shown = ("url", "host", "key", "title", "part_of", "score")
+    assert [tuple(document[name] for name in shown) for document in documents] == [
+        ("http://a.test/dir/", "a.test", "a", "A", None, 0.0),
+        ("http://b.test/", "b.test", "b", "B", None, 0.0),
+        ("http://a.test/part", "a.test", None, "A part", "http://a.test/dir/", 0.0),
+        ("http://b.test/part", "b.test", None, "B part", "http://b.test/", 0.0),
+    ]
+    assert documents[2]["fetch_time"] == rows[0].get("fetch_time")
+    assert [letter["key"] for letter in dead] == ["x"]
 
 
 class DyingPool:

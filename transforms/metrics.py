@@ -54,8 +54,8 @@ FAMILIES = {
 STATUSES = (("fetch", "protocol"), ("update", "status"))
 
 # Pages may be parsed while others are fetched: these counts of fetch are parse's.
-_PARSED = ("parsed", "outlinks")
-_PARSE_FAMILIES = ("failed", "skipped", "dropped", *BY_RULE)
+_PARSED = ("parsed", "outlinks", "parts")
+_PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
     {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",

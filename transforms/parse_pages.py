@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from ..io.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parse_worker import Job
 from ..policy.documents import NEEDED, DocumentOptions
-from ..policy.schema import HEADERS, PAGES, TEXT, ParseStatus, conform, to_frame
+from ..policy.parse_results import status_text
+from ..policy.schema import HEADERS, PAGES, TEXT, ParseMinor, ParseStatus, conform, to_frame
 from ..web.options import option
 from ..web.protocol import FETCH_SUCCESS
 from ..web.rules import UrlRules
@@ -81,7 +82,8 @@ class ParsePages(beam.PTransform):
         ``name`` and ``value``), ``fetch_status``, ``truncated``, ``http_code``,
         ``redirect``, ``key``, ``score``, ``fetch_time``.
     Output: two collections of rows or chunks, as the input is. ``documents`` has
-        a ``ParsedPage`` for each row that is a page. ``dead_letters`` has a
+        a ``ParsedPage`` for each row that is a page, and for each part of one that is
+        a document of its own (``part_of`` says of which). ``dead_letters`` has a
         ``DeadLetter`` for each other, with the reason: ``http_404`` and the like,
         ``redirected``, ``notmodified``, ``no_body``, ``truncated``, ``no_parser``,
         ``stalled``, ``malformed``, and so on.
@@ -139,10 +141,20 @@ def parse_pages(
         pool: What parses.
 
     Returns:
-        (PARSED rows, dead letters): each page is one of the two.
+        (PARSED rows, dead letters): each page is one of the two. Among the rows are those of
+        parts of pages, too.
     """
+    parsed, dead = parse_with_status(chunk, options, pool)
+    return parsed, dead.drop("parse")
+
+
+def parse_with_status(
+    chunk: Chunk, options: ParsePagesOptions, pool: ParsePool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """As ``parse_pages``; letters have a column ``parse``: the status as Nutch writes it, or null."""
     pages = _taken(chunk, options)
-    dead = [pages.filter(pl.col("reason").is_not_null()).select(_LETTER)]
+    cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
+    dead = [pages.filter(pl.col("reason").is_not_null()).select(*_LETTER, cut)]
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
     jobs = [(part, pool.submit(_job(options), _job_pages(part))) for part in _parts(pages)]
@@ -153,9 +165,9 @@ def parse_pages(
                 result = pool.result(number)
             except ParserDied as error:  # whichever page was at fault, none is lost
                 failed = part.with_columns(
-                    reason=pl.lit("parser_failed"), message=pl.lit(str(error))
+                    reason=pl.lit("parser_failed"), message=pl.lit(str(error)), parse=_NO_STATUS
                 )
-                dead.append(failed.select(_LETTER))
+                dead.append(failed.select(*_LETTER, "parse"))
                 continue
             parsed, failed = _divide(part, result)
             done.append(parsed)
@@ -165,6 +177,8 @@ def parse_pages(
 
 
 _LETTER = (pl.col("given").alias("url"), "key", "reason", "message")
+_NO_STATUS = pl.lit(None, pl.String)
+_CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
 def _taken(chunk: Chunk, options: ParsePagesOptions) -> pl.DataFrame:
@@ -229,19 +243,42 @@ def _job_pages(part: pl.DataFrame) -> pa.Table:
 
 def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns (PARSED rows, dead letters) of what came of a job."""
-    documents = to_frame(result.documents).drop("key", "score", "fetch_time", "content_type")
-    documents = documents.with_columns(pl.col("distance").cast(part.schema["row"]).alias("row"))
+    of_part = pl.col("part_of").is_not_null()
+    row = pl.col("distance") - of_part  # a part is one link away from its page
+    documents = to_frame(result.documents).with_columns(row.cast(part.schema["row"]).alias("row"))
     given = part.drop("reason", "message", "body", "headers")
-    rows = given.join(documents, on="row", how="left", maintain_order="left")
+    pages = documents.filter(~of_part).drop("key", "score", "fetch_time", "content_type")
+    rows = given.join(pages, on="row", how="left", maintain_order="left")
     good = pl.col("parse_status") == int(ParseStatus.SUCCESS)
+    reason = pl.col("parse_message").str.extract(r"^([^:]*)")
     # A page without a document was dropped by a parse filter.
+    kept = set(rows.select(reason).to_series())
     skipped = [name.partition("/")[2] for name in result.counts if name.startswith("skipped/")]
+    skipped = [name for name in skipped if name not in kept]
     why = pl.col("parse_message").fill_null(skipped[0] if len(skipped) == 1 else "skipped")
     reason = why.str.extract(r"^([^:]*)")
     failed = rows.filter(good.fill_null(False).not_()).with_columns(
         reason=reason, message=pl.when(why != reason).then(why)
     )
-    return _parsed(rows.filter(good)), failed.select(_LETTER)
+    statuses = failed.select("parse_status", "parse_minor", "parse_message").iter_rows()
+    texts = [status_text(*status) for status in statuses]
+    failed = failed.with_columns(pl.Series("parse", texts, dtype=pl.String))
+    parts = _part_rows(documents.filter(of_part), part)
+    parsed = pl.concat([rows.filter(good), *([parts] if len(parts) else [])], how="diagonal")
+    return _parsed(parsed), failed.select(*_LETTER, "parse")
+
+
+def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
+    """Returns parts as rows of their own: with the URL of their page, and without its key."""
+    urls = [from_key(key) for key in parts.get_column("key")]
+    parts = parts.with_columns(
+        pl.Series("url", urls, dtype=pl.String),
+        key=pl.lit(None, pl.String),
+        score=pl.lit(0.0),
+    )
+    pages = given.select("row", pl.col("url").alias("_of"))
+    parts = parts.join(pages, on="row", how="left", maintain_order="left")
+    return parts.with_columns(part_of="_of").drop("_of")
 
 
 def _parsed(rows: pl.DataFrame) -> pl.DataFrame:

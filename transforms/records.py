@@ -123,8 +123,11 @@ class ParsedPage(NamedTuple):
         links: Where it leads to, without those that say nofollow or that the
             URL filter refuses.
         metadata: Description, keywords, Open Graph and the like.
-        signature: MD5 of the body; equal bodies have the same.
+        signature: MD5 of the body, or what the option ``signature`` says; equal pages have
+            the same.
         fetch_time: As it was given, UTC ms.
+        part_of: URL of the page that it is a part of, such as an item of a feed; None
+            for a page itself.
     """
 
     url: str
@@ -143,6 +146,7 @@ class ParsedPage(NamedTuple):
     metadata: Mapping[str, str]
     signature: bytes
     fetch_time: Optional[int]
+    part_of: Optional[str]
 
 
 for _record in (Header, FetchedPage, DeadLetter, Link, ParsedPage):

@@ -115,6 +115,10 @@ class Page:
             self._soup = soup(self.body)
         return self._soup
 
+    def release(self) -> None:
+        """Lets go of the document: what was taken of it stays."""
+        self.body, self._soup = b"", None
+
     def drop(self, reason: str, count: int = 1) -> None:
         """Counts links that are left out."""
         if count:

@@ -1,0 +1,89 @@
+"""Parts of pages that are documents of their own, such as the items of a feed."""
+
+from collections import Counter
+from typing import Any
+
+import polars as pl
+
+from ..web.parsers.page import Page
+from ..web.rules import host_keys
+from .scope import Seeds, TargetOptions, judge
+
+
+class Parts:
+    """The parts of many pages; their URLs are judged together."""
+
+    def __init__(self) -> None:
+        self._pages: list[dict[str, Any]] = []
+        self._urls: list[str] = []
+        self._parts: list[Page] = []
+
+    def add(self, row: dict[str, Any], page: Page) -> None:
+        """Takes the parts of a page.
+
+        Args:
+            row: Its PAGES row.
+            page: What it says. A page that says noindex or nofollow gives no parts.
+        """
+        said = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
+        if said is not None:
+            page.drop(f"part_{said}", len(page.parts))
+            return
+        for url, part in page.parts:
+            self._pages.append(row)
+            self._urls.append(url)
+            self._parts.append(part)
+
+    def records(
+        self, options: TargetOptions, seeds: Seeds, counts: Counter[str]
+    ) -> list[tuple[dict[str, Any], str, Page]]:
+        """Returns (what a DOCUMENTS row has of its page, URL, part) of those that are taken.
+
+        A part is taken where a link to it would be, and is on its page's host; of several for
+        one URL the first. The others are counted with a reason.
+        """
+        if not self._parts:
+            return []
+        urls = pl.Series(self._urls, dtype=pl.String)
+        sources = pl.Series("source", [row["key"] for row in self._pages], dtype=pl.String)
+        found = judge(pl.DataFrame({"source": sources}), urls, "outlink", options, seeds)
+        foreign = host_keys(found.get_column("key")) != host_keys(sources)
+        repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
+        judged = found.with_columns(
+            reason=pl.when((pl.col("reason") == "out_of_scope").fill_null(foreign))
+            .then(pl.lit("foreign_part"))
+            .when(pl.col("reason").is_not_null())
+            .then("part_" + pl.col("reason"))
+            .when(repeated)
+            .then(pl.lit("part_repeated"))
+        )
+        records = []
+        for at, (key, reason) in enumerate(judged.select("key", "reason").iter_rows()):
+            if reason is None:
+                records.append((_record(self._pages[at], key), self._urls[at], self._parts[at]))
+            else:
+                counts[f"dropped/{reason}"] += 1
+        counts["parts"] += len(records)
+        return records
+
+
+def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
+    distance = (row["distance"] or 0) + 1  # as if the page linked to it
+    return {
+        "key": key,
+        "part_of": row["key"],
+        "score": 0.0,
+        "distance": distance,
+        "fetch_time": row["fetch_time"],
+    }
+
+
+def pages_first(documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns DOCUMENTS rows, one of each key: of several that of the page itself, else the first.
+
+    Args:
+        documents: With the columns ``key`` and ``part_of``.
+    """
+    if documents.get_column("part_of").null_count() < len(documents):
+        documents = documents.sort(pl.col("part_of").is_not_null(), maintain_order=True)
+    return documents.unique("key", keep="first", maintain_order=True)

@@ -118,7 +118,9 @@ def test_links_that_are_no_urls_make_no_documents():
     assert page.parts == []
 
 
-def test_items_are_capped():
+def test_items_are_capped(monkeypatch):
+    assert feed_parser.MAX_ITEMS == 1000
+    monkeypatch.setattr(feed_parser, "MAX_ITEMS", 10)
     page = read(rss(*[item(f"/{i}") for i in range(feed_parser.MAX_ITEMS + 5)]))
     assert len(page.hrefs) == feed_parser.MAX_ITEMS
     assert page.dropped == {"feed_max_items": 5}

@@ -81,13 +81,13 @@ def test_deep_nesting_is_refused(kind):
 @pytest.mark.parametrize(
     "inside",
     [
-        f"<a b='{'x' * 5_000_000}'/>",
+        f"<a b='{'x' * 1_000_000}'/>",
         "<a " + " ".join(f"b{i}='1'" for i in range(100_000)) + "/>",
         f"<a{'b' * 1_000_000}/>",
-        "<a/>" * 20_000,
+        "<a/>" * 5_000,
         f"<!--{'-' * 1_000_000}",
-        f"<![CDATA[{']]' * 500_000}]]>",
-        "&#65;" * 20_000,
+        f"<![CDATA[{']]' * 50_000}]]>",
+        "&#65;" * 5_000,
     ],
     ids=["attribute", "attributes", "name", "elements", "comment", "cdata", "references"],
 )

@@ -22,8 +22,9 @@ from ..policy.selection import STATUS_CODES, GenerateOptions, eligible, groups, 
 from ..policy.threshold import rank
 from ..web import urls
 from ..web.agent import AgentOptions, agent_token
-from ..web.robots import DEFER, RobotsOptions, RobotsRecord, RobotsRules, is_exempt
+from ..web.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
 from ..web.robots_lines import deciding_line
+from ..web.robots_options import RobotsOptions
 from ..web.schemes import is_web, scheme_of
 from ..web.urls import from_key, host_of
 from .row_records import iso

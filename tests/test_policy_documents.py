@@ -1,3 +1,5 @@
+from types import MappingProxyType
+
 import pytest
 from frames import frame_of, table_of
 
@@ -28,9 +30,9 @@ def page(body="", url=URL, status=FETCH_SUCCESS, content_type="text/html", **col
     }
 
 
-def documents(*pages, skip=frozenset(), at_row=lambda row: None, seeds=Seeds(), **options):  # noqa: B008
+def documents(*pages, skip=MappingProxyType({}), at_row=lambda row: None, seeds=Seeds(), **options):  # noqa: B008
     table, counts = documents_of(
-        table_of(PAGES, *pages), DocumentOptions(**options), seeds, frozenset(skip), at_row
+        table_of(PAGES, *pages), DocumentOptions(**options), seeds, skip, at_row
     )
     assert table.schema == DOCUMENTS
     return table.to_pylist(), counts
@@ -171,14 +173,15 @@ def test_scope(scope, expected):
 
 
 def test_pages_that_stopped_a_parser_are_records_with_a_reason():
-    pages = [page(f"<p>{n}<a href=/{n}></a>", f"http://a.com/dir{n}/") for n in range(3)]
-    found, counts = documents(*pages, skip={1})
-    assert [document["parse_message"] for document in found] == [None, "stalled", None]
-    assert [document["text"] for document in found] == ["0", None, "2"]
-    assert [len(document["outlinks"] or []) for document in found] == [1, 0, 1]
+    pages = [page(f"<p>{n}<a href=/{n}></a>", f"http://a.com/dir{n}/") for n in range(4)]
+    found, counts = documents(*pages, skip={1: "timeout", 2: "crashed exit code 3"})
+    reasons = [None, "timeout", "crashed: exit code 3", None]
+    assert [document["parse_message"] for document in found] == reasons
+    assert [document["text"] for document in found] == ["0", None, None, "3"]
+    assert [len(document["outlinks"] or []) for document in found] == [1, 0, 0, 1]
     assert found[1]["parse_status"] == ParseStatus.FAILED
     assert found[1]["signature"] is not None
-    assert (counts["parsed"], counts["failed/stalled"]) == (2, 1)
+    assert (counts["parsed"], counts["failed/timeout"], counts["failed/crashed"]) == (2, 1, 1)
 
 
 def test_a_type_without_a_parser_is_counted_and_not_failed():

@@ -195,7 +195,7 @@ def test_a_page_that_stalls_its_parser_costs_one_dead_letter(pool):
     rows = [page(key="a"), page(key="slow", body=SLOW), page(key="c")]
     documents, dead = parsed(pool, *rows, max_nesting=100, parser_timeout=0.5)
     assert [document["key"] for document in documents] == ["a", "c"]
-    assert [(letter["key"], letter["reason"]) for letter in dead] == [("slow", "stalled")]
+    assert [(letter["key"], letter["reason"]) for letter in dead] == [("slow", "timeout")]
 
 
 def test_a_page_without_a_document_has_been_dropped():

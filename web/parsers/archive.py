@@ -8,6 +8,7 @@ import posixpath
 import zipfile
 import zlib
 from collections.abc import Iterator
+from typing import IO
 from urllib.parse import unquote
 
 from .page import ParseFailed
@@ -81,7 +82,7 @@ class Archive:
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError) as error:
             raise ParseFailed("malformed") from error
 
-    def _checked(self, stream: io.BufferedIOBase, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
         total = 0
         while chunk := stream.read(min(max(_FIRST_BYTES, total), _MOST_BYTES)):
             if not total and chunk.startswith(_ARCHIVES):

@@ -2,9 +2,9 @@
 
 from .archive import Archive
 from .collected import Collected
-from .options import ParseOptions
 from .ooxml_parts import Relations, Words, relations_of, root_of
 from .ooxml_sheets import read_workbook
+from .options import ParseOptions
 from .page import Page, ParseFailed, Source
 from .properties import read_properties
 from .xml_events import Attributes, Enough, Handler, read_xml

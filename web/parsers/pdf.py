@@ -48,24 +48,28 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
 @contextlib.contextmanager
 def _limits() -> Iterator[None]:
     try:
-        from pypdf import apply_configuration, errors
-    except ImportError as error:
+        from pypdf import apply_configuration, errors, get_configuration
+    except ImportError:
         raise NoParser("no_pypdf") from ModuleNotFoundError(_MISSING)
     # What it says of pages is not for this process' log.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    size = dict.fromkeys(_SIZES, _MAX_STREAM_BYTES)
     try:
-        with apply_configuration(
-            **size,
+        limits = get_configuration().with_overwrites(
+            **dict.fromkeys(_SIZES, _MAX_STREAM_BYTES),
             stream_parsing_work_maximum_count=_MAX_OPERATIONS,
             page_tree_maximum_entries=_MAX_TREE_PAGES,
             jbig2dec_binary=None,
             disable_legacy_handling=True,
-        ):
+        )
+        with apply_configuration(limits):
             yield
     except (ParseFailed, MemoryError):
         raise
-    except (errors.WrongPasswordError, errors.FileNotDecryptedError, errors.DependencyError) as error:
+    except (
+        errors.WrongPasswordError,
+        errors.FileNotDecryptedError,
+        errors.DependencyError,
+    ) as error:
         raise ParseFailed("encrypted") from error
     except (errors.LimitReachedError, RecursionError) as error:
         raise ParseFailed("too_complex") from error
@@ -105,8 +109,8 @@ def _read(reader: "PdfReader", collected: Collected, max_pages: int, end: float)
             _take_links(page, collected)
             text = page.extract_text()
             good = True
-        except _fatal() as error:
-            raise error
+        except _fatal():
+            raise
         except Exception as error:  # noqa: BLE001 - other pages may be good
             failed = failed or error
             continue

@@ -97,7 +97,7 @@ def _why(code: int | None) -> str:
 
 
 class ParserDied(UserError):
-    """A job's process died or stalled twice, and not at one of its pages."""
+    """A job's process died or was late twice, and not at one of its pages."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +127,8 @@ def _joined(parts: list[Parsed]) -> Parsed:
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.counts)
-    documents = pa.concat_tables([part.documents for part in parts])
+    # In one piece: polars 2 fails to join nested columns of several.
+    documents = pa.concat_tables([part.documents for part in parts]).combine_chunks()
     return Parsed(documents, sum(part.rows for part in parts), dict(counts))
 
 

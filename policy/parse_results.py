@@ -46,7 +46,8 @@ def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
     kind = "other"
     if top in _SUBTYPES:
         kind = mime if subtype in _SUBTYPES[top].split() else f"{top}/other"
-    status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {mime}"[:200])
+    said = mime if error.__cause__ is None else str(error.__cause__)  # what would take it
+    status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {said}"[:200])
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 
 
@@ -72,7 +73,7 @@ def failure_of(error: Exception) -> str:
 def minor_of(reason: str, truncated: bool = False) -> ParseMinor:
     """Returns the minor status of a failure.
 
-    >>> minor_of("stalled"), minor_of("malformed"), minor_of("malformed", truncated=True)
+    >>> minor_of("timeout"), minor_of("malformed"), minor_of("malformed", truncated=True)
     (<ParseMinor.EXCEPTION: 200>, <ParseMinor.INVALID_FORMAT: 203>, <ParseMinor.TRUNCATED: 202>)
     """
     if truncated:

@@ -86,7 +86,7 @@ class ParsePages(beam.PTransform):
         a document of its own (``part_of`` says of which). ``dead_letters`` has a
         ``DeadLetter`` for each other, with the reason: ``http_404`` and the like,
         ``redirected``, ``notmodified``, ``no_body``, ``truncated``, ``no_parser``,
-        ``stalled``, ``malformed``, and so on.
+        ``timeout``, ``out_of_memory``, ``crashed``, ``malformed``, and so on.
 
     Pages are parsed by processes of their own, which have a time limit a page
     and a memory limit: a page that stalls or kills its parser costs one dead

@@ -199,12 +199,12 @@ def test_labels_that_the_standard_does_not_have():
 
 
 def test_labels_mean_one_encoding_each():
-    labels = [label for _, names in whatwg_encodings._ENCODINGS.values() for label in names.split()]
+    labels = [label for _, names in whatwg_encodings.ENCODINGS.values() for label in names.split()]
     assert len(labels) == len(set(labels))
 
 
 def test_every_codec_exists():
-    for codec, _ in whatwg_encodings._ENCODINGS.values():
+    for codec, _ in whatwg_encodings.ENCODINGS.values():
         assert codecs.lookup(codec)
 
 

@@ -4,8 +4,8 @@ import codecs
 import functools
 
 # WHATWG Encoding 4.2: name, Python's codec, the labels besides the name.
-# tests/test_web_charset_labels.py says where this differs from the standard, and why.
-_ENCODINGS = {
+# tests/test_web_encodings.py says where this differs from the standard, and why.
+ENCODINGS = {
     "utf-8": ("utf-8", "utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"),
     "windows-1252": (
         "cp1252",
@@ -109,9 +109,9 @@ _ENCODINGS = {
     "utf-32be": ("utf-32-be", ""),
 }
 _LABELS = {
-    label: name for name, (_, labels) in _ENCODINGS.items() for label in (name, *labels.split())
+    label: name for name, (_, labels) in ENCODINGS.items() for label in (name, *labels.split())
 }
-BY_CODEC = {codec.replace("-", "_"): name for name, (codec, _) in _ENCODINGS.items()}
+BY_CODEC = {codec.replace("-", "_"): name for name, (codec, _) in ENCODINGS.items()}
 _AMENDED = frozenset({"euc-jp", "gb18030", "gbk", "iso-2022-jp"})
 # Where the standard's tables have another character than Python's.
 _OTHERWISE = {
@@ -138,7 +138,7 @@ def decode_as(name: str, body: bytes) -> str:
     '①'
     """
     # Python's own handler is much faster, where many bytes are wrong.
-    text = body.decode(_ENCODINGS[name][0], _AS_BROWSERS if name in _AMENDED else "replace")
+    text = body.decode(ENCODINGS[name][0], _AS_BROWSERS if name in _AMENDED else "replace")
     return text.translate(_OTHERWISE[name]) if name in _OTHERWISE else text
 
 

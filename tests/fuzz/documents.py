@@ -9,6 +9,7 @@ from nutbeam.web.parsers.dispatch import parse
 from nutbeam.web.parsers.options import ParseOptions
 from nutbeam.web.parsers.page import Page, ParseFailed, Source
 from nutbeam.web.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.whatwg_encodings import ENCODINGS
 
 from .target import Clock, Target, files
 
@@ -139,7 +140,7 @@ def charset_seeds() -> list[bytes]:
     """Returns a sentence in many encodings, with and without a word of which it is."""
     text = "Straße über São, Ñandú; Москва и Київ; Ελλάδα; שלום; 日本語の文章; 中文网页; 한국어"
     found = []
-    for name, (codec, _) in charset._ENCODINGS.items():
+    for name, (codec, _) in ENCODINGS.items():
         body = (text * 5).encode(codec, "ignore")
         found += [b"text/html\n" + body, f"text/html; charset={name}\n".encode() + body,
                   f"\n<meta charset={name}>".encode() + body]  # fmt: skip

@@ -144,7 +144,7 @@ def test_what_has_no_text_is_compared_by_its_body(kind):
 
 
 def test_options_of_the_profile_are_used():
-    words = {"text_profile_min_token_len": 3, "text_profile_quant_rate": 0.5}
+    words = {"text_profile_min_word_len": 3, "text_profile_quant_rate": 0.5}
     options = SignatureOptions(signature="text_profile", **words)
     text = "long longer two two two long"
     assert signature_of(b"", text, "", options) == text_profile(text, 3, 0.5)

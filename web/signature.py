@@ -28,7 +28,7 @@ class SignatureOptions:
         nutch="db.signature.class",
         group="parse",
     )
-    text_profile_min_token_len: int = option(
+    text_profile_min_word_len: int = option(
         2,
         "With text_profile: words up to this length do not count.",
         unit="characters",
@@ -65,7 +65,7 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
         return md5(text.encode("utf-8", "replace"), url)
     if kind == "text_profile":
         return text_profile(
-            text, options.text_profile_min_token_len, options.text_profile_quant_rate
+            text, options.text_profile_min_word_len, options.text_profile_quant_rate
         )
     return simhash(text) or md5(body, url)
 

@@ -45,7 +45,7 @@ demo: $(READY)
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
-	@$(BIN)/pytest -q -n $(WORKERS) --durations 30 --durations-min 8 $(ARGS)
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here; where one cannot be, it is named and they are skipped.
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; $(BIN)/pytest -q $(2) $(ARGS)

@@ -102,7 +102,11 @@ def _marked(names: Iterable[str], more: Iterable[pytest.MarkDecorator] = ()) -> 
     ]
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("folder_first") and item.get_closest_marker("bigtable"):
+            item.add_marker("long")
     if not RUNNER:
         return
     chosen = [item for item in items if item.path.stem.startswith(PIPELINE_TESTS)]

@@ -31,7 +31,9 @@ BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9_]*)\b")
 NUTBEAM = re.compile(r"(\S*/)?nutbeam ")
 # Another program has flags of its own; of gcloud's see test_dataflow_docs.py.
-OTHERS = re.compile(r"\b(?:airflow|apache_beam\.yaml\.main|docker|gcloud) (?:[^\n]*\\\n)*.*")
+OTHERS = re.compile(
+    r"\b(?:airflow|apache_beam\.yaml\.main|docker|gcloud|http\.server) (?:[^\n]*\\\n)*.*"
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 USED = re.compile(r"(?:^|[`/ ])nutbeam ([a-z]+)\b", re.MULTILINE)
 

@@ -160,6 +160,7 @@ def test_standard_input(tables, tmp_path, monkeypatch, refuse, capsys):
     assert tree(table, ignore=("operations", "seeds")) == files
 
 
+@pytest.mark.folder_first
 def test_a_million_lines(tables, tmp_path, capsys):
     table = tables(tmp_path / "table")
     seeds = tmp_path / "seeds.txt"

@@ -450,6 +450,7 @@ def interleave(backend, examples, steps):
     return counts
 
 
+@pytest.mark.folder_first
 def test_interleavings(backend):
     counts = interleave(backend, 6, 40)
     assert counts["interleavings"] >= 6

@@ -181,6 +181,7 @@ def kills(backend, nursery, stages, number, seed):
     return moments
 
 
+@pytest.mark.folder_first
 def test_kills(backend, nursery, stages):
     moments = kills(backend, nursery, stages, 4, seed=1)
     assert moments["as before"] > 0

@@ -212,9 +212,8 @@ def classify(kind, method, path):
     return "list" if "list-type" in path else "read"
 
 
-@pytest.mark.parametrize(
-    "address", ["gs", pytest.param("s3", marks=pytest.mark.long)], indirect=True
-)
+@pytest.mark.long
+@pytest.mark.parametrize("address", ["gs", "s3"], indirect=True)
 def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
     with SimWeb(**SIZE | {"pages": 12, "latency": 0.03}) as web:
         options = ["--rounds", "-1", "--flush_seconds", "0.05", *reach(web)]

@@ -194,7 +194,7 @@ def test_dispatch_by_type():
     assert parse(URL, b"<title>t</title>", "text/plain", ParseOptions()).title == ""
     assert parse(URL, b"<title>t", "application/xhtml+xml", ParseOptions()).title == "t"
     with pytest.raises(NoParser, match="no_parser") as error:
-        parse(URL, b"%PDF-1.7", "application/pdf", ParseOptions())
+        parse(URL, b"GIF89a", "image/gif", ParseOptions())
     assert error.value.reason == "no_parser"
 
 

@@ -51,7 +51,7 @@ test: $(READY)
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; $(BIN)/pytest -q $(2) $(ARGS)
 
 # The tests of pipelines and transforms on other runners than the one of this process.
-on_runners = @for runner in prism bundles processes; do \
+on_runners = @for runner in $(2); do \
 	  echo "on $$runner"; $(1) NUTBEAM_TEST_RUNNER=$$runner $(BIN)/pytest -q -n auto $(ARGS) || exit 1; \
 	done
 
@@ -73,14 +73,14 @@ test-bigtable: $(READY)
 
 test-prism: $(READY)
 	$(call with_tools,prism beam-boot,-m "prism and not long")
-	$(call on_runners,NUTBEAM_TEST_SHORT=1)
+	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism bundles)
 
 test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,-m "dataflow and not long")
 
 test-long: $(VENV)/gcp test-airflow
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
-	$(call on_runners)
+	$(call on_runners,,prism bundles processes)
 
 # What is found lies in build/fuzz/found, and fails; what was reached, in build/fuzz/corpus.
 fuzz: $(VENV)/fuzz

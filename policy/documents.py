@@ -90,8 +90,7 @@ def documents_of(
                 reason, _, detail = skip[row].partition(" ")
                 raise ParseFailed(reason) from (_Ended(detail) if detail else None)
             headers = [(h["name"].lower(), h["value"]) for h in page["headers"] or ()]
-            body, fetch_time = page["body"] or b"", page["fetch_time"]
-            source = Source(url, body, page["content_type"], headers, fetch_time)
+            source = Source(url, body, page["content_type"], headers, page["fetch_time"])
             parsed = parse(source, options)
             metadata = metadata_of(parsed)
             if page["protocol_message"] == UNCHECKED:

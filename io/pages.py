@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
-from ..web.http import Response
 from ..web.memory import give_back
 from ..web.protocol import (
     FETCH_GONE,
@@ -23,6 +22,7 @@ from ..web.protocol import (
     UNCHECKED,
     classify,
 )
+from ..web.response import Response
 from ..web.tasks import Result
 from .batches import page_name, page_order, page_started, place, write_file
 from .documents import parse_file, write_documents

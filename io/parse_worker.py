@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ..policy.documents import NEEDED, DocumentOptions, documents_of
 from ..web.errors import UsageError, UserError
+from ..web.memory import collect_seldom
 from .files import new_name
 from .hosts import read_seeds_hosts
 from .parquet_files import parquet_file
@@ -145,6 +146,7 @@ def main(descriptor: int, memory: int, folder: str) -> None:
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    collect_seldom()
     with Connection(descriptor) as connection:
         with contextlib.suppress(EOFError, OSError):
             _serve(connection, Path(folder))

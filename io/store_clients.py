@@ -7,9 +7,6 @@ import os
 import threading
 from typing import Any
 
-from requests.adapters import HTTPAdapter
-from urllib3.util import Retry
-
 from ..web.errors import UsageError
 from .places import STORES, Remote
 from .store_errors import asking
@@ -103,29 +100,10 @@ def _hdfs(netloc: str) -> Any:
         use_listings_cache=False,
         skip_instance_cache=True,
     )
-    # Not POST, which appends; all else may be done twice.
-    policy = Retry(
-        total=RETRIES, connect=3, backoff_factor=0.5, status_forcelist=(429, 502, 503, 504),
-        allowed_methods=("GET", "PUT", "DELETE"), raise_on_status=False,
-    )  # fmt: skip
-    for prefix in ("http://", "https://"):
-        client.session.mount(prefix, _Patient(max_retries=policy))
-    client.session.hooks["response"].append(functools.partial(_refuse_pages, client.url))
+    from .webhdfs import be_patient  # late: few need it, and it imports requests
+
+    be_patient(client, RETRIES, (CONNECT_S, READ_S))
     return client
-
-
-class _Patient(HTTPAdapter):
-    """Waits for answers, but not for ever, as fsspec's client does."""
-
-    def send(self, request: Any, **arguments: Any) -> Any:  # type: ignore[override]
-        arguments["timeout"] = arguments.get("timeout") or (CONNECT_S, READ_S)
-        return super().send(request, **arguments)
-
-
-def _refuse_pages(namenode: str, response: Any, **_: Any) -> None:
-    """Raises what a data node's error is; fsspec's client takes its page for the file."""
-    if not response.url.startswith(namenode):
-        response.raise_for_status()
 
 
 def _import(module: str, scheme: str) -> Any:

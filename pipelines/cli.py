@@ -9,7 +9,6 @@ whatever becomes of the command.
 import atexit
 import contextlib
 import dataclasses
-import gc
 import importlib
 import logging
 import os
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from ..web import json_logs
 from ..web.errors import UsageError, UserError
-from ..web.memory import share_heaps
+from ..web.memory import collect_seldom, share_heaps
 from .arguments import command_options, read, split
 from .command import CommandModule
 from .config import Known, suggestion
@@ -138,10 +137,7 @@ def _run(command: str, words: list[str]) -> int:
         return _without_command(words)
     quiet(logging.WARNING)
     module = load(command)
-    if not gc.get_freeze_count():  # else what an earlier command has left would stay, too
-        # What was imported stays: to look through it for garbage costs 5 % of a crawl.
-        gc.freeze()
-        gc.set_threshold(100_000, 50, 100)
+    collect_seldom()
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser)

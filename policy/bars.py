@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
+from ..web.columns import falses
 from ..web.rules import host_keys
 from ..web.urls import host_of
 from .schema import BARS, conform, to_frame
@@ -82,7 +83,7 @@ class Bars:
         [True, False, True]
         """
         if not self:
-            return pl.repeat(False, len(keys), dtype=pl.Boolean, eager=True)
+            return falses(len(keys))
         hosts = host_keys(keys)
         found = self.hosts_hit(hosts)
         if not self.urls:

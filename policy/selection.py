@@ -4,6 +4,7 @@ import dataclasses
 
 import polars as pl
 
+from ..web.columns import falses
 from ..web.domains import registered_domain
 from ..web.neighbours import QueueOptions
 from ..web.options import option
@@ -185,6 +186,6 @@ def spanning(
     """
     low = names + ("." if mode == "domain" else ":")
     high = names + ":\x7f"
-    before = pl.repeat(False, len(names), eager=True) if last_before is None else low <= last_before
-    after = pl.repeat(False, len(names), eager=True) if first_after is None else high >= first_after
+    before = falses(len(names)) if last_before is None else low <= last_before
+    after = falses(len(names)) if first_after is None else high >= first_after
     return before | after

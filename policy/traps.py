@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from ..web.columns import falses, nulls
 from ..web.domains import registered_domain
 from ..web.options import option
 from ..web.rules import host_keys
@@ -114,9 +115,13 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
     found = []
     # What cannot be one by its whole length or number is not taken apart.
     many = (key.str.count_matches("&", literal=True) >= most) & (most >= 0)
-    queries = frame.filter(many | ((key.str.len_bytes() > longest) & (longest >= 0)))
-    queries = queries.filter(key.str.contains("?", literal=True))
-    if len(queries):
+    long = (key.str.len_bytes() > longest) & (longest >= 0)
+    frame = frame.with_columns(
+        query=(many | long) & key.str.contains("?", literal=True),
+        deep=(key.str.count_matches("/", literal=True) > repeats) & (repeats >= 0),
+    )
+    if frame.get_column("query").any():
+        queries = frame.filter("query")
         query = key.str.splitn("?", 2).struct.field("field_1")
         queries = queries.with_columns(
             many=(query.str.count_matches("&", literal=True) >= most) & (most >= 0),
@@ -131,11 +136,10 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
             .then(pl.lit("parameter_too_long"))
         )
         found.append(queries.select("at", reason=reason))
-    if repeats >= 0:
-        # Few paths are that long: only those are taken apart.
+    if frame.get_column("deep").any():
         deep = pl.col("path").str.count_matches("/", literal=True) > repeats
-        paths = frame.filter(key.str.count_matches("/", literal=True) > repeats)
-        paths = paths.select("at", path=key.str.splitn("?", 2).struct.field("field_0")).filter(deep)
+        path = key.str.splitn("?", 2).struct.field("field_0")
+        paths = frame.filter("deep").select("at", path=path).filter(deep)
         segment = pl.element().filter(pl.element() != "")
         segments = pl.col("path").str.split("/").list.slice(1).list.eval(segment)
         paths = paths.select("at", segments=segments)
@@ -145,7 +149,7 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
         each = paths.explode("segments").group_by("at", "segments").len()
         looped = each.filter(pl.col("len") > repeats).select("at").unique()
         found.append(looped.select("at", reason=pl.lit("repeated_segments")))
-    reasons = pl.repeat(None, len(keys), dtype=pl.String, eager=True).alias("reason")
+    reasons = nulls(len(keys)).alias("reason")
     for some in found:
         some = some.drop_nulls()
         if len(some):
@@ -219,7 +223,7 @@ def within_budget(
 
 
 def _all(rows: pl.DataFrame) -> pl.Series:
-    return pl.repeat(True, len(rows), eager=True)
+    return ~falses(len(rows))
 
 
 def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:

@@ -3,7 +3,6 @@ import time
 
 import pytest
 
-from nutbeam.web.http import Response
 from nutbeam.web.protocol import (
     FETCH_STATUS_NAMES,
     PROTOCOL_STATUS_NAMES,
@@ -11,6 +10,7 @@ from nutbeam.web.protocol import (
     classify,
     parse_codes,
 )
+from nutbeam.web.response import Response
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from .aio_wire import AioConnection, connect
 from .failures import NETWORK_ERRORS, reason_of
 from .guard import Denied, Guard, Target
-from .http import ClientBase, HttpOptions, Response
+from .http import ClientBase, HttpOptions
 from .idle import Idle, Origin
+from .response import Response
 from .route import Head, Route, split_url
 from .schemes import scheme_of
 from .steps import Locate, Request

@@ -19,9 +19,23 @@ def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
 
 def nulls(number: int) -> pl.Series:
     """Returns a column of so many nulls, for texts."""
-    return pl.repeat(None, number, dtype=pl.String, eager=True)
+    return filled(None, number, pl.String)
 
 
 def falses(number: int) -> pl.Series:
     """Returns a column of so many times False."""
-    return pl.repeat(False, number, dtype=pl.Boolean, eager=True)
+    return filled(False, number, pl.Boolean)
+
+
+def zeros(number: int) -> pl.Series:
+    """Returns a column of so many zeros, for numbers of lines."""
+    return filled(0, number, pl.UInt32)
+
+
+def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
+    """Returns a column of so many times a value; ``pl.repeat`` is a query, at 50 times the cost.
+
+    >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()
+    (['a', 'a'], [])
+    """
+    return pl.Series([value], dtype=dtype).new_from_index(0, number)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from .drivers import driver_of
 from .hosts import NOTHING_KNOWN, HostRecord, KnownHosts
-from .http import ClientBase, Response
+from .http import ClientBase
 from .memory import share_heaps
 from .pace import FetchOptions, Throughput, crawl_pace
 from .progress import PROGRESS
@@ -29,6 +29,7 @@ from .protocol import (
     classify,
 )
 from .queues import Queues
+from .response import Response
 from .robots import DEFER, EXEMPT, RobotsRecord, RobotsRules, ask_robots, is_exempt
 from .schemes import SCHEMES, is_web, scheme_of
 from .steps import Ask, Locate, Steps

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 
 from .content_type import sniff
 from .failures import BadUrl
-from .http import Response
 from .listing import HTML, Entry, index_page
 from .percent import path_bytes, path_url
+from .response import Response
 
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")

@@ -16,9 +16,9 @@ from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
 from .ftp_session import Limits, Session
 from .guard import Denied, Guard, Target
-from .http import Response
 from .listing import HTML, index_page
 from .percent import path_bytes
+from .response import Response
 from .schemes import FTP_PORT, split_ftp
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from .guard import Guard
 from .headers import parse_headers
 from .options import option
 from .proxy import parse_proxy
+from .response import Response
 from .route import split_url
 from .schemes import FileOptions, other_clients, scheme_of
 from .steps import Locate, Request
@@ -135,58 +136,6 @@ def guard_of(options: HttpOptions) -> Guard:
         ValueError: An entry of a list cannot be read.
     """
     return Guard(options.allow_addresses, options.connect_to, options.allowed_ports)
-
-
-@dataclasses.dataclass(slots=True)
-class Response:
-    """What came over the wire for one request.
-
-    Attributes:
-        url: As asked for.
-        http_version: ``HTTP/1.1``; empty without an answer.
-        status: Status code; 0 without an answer.
-        reason: Reason phrase.
-        headers: (name, value) in the order received.
-        body: Decoded bytes.
-        truncated: None, or why the body is not whole; see ``Body``.
-        ip: Address asked; empty where none was.
-        request: Head of the request, as sent, but for secrets.
-        started: UTC ms.
-        elapsed_ms: Until the last byte, or the error.
-        error: None, or a reason: dns, refused, timeout, too_slow, reset,
-            unreachable, tls, low_rate, proxy_error (it cannot be
-            used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
-            bad_encoding, bad_url, address_denied, port_denied, agent_missing,
-            ftp_through_proxy, stopped.
-        status_line: As received, without the line's end.
-        tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
-    """
-
-    url: str
-    http_version: str = ""
-    status: int = 0
-    reason: str = ""
-    headers: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    body: bytes = b""
-    truncated: str | None = None
-    ip: str = ""
-    request: str = ""
-    started: int = 0
-    elapsed_ms: int = 0
-    error: str | None = None
-    tls: str | None = None
-    status_line: str = ""
-
-    def header(self, name: str) -> str | None:
-        """Returns the first header of a name, given in lower case."""
-        for key, value in self.headers:
-            if key.lower() == name:
-                return value
-        return None
-
-    def header_values(self, name: str) -> list[str]:
-        """Returns the values of all headers of a name, given in lower case."""
-        return [value for key, value in self.headers if key.lower() == name]
 
 
 class ClientBase:

@@ -5,7 +5,7 @@ import email.utils
 import time
 from typing import NamedTuple
 
-from .http import Response
+from .response import Response
 from .urls import parse
 
 # CrawlDatum's fetch statuses.

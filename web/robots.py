@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from .http import ClientBase, Response
+from .http import ClientBase
 from .protocol import classify, redirect_target
+from .response import Response
 from .steps import Ask, Steps, drive
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5

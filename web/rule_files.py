@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from .columns import zeros
+
 _SHOWN = 100
 
 # Not splitlines(): it also cuts at characters that a pattern may hold.
@@ -109,7 +111,7 @@ class Names:
     def lines(self, names: pl.Series) -> pl.Series:
         """Returns the line of each name, 0 where it is not there, or null."""
         if not len(self):
-            return _zeros(len(names))
+            return zeros(len(names)).alias("line")
         at = self._names.search_sorted(names.fill_null(""), side="left")
         return self._taken(pl.Series(at), names, equal=True)
 
@@ -119,7 +121,7 @@ class Names:
         The names must be free of such as begin with another; see ``without_longer``.
         """
         if not len(self):
-            return _zeros(len(texts))
+            return zeros(len(texts)).alias("line")
         # What a text begins with is the last name that is not greater than it.
         at = pl.Series(self._names.search_sorted(texts.fill_null(""), side="right")).cast(pl.Int64)
         return self._taken(at - 1, texts, equal=False)
@@ -155,7 +157,3 @@ def without_longer(names: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
         if not kept or not name.startswith(kept[-1][0]):
             kept.append((name, line))
     return kept
-
-
-def _zeros(number: int) -> pl.Series:
-    return pl.repeat(0, number, dtype=pl.UInt32, eager=True).alias("line")

@@ -354,7 +354,7 @@ def in_scope(
     [True]
     """
     if mode == "any":
-        return pl.repeat(True, len(targets), dtype=pl.Boolean, eager=True)
+        return ~falses(len(targets))
     if mode not in ("host", "domain"):
         raise ValueError(f"scope must be domain, host or any, got {mode!r}")
     wanted = _sites(targets, mode)

@@ -14,7 +14,8 @@ from .options import option
 if TYPE_CHECKING:
     from .credentials import Credentials
     from .guard import Guard
-    from .http import HttpOptions, Response
+    from .http import HttpOptions
+    from .response import Response
 
 SCHEMES = ("http", "https", "file", "ftp")
 WEB = ("http", "https")

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from .http import Response
+from .response import Response
 
 
 @dataclasses.dataclass(slots=True)

@@ -5,7 +5,7 @@ import re
 
 import polars as pl
 
-from ..columns import falses
+from ..columns import falses, zeros
 from ..domains import suffix_and_domain
 from ..rule_files import Names, entries, line_at, short
 from ..url_parts import host_of_url, parts_of
@@ -71,11 +71,7 @@ class DomainFilter:
         )
         first = pl.coalesce(pl.when(pl.col(name) > 0).then(name) for name in names.columns)
         known_lines = found.select(first.fill_null(0)).to_series()
-        each = each.with_columns(
-            line=known_lines.extend(
-                pl.repeat(0, len(each) - len(found), dtype=pl.UInt32, eager=True)
-            )
-        )
+        each = each.with_columns(line=known_lines.extend(zeros(len(each) - len(found))))
         lines = hosts.join(each, on="host", how="left", maintain_order="left").get_column("line")
         known = lines.is_not_null()
         lines = lines.fill_null(0)

@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from ..columns import falses, put
+from ..columns import falses, put, zeros
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files import line_at, lines_of, short
 from ..url_parts import parts_of, parts_of_url
@@ -172,7 +172,7 @@ class _Fast:
         self._patience = Patience()
         self.accept = taken
         self.slow = falses(len(taken))
-        self.line = pl.repeat(0, len(taken), dtype=pl.UInt32, eager=True)
+        self.line = zeros(len(taken))
 
     def apply(self, rule: FastRule, hosts: list[str] | None) -> None:
         among = self.accept

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from ..columns import falses, put
+from ..columns import falses, put, zeros
 from ..domains import registered_domain
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files import lines_of, short
@@ -142,7 +142,7 @@ class _State:
         self.undecided = urls.is_not_null()
         self.accept = falses(len(urls))
         self.slow = self.accept
-        self.line = pl.repeat(0, len(urls), dtype=pl.UInt32, eager=True)
+        self.line = zeros(len(urls))
         self._patience = Patience()
 
     def apply(self, rule: FilterRule, among: pl.Series) -> None:

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from ..columns import falses
+from ..columns import falses, zeros
 
 # Why a filter refuses a URL.
 FILTERED = "filtered"
@@ -55,5 +55,5 @@ class UrlFilter(Protocol):
 def verdicts(accept: pl.Series, line: pl.Series | None = None) -> Verdicts:
     """Returns verdicts that no rule has run out of time for."""
     if line is None:
-        line = pl.repeat(0, len(accept), dtype=pl.UInt32, eager=True)
+        line = zeros(len(accept))
     return Verdicts(accept, line, falses(len(accept)))

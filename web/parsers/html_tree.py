@@ -174,7 +174,7 @@ def collapse_long(text: str) -> str:
     spaces = chars == ord(" ")
     kept = np.ones(len(chars), np.bool_)
     np.logical_not(spaces[1:] & spaces[:-1], out=kept[1:])
-    return chars[kept].tobytes().decode().strip(" ")
+    return np.compress(kept, chars).tobytes().decode().strip(" ")
 
 
 def collapse_each(texts: list[str]) -> list[str]:

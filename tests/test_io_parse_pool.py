@@ -122,7 +122,7 @@ def test_what_is_abandoned_is_forgotten(pool):
     before = time.monotonic()
     started.close()
     assert said(next(pool.parse([job(page("after"))]))) == ["after"]
-    assert time.monotonic() - before < 5.0
+    assert time.monotonic() - before < 15.0  # not the thirty seconds of a slow page
     assert (pool._waiting, pool._running, pool._finished) == (type(pool._waiting)(), {}, {})
 
 

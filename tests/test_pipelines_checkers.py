@@ -37,7 +37,7 @@ def test_filterchecker(typed):
     _, printed, _ = typed("filterchecker", "--format", "json", stdin="\n".join(urls))
     taken, refused = records(printed)
     assert taken == {
-        "url": urls[0], "accepted": True, "reason": None, "by": "regex-urlfilter.txt:24", "rule": "+."
+        "url": urls[0], "accepted": True, "reason": None, "by": "regex-urlfilter.txt:27", "rule": "+."
     }  # fmt: skip
     assert (refused["accepted"], refused["reason"]) == (False, "filtered")
     assert [r["accepted"] for r in (taken, refused)] == [

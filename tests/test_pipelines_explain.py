@@ -181,7 +181,7 @@ def test_as_people_read_it(table, capsys):
     assert "row: status db_unfetched, " in denied
     assert "robots.txt: denied by line 2: Disallow: /private, read 2" in denied
     assert denied.endswith("would be chosen and not fetched: robots_denied")
-    assert "filter: regex-urlfilter.txt:17 refuses it: -(?i)" in refused
+    assert "filter: regex-urlfilter.txt:20 refuses it: -(?i)" in refused
     assert refused.endswith("verdict: dropped: filtered")
     assert "parsed: http://site.example.com/\nbasic normalizer: http://site.example.com/\n" in seed
     assert "its links: dropped: too_deep" in seed
@@ -194,7 +194,7 @@ def test_without_a_table(explained, capsys):
         "url": "http://foo.com/?b=2&a=1", "parsed": "http://foo.com/?b=2&a=1",
         "steps": [{"by": "querystring normalizer", "url": "http://foo.com/?a=1&b=2"}],
         "normalized": "http://foo.com/?a=1&b=2", "key": "com.foo:http/?a=1&b=2", "key_bytes": 21,
-        "filters": [{"by": "regex-urlfilter.txt:24", "rule": "+.", "accepted": True, "slow": False}],
+        "filters": [{"by": "regex-urlfilter.txt:27", "rule": "+.", "accepted": True, "slow": False}],
         "scope": "not known without a table or --source", "reason": None,
     }  # fmt: skip
     away = ("--source", "http://bar.org/")

@@ -35,7 +35,7 @@ def test_links_of_documents(asked):
     options = DocumentOptions(count_by_rule=asked)
     _, counts = documents_of(table_of(PAGES, page()), options, SEEDS)
     assert counts["dropped/filtered"] == 3
-    by = {"filtered/regex-urlfilter.txt:17": 2, "filtered/regex-urlfilter.txt:21": 1}
+    by = {"filtered/regex-urlfilter.txt:20": 2, "filtered/regex-urlfilter.txt:24": 1}
     assert {name: n for name, n in counts.items() if is_of_rule(name)} == (by if asked else {})
 
 
@@ -83,7 +83,7 @@ def test_no_rule_is_named_where_none_refuses(monkeypatch):
 @pytest.mark.parametrize(
     ("job", "name", "metric"),
     [
-        ("parse", "filtered/regex-urlfilter.txt:17",
+        ("parse", "filtered/regex-urlfilter.txt:20",
          ("nutbeam_parser", "filtered_regex_urlfilter_txt_17")),
         ("fetch", "filter_timeout/a.txt:1", ("nutbeam_parser", "filter_timeout_a_txt_1")),
         ("inject", f"filtered/{'x' * 100}:12", ("nutbeam_injector", f"{'x' * 57}_12")),
@@ -96,14 +96,14 @@ def test_metrics(job, name, metric):
 def test_what_jobs_and_a_crawl_print(tmp_path, capsys):
     urls = [f"{URL}{name}" for name in ("", "a.png", "b.png")]
     assert nutbeam("inject", tmp_path / "table", *urls, "--count_by_rule") == 0
-    assert "dropped/filtered 2, filtered/regex-urlfilter.txt:17 2, " in capsys.readouterr().out
+    assert "dropped/filtered 2, filtered/regex-urlfilter.txt:20 2, " in capsys.readouterr().out
     with SimWeb(hosts=1, pages=1, seed=7, crawl_delay=0) as web:
         words = (*web.seeds, f"{web.seeds[0]}a.png", "--count_by_rule")
         assert crawl(tmp_path / "crawled", web, *words, "--format", "json") == 0
         record = json.loads(capsys.readouterr().out)
-        assert record["refused_by"]["filtered/regex-urlfilter.txt:17"] >= 1
+        assert record["refused_by"]["filtered/regex-urlfilter.txt:20"] >= 1
         assert sum(record["refused_by"].values()) >= record["dropped"]["filtered"]
         assert crawl(tmp_path / "again", web, *words) == 0
     printed = capsys.readouterr().out
     assert "URLs refused by rule" in printed
-    assert "filtered/regex-urlfilter.txt:17" in printed
+    assert "filtered/regex-urlfilter.txt:20" in printed

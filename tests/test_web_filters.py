@@ -38,6 +38,8 @@ def in_column(rules, urls):
         ("http://foo.com/a.css?v=3", False),
         ("http://foo.com/a.js", False),
         ("http://foo.com/a.tar.gz", False),
+        ("http://foo.com/sitemap.xml.gz", True),
+        ("http://foo.com/a.xml.gz.exe", False),
         ("http://foo.com/a.woff2?x", False),
         ("http://foo.com/get?file=a.zip", False),
         ("http://foo.com/a.gif/page", True),

@@ -145,12 +145,12 @@ def test_explain():
         "basic normalizer: http://foo.com/a?sid=1",
         f"regex-normalize.xml:11 {SESSION_IDS}: http://foo.com/a?",
         r"regex-normalize.xml:44 (?<![\?&\.])[\?&\.]+$: http://foo.com/a",
-        "filter: accepted by regex-urlfilter.txt:24 +.",
+        "filter: accepted by regex-urlfilter.txt:27 +.",
         "accepted: key com.foo:http/a",
     ]
     assert rules.explain("tel:1")[-1] == "rejected: scheme_not_allowed"
     assert rules.explain("http://foo.com/a.exe")[-1].startswith(
-        "rejected: filtered by regex-urlfilter.txt:21 -(?i)"
+        "rejected: filtered by regex-urlfilter.txt:24 -(?i)"
     )
     assert rules.explain("http://")[-1] == "rejected: malformed"
     assert rules.explain("http://a/" + "x" * 9999)[-1] == "rejected: url_too_long"

@@ -240,7 +240,7 @@ class UrlRules:
         """Returns what happens to a URL and why, a line for each step.
 
         >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:50]
-        'rejected: filtered by regex-urlfilter.txt:17 -(?i)'
+        'rejected: filtered by regex-urlfilter.txt:20 -(?i)'
         """
         lines = [f"url: {url}"]
         normalized, key, reason = self._admit_one(url, self.normalizer(scope))

@@ -84,7 +84,7 @@ def test_no_rule_is_named_where_none_refuses(monkeypatch):
     ("job", "name", "metric"),
     [
         ("parse", "filtered/regex-urlfilter.txt:20",
-         ("nutbeam_parser", "filtered_regex_urlfilter_txt_17")),
+         ("nutbeam_parser", "filtered_regex_urlfilter_txt_20")),
         ("fetch", "filter_timeout/a.txt:1", ("nutbeam_parser", "filter_timeout_a_txt_1")),
         ("inject", f"filtered/{'x' * 100}:12", ("nutbeam_injector", f"{'x' * 57}_12")),
     ],

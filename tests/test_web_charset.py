@@ -1,4 +1,5 @@
 import codecs
+import time
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,15 @@ SAMPLES = [
         ("é".encode(), "text/html; charset=unicode", ("é", "utf-8")),
         ("é".encode(), "text/html; charset=base64", ("é", "utf-8")),
         ("é".encode(), "text/html; charset=", ("é", "utf-8")),
+        ("é".encode(), "text/html; charset=; charset=latin1", ("é", "utf-8")),
+        # Other parameters.
+        ("é".encode(), "text/html; xcharset=latin1", ("é", "utf-8")),
+        ("é".encode(), 'text/html; x="charset=latin1"; charset=utf-8', ("é", "utf-8")),
+        ("é".encode(), 'text/html; x="\\"; charset=latin1"', ("é", "utf-8")),
+        # What servers write.
+        (b"\xe9", "text/html charset=latin1", ("é", "windows-1252")),
+        (b"\xe9", "text/html;charset=latin1, text/html", ("é", "windows-1252")),
+        (b"\xe9", 'text/html; charset="latin1', ("é", "windows-1252")),
     ],
 )
 def test_header(body, header, expected):
@@ -63,12 +73,53 @@ def test_a_byte_order_mark_beats_the_header_and_is_not_text(mark, codec, name):
         (b"<!-- <meta charset=koi8-r> --><meta charset=big5>", "big5"),
         (b"<meta charset=nonsense><meta charset=big5>", "big5"),
         (b"<meta charset=utf-16>", "utf-8"),
-        (b"<meta charset=windows-1251", "windows-1251"),
+        (b"<meta charset=windows-1251", "utf-8"),  # browsers see no tag here either
         (b" " * 9000 + b"<meta charset=koi8-r>", "utf-8"),
+        (b"<!doctype html><html lang='en'><head><meta charset = ' koi8-r ' />", "koi8-r"),
+        (b"<META\nCHARSET\n=\nkoi8-r/>", "koi8-r"),
+        (b"<meta/a='b'charset=koi8-r>", "koi8-r"),
+        (b"<meta content='text/html; charset=\"koi8-r\"' http-equiv=Content-Type>", "koi8-r"),
+        (b"<meta charset=koi8-r http-equiv=content-type content='charset=big5'>", "koi8-r"),
+        (b"<meta name='a>b' charset=koi8-r>", "koi8-r"),
+        (b"<meta charset=koi8-r charset=big5>", "koi8-r"),
+        (b"<p don't><meta charset=koi8-r>", "koi8-r"),
+        (b"<!--><meta charset=koi8-r>", "koi8-r"),
+        (b"<?xml encoding='big5'?><meta charset=koi8-r>", "koi8-r"),
+        # No declarations.
+        (b"<meta name=description content='how to fix charset=koi8-r pages'>", "utf-8"),
+        (b"<meta name=description content='charset=koi8-r'><meta charset=big5>", "big5"),
+        (b"<meta content='text/html; charset=koi8-r'>", "utf-8"),
+        (b"<meta data-charset=koi8-r>", "utf-8"),
+        (b"<metal charset=koi8-r>", "utf-8"),
+        (b"<div title='<meta charset=koi8-r>'>", "utf-8"),
+        (b"<div title='<meta charset=koi8-r>'><meta charset=big5>", "big5"),
+        (b"<div data-x = \"a<meta charset=koi8-r>\" y>", "utf-8"),
+        (b"<!-- no end <meta charset=koi8-r>", "utf-8"),
+        (b"<p title='no end><meta charset=koi8-r>", "utf-8"),
+        (b"<meta name=a>b charset=koi8-r>", "utf-8"),
+        (b"<!x <meta charset=koi8-r>", "utf-8"),
+        (b"text <?xml encoding='koi8-r'?>", "utf-8"),
     ],
 )
 def test_markup(markup, expected):
     assert decode(markup, "text/html")[1] == expected
+
+
+def test_the_declaration_of_xml_beats_what_looks_like_meta_elements():
+    body = b"<?xml version='1.0' encoding='big5'?><x><meta charset=koi8-r/></x>"
+    assert [decode(body, kind)[1] for kind in ("text/xml", "application/xhtml+xml", None)] == [
+        "big5", "big5", "koi8-r"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "piece", [b"<!--", b"<a b='", b"<meta charset ", b"<a b = ", b"<meta a='", b"</", b"<a / "]
+)
+def test_broken_markup_is_gone_through_once(piece):
+    body = (piece * 8192)[:8192]
+    start = time.perf_counter()
+    decode(b"<meta>charset" + body, None)
+    assert time.perf_counter() - start < 0.1
 
 
 def test_the_header_beats_the_markup():

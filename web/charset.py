@@ -5,6 +5,7 @@ import functools
 import re
 import unicodedata
 
+from .prescan import declared_encoding
 from .whatwg_encodings import BY_CODEC, canonical, decode_as
 
 # The longer first: UTF-32's begins with UTF-16's.
@@ -38,12 +39,13 @@ _TEXT_BYTES = bytes(set(range(256)) - set(_BINARY_BYTES))
 # Random bytes have 10 %, and one in 4,096 of them is zero but in one of ten million cases.
 _MAX_BINARY = 0.05
 _LOOKED_AT_BYTES = 4096
-_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
-_META = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<(?:meta\b[^<>]*?\bcharset|\?xml\b[^<>]*?\bencoding)"
-    rb"\s*=\s*[\"']?\s*([^\s\"'/>;]+)",
-    re.IGNORECASE | re.DOTALL,
+# A parameter of a header (WHATWG MIME Sniffing 4.4), with the blanks, commas and single quotes
+# that servers add: name, value in double or single quotes, other value.
+_PARAMETER = re.compile(
+    r"(?:^|[;,\s])\s*([^\s;,=\"']+)\s*=\s*"
+    r"(?:\"((?:\\.|[^\"\\])*)\"?|'([^']*)'?|([^\s;,\"']*))"
 )
+
 
 
 def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
@@ -127,22 +129,18 @@ def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
         for mark, name in _MARKS:
             if body.startswith(mark):
                 return name, len(mark)
-    declared = _from_header(content_type) or _from_markup(body[:_PRESCAN_BYTES])
+    declared = _from_header(content_type)
+    if declared is None:
+        xml = content_type is not None and "xml" in content_type.lower()
+        declared = declared_encoding(body[:_PRESCAN_BYTES], xml_first=xml)
     return declared or _guess(body), 0
 
 
 @functools.lru_cache(maxsize=1024)
 def _from_header(content_type: str | None) -> str | None:
-    found = _HEADER.search(content_type[:1000]) if content_type else None
-    return canonical(found[1]) if found else None
-
-
-def _from_markup(start: bytes) -> str | None:
-    for found in _META.finditer(start):
-        name = canonical(found[1].decode("ascii", "replace")) if found[1] else None
-        if name:
-            # WHATWG HTML 13.2.3.2: the declaration was read as ASCII, so this cannot be.
-            return "utf-8" if name.startswith(("utf-16", "utf-32")) else name
+    for name, *values in _PARAMETER.findall((content_type or "")[:1000]):
+        if name.lower() == "charset":
+            return canonical("".join(values))
     return None
 
 

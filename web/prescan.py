@@ -1,0 +1,88 @@
+"""The encoding that a page's first bytes declare: WHATWG HTML 13.2.3.2."""
+
+import re
+
+from .whatwg_encodings import canonical
+
+_EARLY = 1024
+_SPACE = rb"[\t\n\f\r ]"
+# Atomic groups and possessive repeats: one pass, however broken the mark-up is.
+_VALUE = rb"\"([^\"]*)\"|'([^']*)'|(?=>)|([^\t\n\f\r \"'>][^\t\n\f\r >]*+)"
+_ATTRIBUTE = (
+    rb"(?>[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)"
+    rb"(?:" + _SPACE + rb"*+=" + _SPACE + rb"*+(?:" + _VALUE + rb")|(?!" + _SPACE + rb"*+=)))"
+)
+_ANY_ATTRIBUTES = re.sub(rb"\((?!\?)", rb"(?:", _ATTRIBUTE) + rb"*+[\t\n\f\r /]*+>"
+# What nearly all tags have besides names: quotes are only where values begin.
+_PLAIN_VALUES = (
+    rb"[^>\"'=]*+"
+    rb"(?:(?<=[a-z])=(?>\"[^\"]*\"|'[^']*'|[^\t\n\f\r >\"'=]+(?=[\t\n\f\r >]))[^>\"'=]*+)*+>"
+)
+_TOKEN = re.compile(
+    rb"<!(?=--)(?:.*?-->|.*)"
+    rb"|<(?:(meta)(?=[\t\n\f\r /])|/?[a-z][^\t\n\f\r >]*+)"
+    rb"(?>" + _PLAIN_VALUES + rb"|" + _ANY_ATTRIBUTES + rb")"
+    rb"|<(?:[!?]|/(?![a-z]))[^>]*+>"
+    # What has no end takes the rest.
+    rb"|<[a-z!/?].*",
+    re.IGNORECASE | re.DOTALL,
+)
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+_IN_CONTENT = re.compile(
+    rb"charset" + _SPACE + rb"*=" + _SPACE + rb"*"
+    rb"(?:\"([^\"]*)\"|'([^']*)'|([^\t\n\f\r \"';][^\t\n\f\r ;]*))?",
+    re.IGNORECASE,
+)
+_XML = re.compile(rb"<\?xml\b[^<>]*?\bencoding\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
+
+
+def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
+    """Returns the encoding that a meta element or an XML declaration names, if it is known.
+
+    Args:
+        start: The first bytes of a document; what is cut off at their end does not count.
+        xml_first: The XML declaration beats meta elements, as it does where no HTML is.
+
+    >>> declared_encoding(b"<!-- <meta charset=big5> --><meta charset=koi8-r>")
+    'koi8-r'
+    """
+    if xml_first:
+        return _of_xml(start) or _of_meta(start)
+    # Most say it early, and a tag that is whole there is whole in more.
+    return _of_meta(start[:_EARLY]) or _of_meta(start) or _of_xml(start)
+
+
+def _of_meta(start: bytes) -> str | None:
+    small = start.lower()
+    if (first := small.find(b"<meta")) < 0 or small.find(b"charset", first) < 0:
+        return None
+    for tag in _TOKEN.finditer(start):
+        if tag[1] and b"charset" in small[tag.start() : tag.end()]:
+            name = _of_attributes(tag[0][len(b"<meta") :])
+            if name:
+                return name
+    return None
+
+
+def _of_attributes(text: bytes) -> str | None:
+    """Returns what the attributes of one meta element declare."""
+    found: dict[bytes, bytes] = {}
+    for name, *values in _ATTRIBUTES.findall(text):
+        found.setdefault(name.lower(), b"".join(values))
+    if b"charset" in found:
+        return _known(found[b"charset"].rstrip(b"/"))  # <meta charset=koi8-r/>
+    if found.get(b"http-equiv", b"").lower() != b"content-type":
+        return None
+    named = _IN_CONTENT.search(found.get(b"content", b""))
+    return _known(named[1] or named[2] or named[3] or b"") if named else None
+
+
+def _of_xml(start: bytes) -> str | None:
+    found = _XML.match(start.lstrip())
+    return _known(found[1] or found[2] or b"") if found else None
+
+
+def _known(label: bytes) -> str | None:
+    name = canonical(label.decode("ascii", "replace"))
+    # The declaration was read as ASCII, so this cannot be.
+    return "utf-8" if name and name.startswith(("utf-16", "utf-32")) else name

@@ -231,11 +231,52 @@ def test_a_wrong_label_is_believed_as_in_browsers(label, body, expected):
         ("iso-2022-jp", b"\x1b$B\x2d\x21\x1b(B and \x1b(I\x31\x1b(B", "① and ｱ"),
         ("gb18030", b"\x80 1", "€ 1"),
         ("koi8-u", b"\xae\xbe", "ўЎ"),
+        ("windows-1255", b"\xca", "\u05ba"),
         ("shift_jis", bytes.fromhex("8740 8160"), "①～"),
     ],
 )
 def test_letters_that_browsers_read_and_python_does_not(name, body, expected):
     assert decode(body, f"text/html; charset={name}") == (expected, name)
+
+
+# The index files of the standard: bytes that Python has no character for and they have.
+CONTROLS = {
+    "windows-1252": "81 8d 8f 90 9d",
+    "windows-1250": "81 83 88 90 98",
+    "windows-1251": "98",
+    "windows-1253": "81 88 8a 8c 8d 8e 8f 90 98 9a 9c 9d 9e 9f",
+    "windows-1254": "81 8d 8e 8f 90 9d 9e",
+    "windows-1255": "81 8a 8c 8d 8e 8f 90 9a 9c 9d 9e 9f",
+    "windows-1256": "",
+    "windows-1257": "81 83 88 8a 8c 90 98 9a 9c 9f",
+    "windows-1258": "81 8a 8d 8e 8f 90 9a 9d 9e",
+    "windows-874": "81 82 83 84 86 87 88 89 8a 8b 8c 8d 8e 8f 90 98 99 9a 9b 9c 9d 9e 9f",
+}
+# Those that neither has.
+NOTHING = {
+    "windows-1253": "aa d2 ff",
+    "windows-1255": "d9 da db dc dd de df fb fc ff",
+    "windows-1257": "a1 a5",
+    "windows-874": "db dc dd de fc fd fe ff",
+    "shift_jis": "a0 fd fe ff",
+    "gbk": "ff",
+    "iso-8859-7": "ae d2 ff",
+}
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_undefined_bytes_are_the_controls_of_the_standard(name):
+    body = bytes.fromhex(CONTROLS[name])
+    assert decode(body, f"a/b;charset={name}") == (body.decode("latin-1"), name)
+    last = bytes(byte for byte in range(0x80, 0xA0) if byte not in body)
+    assert decode(last, f"a/b;charset={name}")[0] == last.decode(name.replace("windows-", "cp"))
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_bytes_that_the_standard_has_no_character_for(name):
+    body = b" ".join(bytes([byte]) for byte in bytes.fromhex(NOTHING[name]))
+    text = " ".join("\ufffd" * (len(body) // 2 + 1))
+    assert decode(body, f"a/b;charset={name}") == (text, name)
 
 
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])

@@ -113,12 +113,20 @@ _LABELS = {
 }
 BY_CODEC = {codec.replace("-", "_"): name for name, (codec, _) in ENCODINGS.items()}
 _AMENDED = frozenset({"euc-jp", "gb18030", "gbk", "iso-2022-jp"})
+_WIDE = frozenset(
+    {
+        "utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "gbk", "gb18030", "hz-gb-2312",
+        "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "iso-2022-kr",
+    }
+)  # fmt: skip
 # Where the standard's tables have another character than Python's.
 _OTHERWISE = {
     "euc-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001 - these are the point
     "iso-2022-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001
-    "koi8-u": str.maketrans("╝╬", "ўЎ"),
+    # Single bytes that Python takes and the standard does not.
+    "shift_jis": dict.fromkeys(map(ord, "\uf8f0\uf8f1\uf8f2\uf8f3"), "\ufffd"),
 }
+_BYTES_OTHERWISE = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "\u05ba"}}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -137,9 +145,26 @@ def decode_as(name: str, body: bytes) -> str:
     >>> decode_as("euc-jp", bytes.fromhex("ada1"))
     '①'
     """
+    if name not in _WIDE:
+        return codecs.charmap_decode(body, "strict", _table(name))[0]
     # Python's own handler is much faster, where many bytes are wrong.
     text = body.decode(ENCODINGS[name][0], _AS_BROWSERS if name in _AMENDED else "replace")
-    return text.translate(_OTHERWISE[name]) if name in _OTHERWISE else text
+    otherwise = _OTHERWISE.get(name, {})
+    # To look for each is much faster than to translate.
+    if any(chr(letter) in text for letter in otherwise):
+        return text.translate(otherwise)
+    return text
+
+
+@functools.cache
+def _table(name: str) -> str:
+    """Returns the characters of the 256 bytes; what has none has U+FFFD."""
+    letters = [bytes([byte]).decode(ENCODINGS[name][0], "replace") for byte in range(256)]
+    for byte in range(0x80, 0xA0):  # the control characters where Python has nothing
+        letters[byte] = letters[byte].replace("\ufffd", chr(byte))
+    for byte, letter in _BYTES_OTHERWISE.get(name, {}).items():
+        letters[byte] = letter
+    return "".join(letters)
 
 
 def _as_browsers(error: UnicodeError) -> tuple[str, int]:

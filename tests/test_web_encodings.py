@@ -230,6 +230,7 @@ def test_a_wrong_label_is_believed_as_in_browsers(label, body, expected):
         ("euc-jp", bytes.fromhex("ada1 adb5 adea a1c1 a1dd"), "①Ⅰ㈱～－"),
         ("iso-2022-jp", b"\x1b$B\x2d\x21\x1b(B and \x1b(I\x31\x1b(B", "① and ｱ"),
         ("gb18030", b"\x80 1", "€ 1"),
+        ("big5", bytes.fromhex("a145 a14e a1e3 a1fe f9fe"), "‧﹑～／▓"),
         ("koi8-u", b"\xae\xbe", "ўЎ"),
         ("windows-1255", b"\xca", "\u05ba"),
         ("shift_jis", bytes.fromhex("8740 8160"), "①～"),

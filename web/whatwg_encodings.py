@@ -121,6 +121,7 @@ _WIDE = frozenset(
 )  # fmt: skip
 # Where the standard's tables have another character than Python's.
 _OTHERWISE = {
+    "big5": str.maketrans("•､‾∼♁☉¥¢£￭", "‧﹑¯～⊕⊙￥￠￡▓"),  # noqa: RUF001
     "euc-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001 - these are the point
     "iso-2022-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001
     # Single bytes that Python takes and the standard does not.

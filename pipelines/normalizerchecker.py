@@ -38,17 +38,20 @@ def run(invocation: Invocation) -> int:
         )
     with configuration():
         rules = UrlRules(options)
-    chain = rules.normalizer(cast(Scope, options.url_scope))
+    scope = cast(Scope, options.url_scope)
+    chain = rules.normalizer(scope)
     steps = [step for step in (*chain.steps, *chain.last) if step.name == options.normalizer]
     names = [step.name for step in steps or (*chain.steps, *chain.last)]
     print(f"normalizers: {', '.join(names)}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
-        normalized, reason, trace = None, None, []
+        normalized, trace = None, []
+        reason = None if steps else rules.refusal(url, scope)
         try:
             if steps:
                 normalized = steps[0].apply(url)
-            else:
-                normalized, trace = chain.normalize(url), chain.trace(url)
+            elif reason != "url_too_long":  # what it is not even tried on
+                trace = chain.trace(url)
+                normalized = None if reason else chain.normalize(url)
         except BadUrl as error:
             reason = error.reason
         record = {

@@ -6,16 +6,18 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..policy.documents import DocumentOptions
 from ..policy.parse_results import status_text, succeeded
-from ..web.options import option
+from ..web.options import also, option
 from ..web.rules import UrlRules
 from .checking import URLS, say, urls_of
 from .command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
 
 # The declarations of Options and run need both rooms; they take a second to load.
 from ..io.parse_pool import ParsePool  # isort: skip
-from ..transforms.fetch_urls import PAGES, FetchPagesOptions, admit, fetch_urls  # isort: skip
-from ..transforms.parse_pages import ParsePagesOptions, parse_with_status  # isort: skip
+from ..transforms.fetch_urls import PAGES, FetchUrlsOptions, admit, fetch_urls  # isort: skip
+from ..transforms.parse_pages import parse_with_status  # isort: skip
+from .parse import PoolOptions  # isort: skip
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # As Nutch's, where http.redirect.max is 0.
@@ -23,9 +25,10 @@ _HOPS = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(FetchPagesOptions, ParsePagesOptions):
+class Options(FetchUrlsOptions, DocumentOptions):
     """Options of parsechecker. robots.txt is obeyed."""
 
+    parser_memory: int = also(PoolOptions, "parser_memory")
     normalize: bool = option(
         False, "Normalize the URLs by all normalizers before, not only by basic.", group="checkers"
     )
@@ -47,7 +50,7 @@ def run(invocation: Invocation) -> int:
 
         @functools.cache
         def pool() -> ParsePool:  # not before there is a page
-            made = ParsePool(1, options.process_memory)
+            made = ParsePool(1, options.parser_memory)
             stack.callback(made.close)
             return made
 
@@ -107,13 +110,19 @@ def _parsed(
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return {"error": {"reason": reason, "message": page["redirect"]}}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    parsed, failed = parse_with_status(pa.Table.from_pylist([row], FETCHED), options, pool())
+    parsed, failed, counts = parse_with_status(
+        pa.Table.from_pylist([row], FETCHED), options, pool()
+    )
     if len(failed):
         letter = failed.row(0, named=True)
         error = {name: letter[name] for name in ("reason", "message")}
         return {"error": error | {"status": letter["parse"]}}
     document, *parts = parsed.to_dicts()
     shown = _shown(document)
+    dropped = {
+        name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")
+    }
+    shown["dropped"] = dropped
     shown["status"] = status_text(*succeeded(document["refresh"]).values())
     return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
 
@@ -150,6 +159,9 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
     lines += [f"meta {name}: {text}" for name, text in texts.items()]
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
+    if parse["dropped"]:
+        counts = (f"{reason} {number}" for reason, number in sorted(parse["dropped"].items()))
+        lines.append(f"dropped: {', '.join(counts)}")
     lines += [f"part: {part['url']} {part['title']}".rstrip() for part in parse["parts"]]
     lines.append(f"text: {len(parse['text'])} characters")
     if options.dump_text:

@@ -35,7 +35,7 @@ class Options(RobotsOptions, HttpOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL behind ``allowed:``, ``not allowed:`` or ``allowlisted:`` and a tab."""
+    """Prints each URL behind ``allowed:``, ``not allowed:``, ``allowlisted:`` or ``no url:``, and a tab."""
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
@@ -63,7 +63,10 @@ def run(invocation: Invocation) -> int:
 
 
 def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
-    if is_exempt(host_of_url(url) or "", options.robots_allowlist):
+    host = host_of_url(url)
+    if not host:  # robots.txt speaks of pages of hosts
+        return "no url"
+    if is_exempt(host, options.robots_allowlist):
         return "allowlisted"
     return "allowed" if rules.allowed(url) else "not allowed"
 
@@ -87,7 +90,7 @@ def _urls(given: list[str]) -> list[str]:
     for name in given or ["-"]:
         if name == "-":
             found += urls_of([])
-        elif "://" in name:
+        elif "://" in name or not _is_there(name):
             found.append(name)
         else:
             try:
@@ -95,6 +98,13 @@ def _urls(given: list[str]) -> list[str]:
             except UnicodeDecodeError as error:
                 raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
     return [url.strip() for url in found if url.strip()]
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # too long for a name
+        return False
 
 
 def _read(path: str) -> bytes:

@@ -68,6 +68,37 @@ def test_normalizerchecker(typed):
     assert bad == {"url": "foo", "normalized": None, "reason": "malformed", "steps": []}
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("javascript:alert(1)", "scheme_not_allowed"),
+        ("mailto:a@b.org", "scheme_not_allowed"),
+        ("data:,x", "scheme_not_allowed"),
+        ("http://moved.org/", "scheme_not_allowed"),  # by a rule
+        ("ftp://foo.com/", None),
+        ("http://foo.com/123456", "url_too_long"),
+    ],
+)
+def test_normalizerchecker_of_what_a_crawl_would_not_take(typed, tmp_path, url, reason):
+    (tmp_path / "protocols.txt").write_text("moved.org gopher\n")
+    words = ("normalizerchecker", url, "--url_rules_dir", tmp_path, "--url_normalizers",
+             "basic,protocol", "--schemes", "http,ftp", "--max_url_length", "20")  # fmt: skip
+    assert typed(*words)[:2] == (0, f"{'' if reason else url}\n")
+    (record,) = records(typed(*words, "--format", "json")[1])
+    assert (record["normalized"], record["reason"]) == (None if reason else url, reason)
+
+
+def test_normalizerchecker_shows_the_steps_of_a_loop(typed, tmp_path):
+    (tmp_path / "host-urlnormalizer.txt").write_text("a.com b.com\nb.com a.com\n")
+    words = ("--url_rules_dir", tmp_path, "--url_normalizers", "basic,host")
+    found = typed("normalizerchecker", "http://a.com/", *words, "--format", "json")
+    (record,) = records(found[1])
+    steps = [step["url"] for step in record["steps"]]
+    assert (record["reason"], steps[:2], len(steps)) == (
+        "normalizer_loop", ["http://b.com/", "http://a.com/"], 5
+    )  # fmt: skip
+
+
 def test_normalizerchecker_of_one_normalizer_and_of_a_scope(typed):
     one = typed("normalizerchecker", "http://A/?c&b", "--normalizer", "querystring")
     assert one[1:] == ("http://A/?b&c\n", "normalizers: querystring\n")
@@ -130,6 +161,15 @@ def test_robotsparser_of_files(typed, tmp_path):
         "urls": [{"url": "http://www.a.com/x", "verdict": "allowlisted"},
                  {"url": "http://b.com/x", "verdict": "not allowed"}],
     }  # fmt: skip
+    urls.write_text("#c\nhttp://a.com/x\nhttp:\n")
+    words = ("foo", "javascript:/x", "x" * 5000, urls, "http://a.com/x")
+    code, printed, _ = typed("robotsparser", robots, *words, "--agent_name", "bot")
+    assert code == 0  # one bad URL costs no other
+    lines = [line.partition("\t") for line in printed.splitlines()]
+    assert [(said, url[:12]) for said, _, url in lines] == [
+        ("no url:", "foo"), ("no url:", "javascript:/"), ("no url:", "x" * 12), ("no url:", "#c"),
+        ("not allowed:", "http://a.com"), ("no url:", "http:"), ("not allowed:", "http://a.com"),
+    ]  # fmt: skip
     (tmp_path / "binary").write_bytes(b"\xff")
     assert typed("robotsparser", robots, tmp_path / "binary")[0] == 3
 
@@ -167,6 +207,10 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
         assert record["parse"]["title"] == "A page"
         assert record["parse"]["metadata"] == {"description": "of words"}
         assert [link["url"] for link in record["parse"]["links"]] == ["http://a.com/b"]
+        assert record["parse"]["dropped"] == {"out_of_scope": 1}
+        words = ("--content_limit", "-1", "--parser_memory", "3GiB")
+        lines = typed("parsechecker", "http://a.com/", *fast, *words)[1].splitlines()
+        assert "dropped: out_of_scope 1" in lines
 
         code, printed, _ = typed("parsechecker", "http://a.com/moved", "http://a.com/gone",
                                  "http://a.com/x", "foo", *fast, "--format", "json")  # fmt: skip

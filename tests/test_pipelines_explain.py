@@ -93,6 +93,14 @@ def test_why_a_url_does_not_come_in(table, explained, tmp_path, monkeypatch, wor
     assert record.get("row") is None or reason == "own_url"
 
 
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "file:/etc/passwd"])
+def test_steps_that_undo_each_other_are_not_shown(explained, url):
+    (record,) = explained("-", url, "--schemes", "file")
+    wanted = [] if url == "file:///etc/passwd" else ["basic normalizer"]
+    assert [step["by"] for step in record["steps"]] == wanted
+    assert record["normalized"] == "file:///etc/passwd"
+
+
 def test_a_host_that_is_full(tmp_path, explained):
     assert nutbeam("inject", tmp_path / "table", "http://a.org/1", "http://a.org/2") == 0
     words = (tmp_path / "table", "http://a.org/3", "--max_per_host", "2")

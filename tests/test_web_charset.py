@@ -93,7 +93,7 @@ def test_a_byte_order_mark_beats_the_header_and_is_not_text(mark, codec, name):
         (b"<metal charset=koi8-r>", "utf-8"),
         (b"<div title='<meta charset=koi8-r>'>", "utf-8"),
         (b"<div title='<meta charset=koi8-r>'><meta charset=big5>", "big5"),
-        (b"<div data-x = \"a<meta charset=koi8-r>\" y>", "utf-8"),
+        (b'<div data-x = "a<meta charset=koi8-r>" y>', "utf-8"),
         (b"<!-- no end <meta charset=koi8-r>", "utf-8"),
         (b"<p title='no end><meta charset=koi8-r>", "utf-8"),
         (b"<meta name=a>b charset=koi8-r>", "utf-8"),

@@ -51,15 +51,23 @@ URL_OPTIONS = UrlOptions(no_filter=True, no_normalize=True)
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchPagesOptions(FetchOptions, HttpOptions):
-    """How pages are asked for, and how fast."""
+class FetchUrlsOptions(FetchOptions, HttpOptions):
+    """How URLs are asked for, and how fast."""
+
+    def __post_init__(self) -> None:
+        require_agent(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchPagesOptions(FetchUrlsOptions):
+    """How pages are asked for, and how fast, so that each fits into a chunk."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.content_limit <= _MAX_CONTENT:
             raise ValueError(
                 f"content_limit must be 0 to {_MAX_CONTENT} bytes, got {self.content_limit}"
             )
-        require_agent(self)
+        super().__post_init__()
 
 
 def admit(given: pl.DataFrame, schemes: tuple[str, ...] = WEB) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -99,7 +107,7 @@ def admit(given: pl.DataFrame, schemes: tuple[str, ...] = WEB) -> tuple[pl.DataF
 
 def fetch_urls(
     wanted: pl.DataFrame,
-    options: FetchPagesOptions,
+    options: FetchUrlsOptions,
     asked_until: float = -math.inf,
     on_pulse: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:

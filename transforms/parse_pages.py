@@ -144,19 +144,23 @@ def parse_pages(
         (PARSED rows, dead letters): each page is one of the two. Among the rows are those of
         parts of pages, too.
     """
-    parsed, dead = parse_with_status(chunk, options, pool)
+    parsed, dead, _ = parse_with_status(chunk, options, pool)
     return parsed, dead.drop("parse")
 
 
 def parse_with_status(
-    chunk: Chunk, options: ParsePagesOptions, pool: ParsePool
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """As ``parse_pages``; letters have a column ``parse``: the status as Nutch writes it, or null."""
+    chunk: Chunk, options: DocumentOptions, pool: ParsePool
+) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, int]]:
+    """As ``parse_pages``, and what the parse job counts.
+
+    Letters have a column ``parse``: the status as Nutch writes it, or null.
+    """
     pages = _taken(chunk, options)
     cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
     dead = [pages.filter(pl.col("reason").is_not_null()).select(*_LETTER, cut)]
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
+    counts = Counter[str]()
     jobs = [(part, pool.submit(_job(options), _job_pages(part))) for part in _parts(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
@@ -169,11 +173,12 @@ def parse_with_status(
                 )
                 dead.append(failed.select(*_LETTER, "parse"))
                 continue
+            counts.update(result.counts)
             parsed, failed = _divide(part, result)
             done.append(parsed)
             dead.append(failed)
     nothing = to_frame(PARSED.empty_table())
-    return pl.concat(done) if done else nothing, pl.concat(dead)
+    return pl.concat(done) if done else nothing, pl.concat(dead), counts
 
 
 _LETTER = (pl.col("given").alias("url"), "key", "reason", "message")
@@ -181,7 +186,7 @@ _NO_STATUS = pl.lit(None, pl.String)
 _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
-def _taken(chunk: Chunk, options: ParsePagesOptions) -> pl.DataFrame:
+def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     """Returns what is needed of the rows, with the reason why one is no page to parse."""
     try:
         pages = to_frame(conform(chunk, _TAKEN))
@@ -224,7 +229,7 @@ def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield rows.drop("_part")
 
 
-def _job(options: ParsePagesOptions) -> Job:
+def _job(options: DocumentOptions) -> Job:
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     taken = DocumentOptions(**{name: getattr(options, name) for name in names})
     return Job("", "a chunk of pages", (), (), taken)

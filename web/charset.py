@@ -47,7 +47,6 @@ _PARAMETER = re.compile(
 )
 
 
-
 def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     """Returns the text of a body and the name of its encoding.
 

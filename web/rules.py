@@ -210,6 +210,13 @@ class UrlRules:
         key, reason = _key_of(url, self.options.schemes)
         return None if reason else url, key, reason
 
+    def refusal(self, url: str, scope: Scope = "outlink") -> str | None:
+        """Returns why one URL is refused before any filter is asked; see ``admit``.
+
+        Where the scope's URLs need no row key, as ``indexer``, it is the one that had it.
+        """
+        return self._admit_one(url, dataclasses.replace(self.normalizer(scope), last=()))[2]
+
     def _is_basic(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs the basic normalizer surely leaves as they are."""
         return self._keys_of_normal(urls).is_not_null()

@@ -108,19 +108,24 @@ class Normalizer:
     def trace(self, url: str) -> list[tuple[str, str]]:
         """Returns what changes the URL, in order: (what did it, the URL after).
 
+        What other steps undo is left out, unless they do so after all rounds (``normalizer_loop``).
+
         Raises:
-            BadUrl: See ``normalize``.
+            BadUrl: ``malformed``, and what else a step refuses a URL for.
         """
+        given, done = url, list[tuple[str, str]]()
         steps = [part for step in self.steps for part in step.parts()]
-        done: list[tuple[str, str]] = []
         for _ in range(self.rounds):
-            before = len(done)
+            before = url
             url = _traced(steps, url, done)
-            if len(done) == before:
+            if url == before:
                 break
+        else:
+            if self.rounds > 1:
+                return done
         url = _traced([("basic normalizer", normalize_basic)], url, done)
         _traced([part for step in self.last for part in step.parts()], url, done)
-        return done
+        return _lasting(given, done)
 
 
 def _traced(
@@ -132,6 +137,22 @@ def _traced(
             done.append((name, after))
         url = after
     return url
+
+
+def _lasting(url: str, done: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leaves out what led back to a URL that was there before.
+
+    >>> _lasting("a", [("x", "b"), ("y", "c"), ("z", "b")])
+    [('x', 'b')]
+    """
+    kept = [("", url)]
+    for name, after in done:
+        before = [url for _, url in kept]
+        if after in before:
+            del kept[before.index(after) + 1 :]
+        else:
+            kept.append((name, after))
+    return kept[1:]
 
 
 class _Column:

@@ -129,9 +129,8 @@ ENCODINGS = [
 ]
 # Without a word of theirs, these are taken for windows-1252, -1250 or -1257, by browsers, too.
 UNKNOWN = {
-    "windows-1254", "iso-8859-9", "windows-1257", "iso-8859-2", "iso-8859-3", "latin3",
-    "iso-8859-4", "iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16",
-    "macintosh", "x-mac-cyrillic", "hz-gb-2312", "iso-2022-kr",
+    "iso-8859-3", "latin3", "iso-8859-4", "iso-8859-10", "iso-8859-14", "iso-8859-15",
+    "iso-8859-16", "macintosh", "x-mac-cyrillic", "hz-gb-2312", "iso-2022-kr",
 }  # fmt: skip
 DETECTED = [row for row in ENCODINGS if row[0] not in UNKNOWN]
 IDS = [label for label, *_ in ENCODINGS]
@@ -162,9 +161,49 @@ def test_declared_by_a_meta_element(label, text, codec, name):
 @pytest.mark.parametrize(
     ("label", "text", "codec", "name"), DETECTED, ids=[label for label, *_ in DETECTED]
 )
-def test_detected_where_nothing_is_declared(label, text, codec, name):
-    body = f"<!doctype html><title>x</title><p>{text * 5}</p>"
+@pytest.mark.parametrize("times", [1, 5, 20])
+def test_detected_where_nothing_is_declared(label, text, codec, name, times):
+    body = f"<!doctype html><title>x</title><p>{text * times}</p>"
     assert decode(body.encode(codec), "text/html")[0] == body
+
+
+# (codec, the language's text)
+LATIN = [
+    ("cp1252", GERMAN),
+    ("cp1252", "Größere Änderungen gab es in Zürich, Köln und Façonville. "),
+    ("cp1252", FRENCH),
+    ("cp1252", "El niño comió piña en la montaña. ¿Qué pasó después? ¡Adiós! "),
+    ("cp1252", "A ação não terá efeito até amanhã, disse a irmã de João. É só isso. "),
+    ("cp1252", "Perché la città è così? Però può darsi che lunedì sarà più bello. "),
+    ("cp1252", "Smörgåsbord på ön, men inget kött på ålänningens båt. "),
+    ("cp1252", "Blåbærgrød på Ærø og Læsø; søster så få får på fjeldet. "),
+    ("cp1252", "Kæmi ný öxi hér ykist þjófum nú bæði víl og ádrepa. "),
+    ("cp1252", "Törkylempijävongahdus. Hän söi pöydässä äitinsä keittiössä. "),
+    ("cp1252", "Setzejutges d'un jutjat mengen fetge d'un penjat; això és cançó. "),
+    ("cp1252", "Është e vërtetë që nëna më tha një fjalë për të. "),
+    ("cp1252", "Naïve cafés and a résumé, all on the façade of one hotel. "),
+    ("cp1254", TURKISH),
+    ("cp1254", "Başbakan bugün Ankara'da yaptığı açıklamada ekonominin büyüdüğünü söyledi. "),
+    ("cp1257", LITHUANIAN),
+    ("cp1257", LATVIAN),
+    ("cp1257", "Vyriausybė šiandien paskelbė naują ekonomikos planą. Orai savaitgalį bus šilti. "),
+    ("cp1250", "Vláda dnes oznámila novou hospodářskou politiku. Rozpočet je příliš malý. "),
+    ("cp1250", "Árvíztűrő tükörfúrógép. A kormány ma bejelentette az új gazdaságpolitikát. "),
+    ("cp1250", "Rząd ogłosił dziś nową politykę. Opozycja skrytykowała ją, bo budżet jest mały. "),
+    (
+        "iso8859-2",
+        "Rząd ogłosił dziś nową politykę. Opozycja skrytykowała ją, bo budżet jest mały. ",
+    ),
+    ("iso8859-2", CZECH),
+    ("cp1258", in_windows_1258(VIETNAMESE)),
+]
+
+
+@pytest.mark.parametrize("times", [1, 3, 15, 100])
+@pytest.mark.parametrize(("codec", "text"), LATIN)
+def test_latin_alphabets_are_told_apart_by_their_letters(codec, text, times):
+    body = f"<html><head><title>{text[:30]}</title><body><p>{text * times}</p>"
+    assert decode(body.encode(codec), None)[0] == body
 
 
 def test_detection_looks_at_20_kb():

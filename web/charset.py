@@ -5,6 +5,7 @@ import functools
 import re
 import unicodedata
 
+from .alphabets import latin_encoding
 from .prescan import declared_encoding
 from .whatwg_encodings import BY_CODEC, canonical, decode_as
 
@@ -54,7 +55,8 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     charset of ``content_type``, a ``meta`` or XML declaration in the first 8192
     bytes. Else UTF-16 and UTF-32 where mark-up shows them by its zero bytes, else
     UTF-8 if nearly all letters are valid, else ISO-2022-JP by its escapes, else what
-    charset-normalizer makes of 20,000 bytes, else windows-1252. Labels mean what the
+    charset-normalizer makes of 20,000 bytes (of Latin alphabets the one whose letters
+    they are), else windows-1252. Labels mean what the
     WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A label that is
     wrong is believed, as browsers do: bytes that are wrong in the encoding become
     U+FFFD. A byte-order mark is no part of the text.
@@ -155,7 +157,9 @@ def _guess(body: bytes) -> str:
         return "utf-8"
     start = max(0, wrong - 1000)
     sample = body[start : start + _SAMPLE_BYTES]
-    return "utf-8" if _is_mostly_utf8(sample) else _ask_normalizer(sample)
+    if _is_mostly_utf8(sample):
+        return "utf-8"
+    return latin_encoding(sample, _ask_normalizer(sample))
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:

@@ -119,13 +119,19 @@ _WIDE = frozenset(
         "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "iso-2022-kr",
     }
 )  # fmt: skip
+
+
+def _signs(ours: str, theirs: str) -> dict[int, str]:
+    return dict(zip(map(ord, ours), theirs, strict=True))
+
+
 # Where the standard's tables have another character than Python's.
-_OTHERWISE = {
-    "big5": str.maketrans("•､‾∼♁☉¥¢£￭", "‧﹑¯～⊕⊙￥￠￡▓"),  # noqa: RUF001
-    "euc-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001 - these are the point
-    "iso-2022-jp": str.maketrans("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001
+_OTHERWISE: dict[str, dict[int, str]] = {
+    "big5": _signs("•､‾∼♁☉¥¢£￭", "‧﹑¯～⊕⊙￥￠￡▓"),  # noqa: RUF001
+    "euc-jp": _signs("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001 - these are the point
+    "iso-2022-jp": _signs("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001
     # Single bytes that Python takes and the standard does not.
-    "shift_jis": dict.fromkeys(map(ord, "\uf8f0\uf8f1\uf8f2\uf8f3"), "\ufffd"),
+    "shift_jis": dict.fromkeys(range(0xF8F0, 0xF8F4), "\ufffd"),
 }
 _BYTES_OTHERWISE = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "\u05ba"}}
 

@@ -9,8 +9,8 @@ from typing import Any
 from ..policy.parse_results import status_text, succeeded
 from ..web.options import option
 from ..web.rules import UrlRules
-from .checking import URLS, say, urls_of
-from .command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
+from .checking import URLS, rules_of, say, urls_of
+from .command import DONE, NOTHING_TO_DO, Argument, Invocation
 
 # The declarations of Options and run need both rooms; they take a second to load.
 from ..io.parse_pool import ParsePool  # isort: skip
@@ -40,8 +40,7 @@ class Options(FetchPagesOptions, ParsePagesOptions):
 def run(invocation: Invocation) -> int:
     """Prints what came of each URL; 1 where one of them was not parsed."""
     options: Options = invocation.options
-    with configuration():
-        rules = UrlRules(options)
+    rules = rules_of(options)
     code = DONE
     with contextlib.ExitStack() as stack:
 

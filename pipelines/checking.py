@@ -1,13 +1,31 @@
 """What the commands that check single URLs share."""
 
 import json
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .command import Argument
+from ..web.rules import UrlOptions, UrlRules
+from .command import Argument, configuration
 
+_LOG = logging.getLogger(__name__)
 URLS = Argument("urls", "URLs to check; none reads them from standard input.", nargs="*")
+
+
+def rules_of(options: UrlOptions) -> UrlRules:
+    """Returns the rules that options ask for; logs what in their files is in vain.
+
+    Raises:
+        UsageError: A file is missing, or has a rule that cannot be used.
+    """
+    from ..web.rule_warnings import warnings_of
+
+    with configuration():
+        rules = UrlRules(options)
+        for warning in warnings_of(rules):
+            _LOG.warning(warning)
+    return rules
 
 
 def urls_of(given: Sequence[str]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """explain: what would happen to URLs, step by step, and why. Nothing is changed, no server is asked."""
 
 import dataclasses
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +15,13 @@ from ..policy.traps import DepthOptions
 from ..web import urls
 from ..web.errors import UsageError
 from ..web.filters.chain import place
+from ..web.filters.verdicts import UrlFilter, Verdict
 from ..web.options import option
+from ..web.rule_chains import EXEMPT
 from ..web.rules import UrlRules
 from ..web.urls import BadUrl, from_key, to_key
-from .checking import URLS, say, urls_of
-from .command import DONE, TABLE, Argument, Invocation, configuration
+from .checking import URLS, rules_of, say, urls_of
+from .command import DONE, TABLE, Argument, Invocation
 from .explain_row import Known, RobotsView, not_generated, robots_of
 from .row_records import record_of
 
@@ -44,8 +47,8 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
 def run(invocation: Invocation) -> int:
     """Prints what becomes of each URL."""
     options: Options = invocation.options
-    with configuration():
-        rules = UrlRules(options)
+    rules = rules_of(options)
+    print(f"rule files: {', '.join(rules.sources.values()) or 'none'}", file=sys.stderr)
     source = _source(options, rules)
     known = None
     if invocation.arguments["table"] != NO_TABLE:
@@ -83,19 +86,22 @@ def explain(
 
     Returns:
         ``parsed``, ``steps``, ``normalized``, ``key``, ``key_bytes``, ``filters``, ``scope``;
-        ``reason`` why it would not come into a table, or None; of a table ``row`` or None,
+        ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason`` why it would not come into a table, or None; of a table ``row`` or None,
         ``generate`` (reasons why it is not chosen), ``robots``.
     """
     record: dict[str, Any] = {"url": url, "parsed": urls.parse(url), "steps": []}
     record |= _normalized(url, rules, options)
     normalized = record["normalized"]
     record["filters"] = [
-        {"by": place(each.name, said.line), "rule": each.rule(said.line),
-         "accepted": said.accept, "slow": said.slow}
+        _said(each, said, normalized, rules)
         for each, said in (rules.filters.each(normalized) if normalized else ())
-    ]  # fmt: skip
+    ]
     reason = _dropped(url, rules, options, source, known)
-    record["scope"] = None if normalized is None else _scope(reason, options, source, known)
+    strict = _without_exemptions(reason, url, rules, options, source, known)
+    record["scope"] = None if normalized is None else _scope(strict, options, source, known)
+    if rules.exemptions and strict == "out_of_scope" and normalized:
+        said = rules.exemptions.decide(normalized)
+        record["exemption"] = _said(rules.exemptions, said, normalized, rules)
     key = record["key"]
     row = known.row(key) if known and key else None
     if known and key and reason is None:
@@ -110,6 +116,30 @@ def explain(
             record["links_too_deep"] = True
     record["robots"] = robots_of(from_key(key), known.host(key), options)
     return record
+
+
+def _said(by: UrlFilter, said: Verdict, url: str, rules: UrlRules) -> dict[str, Any]:
+    """Returns what a filter says of a URL, and where that stands."""
+    return {
+        "by": place(by.name, said.line), "rule": by.rule(said.line, url), "accepted": said.accept,
+        "slow": said.slow, "file": rules.sources.get(by.name),
+    }  # fmt: skip
+
+
+def _without_exemptions(
+    reason: str | None,
+    url: str,
+    rules: UrlRules,
+    options: Options,
+    source: str | None,
+    known: Known | None,
+) -> str | None:
+    """Returns why a URL would be dropped, if no link could be exempt from the scope."""
+    if reason is not None or rules.exemptions is None:
+        return reason
+    names = tuple(name for name in options.url_filters if name != EXEMPT)
+    strict = dataclasses.replace(options, url_filters=names)
+    return _dropped(url, UrlRules(strict), strict, source, known)
 
 
 def _normalized(url: str, rules: UrlRules, options: Options) -> dict[str, Any]:
@@ -198,16 +228,21 @@ def _lines(record: Mapping[str, Any]) -> str:
     if record["parsed"] != record["url"]:
         lines.append(f"parsed: {record['parsed'] or 'no URL'}")
     lines += [f"{step['by']}: {step['url']}" for step in record["steps"]]
-    for said in record["filters"]:
-        word = "takes it" if said["accepted"] else "out of time" if said["slow"] else "refuses it"
-        lines.append(f"filter: {said['by']} {word}: {said['rule']}")
+    lines += [_verdict_line("filter", said) for said in record["filters"]]
     if record["scope"]:
         lines.append(f"scope: {record['scope']}")
+    if "exemption" in record:
+        lines.append(_verdict_line("exemption", record["exemption"]))
     if record["key"]:
         lines.append(f"key: {record['key']} ({record['key_bytes']} bytes)")
     if "row" in record:
         lines += _table_lines(record)
     return "\n".join([*lines, f"verdict: {verdict(record)}", ""])
+
+
+def _verdict_line(kind: str, said: Mapping[str, Any]) -> str:
+    word = "takes it" if said["accepted"] else "out of time" if said["slow"] else "refuses it"
+    return f"{kind}: {said['by']} {word}: {said['rule']}"
 
 
 def _table_lines(record: Mapping[str, Any]) -> list[str]:

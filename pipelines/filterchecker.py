@@ -3,11 +3,11 @@
 import dataclasses
 import sys
 
+from ..web.filters.chain import place
 from ..web.options import option
-from ..web.rules import UrlRules
 from ..web.url_options import FILTERS, UrlOptions
-from .checking import URLS, say, urls_of
-from .command import DONE, Invocation, configuration
+from .checking import URLS, rules_of, say, urls_of
+from .command import DONE, Invocation
 
 ARGUMENTS = (URLS,)
 
@@ -28,20 +28,21 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     if options.filter_name:
         options = dataclasses.replace(options, url_filters=(options.filter_name,))
-    with configuration():
-        rules = UrlRules(options)
+    rules = rules_of(options)
     exempt = rules.exemptions if options.filter_name else None
     names = [exempt.name] if exempt else [each.name for each in rules.filters.filters]
-    print(f"filters: {', '.join(names) or 'none'}", file=sys.stderr)
+    shown = [rules.sources.get(name, name) for name in names]
+    print(f"filters: {', '.join(shown) or 'none'}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         if exempt:
             verdict = exempt.decide(url)
             reason = None if verdict.accept else "filtered"
-            by, rule = f"{exempt.name}:{verdict.line}", exempt.rule(verdict.line)
+            by, rule = place(exempt.name, verdict.line), exempt.rule(verdict.line, url)
         else:
             reason, by, rule = rules.filters.judge(url)
         record = {
-            "url": url, "accepted": reason is None, "reason": reason, "by": by, "rule": rule
+            "url": url, "accepted": reason is None, "reason": reason, "by": by, "rule": rule,
+            "file": rules.source_of(by),
         }  # fmt: skip
         say(record, f"{'-' if reason else '+'}{url}", invocation.format)
     return DONE

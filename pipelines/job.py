@@ -23,8 +23,9 @@ from ..web.http import HttpOptions, guard_of
 from ..web.options import option
 from ..web.progress import PROGRESS
 from ..web.proxy import OPEN, parse_proxy
-from ..web.rules import UrlOptions, UrlRules
+from ..web.rules import UrlOptions
 from ..web.wire import tls_context
+from .checking import rules_of
 from .command import Invocation, configuration
 from .in_process import hurried
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
@@ -65,7 +66,7 @@ def check(options: Any) -> None:
     """
     with configuration():
         if isinstance(options, UrlOptions):
-            UrlRules(options)
+            rules_of(options)
         if isinstance(options, HttpOptions):
             guard_of(options)
             require_agent(options)

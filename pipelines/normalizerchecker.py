@@ -4,13 +4,13 @@ import dataclasses
 import sys
 from typing import cast
 
-from ..web.normalizers.steps import SCOPES
+from ..web.normalizers.steps import SCOPES, Step
 from ..web.options import option
 from ..web.rules import Scope, UrlRules
 from ..web.url_options import NORMALIZERS, UrlOptions
 from ..web.urls import BadUrl
-from .checking import URLS, say, urls_of
-from .command import DONE, Invocation, configuration
+from .checking import URLS, rules_of, say, urls_of
+from .command import DONE, Invocation
 
 ARGUMENTS = (URLS,)
 
@@ -36,13 +36,12 @@ def run(invocation: Invocation) -> int:
         options = dataclasses.replace(
             options, url_normalizers=(options.normalizer,), url_normalizers_in=()
         )
-    with configuration():
-        rules = UrlRules(options)
+    rules = rules_of(options)
     scope = cast(Scope, options.url_scope)
     chain = rules.normalizer(scope)
     steps = [step for step in (*chain.steps, *chain.last) if step.name == options.normalizer]
-    names = [step.name for step in steps or (*chain.steps, *chain.last)]
-    print(f"normalizers: {', '.join(names)}", file=sys.stderr)
+    shown = [_shown(step, rules) for step in steps or (*chain.steps, *chain.last)]
+    print(f"normalizers: {', '.join(shown)}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         normalized, trace = None, []
         reason = None if steps else rules.refusal(url, scope)
@@ -60,3 +59,9 @@ def run(invocation: Invocation) -> int:
         }  # fmt: skip
         say(record, normalized or "", invocation.format)
     return DONE
+
+
+def _shown(step: Step, rules: UrlRules) -> str:
+    """Returns the name of a normalizer, with the file that it has its rules from."""
+    source = rules.sources.get(getattr(step, "file", ""))
+    return f"{step.name} ({source})" if source else step.name

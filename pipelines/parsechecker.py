@@ -10,8 +10,8 @@ from ..policy.documents import DocumentOptions
 from ..policy.parse_results import status_text, succeeded
 from ..web.options import also, option
 from ..web.rules import UrlRules
-from .checking import URLS, say, urls_of
-from .command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
+from .checking import URLS, rules_of, say, urls_of
+from .command import DONE, NOTHING_TO_DO, Argument, Invocation
 
 # The declarations of Options and run need both rooms; they take a second to load.
 from ..io.parse_pool import ParsePool  # isort: skip
@@ -43,8 +43,7 @@ class Options(FetchUrlsOptions, DocumentOptions):
 def run(invocation: Invocation) -> int:
     """Prints what came of each URL; 1 where one of them was not parsed."""
     options: Options = invocation.options
-    with configuration():
-        rules = UrlRules(options)
+    rules = rules_of(options)
     code = DONE
     with contextlib.ExitStack() as stack:
 

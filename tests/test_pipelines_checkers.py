@@ -33,11 +33,12 @@ def test_filterchecker(typed):
     urls = ["http://foo.com/", "http://foo.com/a.gif"]
     code, printed, said = typed("filterchecker", *urls)
     assert (code, printed) == (0, "+http://foo.com/\n-http://foo.com/a.gif\n")
-    assert said == "filters: regex-urlfilter.txt\n"
+    assert said == "filters: built-in regex-urlfilter.txt\n"
     _, printed, _ = typed("filterchecker", "--format", "json", stdin="\n".join(urls))
     taken, refused = records(printed)
     assert taken == {
-        "url": urls[0], "accepted": True, "reason": None, "by": "regex-urlfilter.txt:27", "rule": "+."
+        "url": urls[0], "accepted": True, "reason": None, "by": "regex-urlfilter.txt:27", "rule": "+.",
+        "file": "built-in regex-urlfilter.txt",
     }  # fmt: skip
     assert (refused["accepted"], refused["reason"]) == (False, "filtered")
     assert [r["accepted"] for r in (taken, refused)] == [
@@ -52,15 +53,55 @@ def test_filterchecker_of_one_filter(typed, tmp_path):
     code, printed, said = typed(
         "filterchecker", "http://a/x.HTML", "--filter_name", "suffix", *folder
     )
-    assert (code, printed, said) == (0, "-http://a/x.HTML\n", "filters: suffix-urlfilter.txt\n")
+    assert (code, printed, said) == (
+        0,
+        "-http://a/x.HTML\n",
+        f"filters: {tmp_path}/suffix-urlfilter.txt\n",
+    )
     words = ("filterchecker", "http://a/x.jpg", "http://a/", "--filter_name", "ignoreexempt")
     assert typed(*words, *folder)[1] == "+http://a/x.jpg\n-http://a/\n"
     assert typed("filterchecker", "x", "--no_filter")[1:] == ("+x\n", "filters: none\n")
 
 
+def test_filterchecker_says_which_file_ran_and_what_is_in_vain(typed, tmp_path, caplog):
+    (tmp_path / "regex-urlfilter.txt").write_text("-нэб\n+.\n", "utf-8")
+    (tmp_path / "fast-urlfilter.txt").write_text("")
+    words = (
+        "--url_rules_dir",
+        tmp_path,
+        "--url_filters",
+        "fast,regex",
+        "--fast_url_max_length",
+        "14",
+    )
+    _, printed, said = typed(
+        "filterchecker", "http://a.com/", "http://a.com/xyz", *words, "--format", "json"
+    )
+    taken, refused = records(printed)
+    assert (taken["by"], taken["file"]) == (
+        "regex-urlfilter.txt:2",
+        f"{tmp_path}/regex-urlfilter.txt",
+    )
+    assert (refused["by"], refused["file"]) == (
+        "fast-urlfilter.txt",
+        f"{tmp_path}/fast-urlfilter.txt",
+    )
+    assert refused["rule"] == "refuses what is longer than fast_url_max_length, 14 characters"
+    assert f"filters: {tmp_path}/fast-urlfilter.txt, {tmp_path}/regex-urlfilter.txt\n" in said
+    (warning,) = caplog.messages
+    assert warning.startswith("regex-urlfilter.txt:1: never found: urls are ascii")
+    assert typed("normalizerchecker", "http://a/", *words)[2].endswith(
+        "normalizers: basic, regex (built-in regex-normalize.xml)\n"
+    )
+
+
 def test_normalizerchecker(typed):
     found = typed("normalizerchecker", "-", stdin=" HTTP://Foo.com:80/?sid=1&b=2#x \nfoo\n")
-    assert found == (0, "http://foo.com/?b=2\n\n", "normalizers: basic, regex\n")
+    assert found == (
+        0,
+        "http://foo.com/?b=2\n\n",
+        "normalizers: basic, regex (built-in regex-normalize.xml)\n",
+    )
     _, printed, _ = typed("normalizerchecker", "HTTP://a/?&x", "foo", "--format", "json")
     good, bad = records(printed)
     assert good["normalized"] == "http://a/?x"
@@ -121,6 +162,14 @@ def test_normalizerchecker_of_one_normalizer_and_of_a_scope(typed):
             "with fast-urlfilter.txt, which fast needs",
         ),
         (("filterchecker", "x", "--url_filter_file", "/no"), "must be readable, got '/no'"),
+        (
+            ("filterchecker", "x", "--url_rules_dir", "/no"),
+            "must be a folder that can be read, got '/no'",
+        ),
+        (
+            ("inject", "/no/table", "http://a/", "--url_rules_dir", "/no/such"),
+            "must be a folder that can be read, got '/no/such'",
+        ),
         (("normalizerchecker", "x", "--url_scope", "moon"), "--url_scope must be one of default"),
         (("normalizerchecker", "x", "--url_normalizers_in", "inject"), "--url_normalizers_in"),
         (("robotsparser", "/no/file", "x"), "there must be a file or a url, got '/no/file'"),

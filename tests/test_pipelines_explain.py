@@ -202,7 +202,8 @@ def test_without_a_table(explained, capsys):
         "url": "http://foo.com/?b=2&a=1", "parsed": "http://foo.com/?b=2&a=1",
         "steps": [{"by": "querystring normalizer", "url": "http://foo.com/?a=1&b=2"}],
         "normalized": "http://foo.com/?a=1&b=2", "key": "com.foo:http/?a=1&b=2", "key_bytes": 21,
-        "filters": [{"by": "regex-urlfilter.txt:27", "rule": "+.", "accepted": True, "slow": False}],
+        "filters": [{"by": "regex-urlfilter.txt:27", "rule": "+.", "accepted": True, "slow": False,
+                     "file": "built-in regex-urlfilter.txt"}],
         "scope": "not known without a table or --source", "reason": None,
     }  # fmt: skip
     away = ("--source", "http://bar.org/")
@@ -211,6 +212,45 @@ def test_without_a_table(explained, capsys):
     assert nutbeam("explain", "-", "x", "--source", "foo") == 2
     assert "--source is no URL that can be crawled (malformed): 'foo'" in capsys.readouterr().err
     assert nutbeam("explain", "/no/table", "x") == 2
+
+
+EXEMPT = ("--source", f"{SITE}/", "--url_filters", "regex,ignoreexempt", "--url_rules_dir", "rules")
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "scope", "exemption"),
+    [
+        ("http://cdn.other.org/x", None, "outside domain", (True, 2, "+^http://cdn[.]")),
+        ("http://cdn.other.org/b.gif", "filtered", "domain", None),
+        ("http://cdn.other.org/no", "out_of_scope", "outside domain", (False, 1, "-/no$")),
+        ("http://other.org/", "out_of_scope", "outside domain", (False, 0, "no rule takes it")),
+        (f"{SITE}/x", None, "domain", None),
+    ],
+)
+def test_links_that_are_exempt_from_the_scope(
+    explained, capsys, tmp_path, monkeypatch, url, reason, scope, exemption
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules").mkdir()
+    name = "db-ignore-external-exemptions.txt"
+    (tmp_path / "rules" / name).write_text("-/no$\n+^http://cdn[.]\n")
+    (record,) = explained("-", url, *EXEMPT)
+    assert (record["reason"], record["scope"]) == (reason, scope)
+    said = record.get("exemption")
+    assert (said is not None) is (exemption is not None)
+    if exemption:
+        accepted, line, rule = exemption
+        assert said == {
+            "by": f"{name}:{line}" if line else name, "rule": rule, "accepted": accepted,
+            "slow": False, "file": f"rules/{name}",
+        }  # fmt: skip
+    assert nutbeam("explain", "-", url, *EXEMPT) == 0
+    printed = capsys.readouterr()
+    if said:
+        word = "takes it" if accepted else "refuses it"
+        assert f"\nexemption: {said['by']} {word}: {rule}\n" in printed.out
+    files = "rule files: built-in regex-urlfilter.txt, rules/db-ignore-external-exemptions.txt, "
+    assert printed.err == f"{files}built-in regex-normalize.xml\n"
 
 
 def test_it_says_of_each_row_what_the_jobs_do(table, explained, tmp_path):

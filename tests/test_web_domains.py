@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from nutbeam.web import domains
-from nutbeam.web.domains import registered_domain
+from nutbeam.web.domains import registered_domain, suffix_and_domain
 
 
 # nutch.md 3.6
@@ -31,6 +31,29 @@ from nutbeam.web.domains import registered_domain
 )
 def test_registered_domain(host, domain):
     assert registered_domain(host) == domain
+
+
+# nutch.md 3.6; a suffix of the list's private section is none.
+@pytest.mark.parametrize(
+    ("host", "suffix"),
+    [
+        ("lucene.apache.org", "org"),
+        ("lucene.apache.org.", "org"),
+        ("www.example.co.uk", "co.uk"),
+        ("example.com", "com"),
+        ("com", "com"),
+        ("www.example.co.uk.com", "com"),
+        ("foo.github.io", "io"),
+        ("140.211.11.130", None),
+        ("[2600:1f18::1]", None),
+        ("example.com.nn", None),
+        ("localhost", None),
+        ("", None),
+        ("subdomain.example.presse.fr", "fr"),
+    ],
+)
+def test_suffix(host, suffix):
+    assert suffix_and_domain(host)[0] == suffix
 
 
 def test_asks_no_network(monkeypatch):

@@ -146,8 +146,8 @@ def test_rows(step, url, normalized):
         (lambda: Host("a http://b/", "h.txt"), r"h\.txt:1: a line must be HOST TARGET"),
         (lambda: Protocol("a http://", "p.txt"), r"p\.txt:1: a line must be HOST SCHEME"),
         (
-            lambda: RegexNormalizer("<r>\n<regex>\n<pattern>a</pattern></regex>\n<regex>"
-                                    "<pattern>\n(b</pattern></regex></r>", "r.xml"),
+            lambda: RegexNormalizer("<r>\n<regex>\n<pattern>a</pattern><substitution/></regex>\n<regex>"
+                                    "<pattern>\n(b</pattern><substitution/></regex></r>", "r.xml"),
             r"r\.xml:4: rule 2 must be a regular expression, got '\\n\(b': missing \)",
         ),
         (lambda: RegexNormalizer("<r>\n<regex></r>", "r.xml"), r"r\.xml:2: it must be xml"),
@@ -263,7 +263,10 @@ def test_scopes(tmp_path):
     [
         ({"url_normalizers_in": ("inject=basic", "inject=pass")}, "'inject' twice"),
         ({"url_filters": ("suffix",)}, "must be a folder with suffix-urlfilter.txt, which suffix needs, got ''"),
-        ({"url_filters": ("suffix",), "url_rules_dir": "/no"}, "got '/no/suffix-urlfilter.txt': No such file"),
+        ({"url_filters": ("suffix",), "url_rules_dir": "tests"}, "got 'tests/suffix-urlfilter.txt': No such file"),
+        ({"url_rules_dir": "/no/such"}, "url_rules_dir must be a folder that can be read, got '/no/such'"),
+        ({"url_rules_dir": "pyproject.toml"}, "must be a folder that can be read, got 'pyproject.toml'"),
+        ({"url_rules_dir": "/no", "no_filter": True, "no_normalize": True}, "must be a folder"),
         ({"url_normalizers": ("slash",)}, "must be a folder with slashes.txt, which slash needs"),
     ],
 )  # fmt: skip

@@ -116,6 +116,8 @@ def test_bad_files(tmp_path):
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="it is not utf-8 text"):
+        UrlRules(UrlOptions(url_filter_file=str(binary)))
+    with pytest.raises(ValueError, match="binary:1: it must be xml"):
         UrlRules(UrlOptions(url_normalizer_file=str(binary)))
     bad = tmp_path / "bad.txt"
     bad.write_text("+.\n-[\n")

@@ -6,7 +6,6 @@ A rule file is looked for in ``url_rules_dir`` under the name that it has in Nut
 import functools
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import polars as pl
 
@@ -24,7 +23,7 @@ from .normalizers.host_rules import Host, Protocol, Slash
 from .normalizers.queries import Ajax, Querystring
 from .normalizers.regex_rules import RegexNormalizer
 from .normalizers.steps import SCOPES, Pass, Step
-from .rule_files import read_rules
+from .rule_files import RuleFile, read_rules
 from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions
 
 EXEMPT = "ignoreexempt"
@@ -32,13 +31,6 @@ EXEMPT = "ignoreexempt"
 # Those that ship with this package.
 _BUILT_IN = ("regex-urlfilter.txt", "regex-normalize.xml")
 _HERE = pathlib.Path(__file__).parent
-
-
-class RuleFile(NamedTuple):
-    """A file of rules: what messages call it, and its text."""
-
-    name: str
-    text: str
 
 
 def normalizers_in(options: UrlOptions, scope: str) -> tuple[str, ...]:
@@ -67,8 +59,12 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
         under ``regex-normalize-SCOPE.xml``.
 
     Raises:
-        ValueError: A file is missing, or cannot be read.
+        ValueError: The folder or a file is missing, or cannot be read.
     """
+    if options.url_rules_dir and not pathlib.Path(options.url_rules_dir).is_dir():
+        raise ValueError(
+            f"url_rules_dir must be a folder that can be read, got {options.url_rules_dir!r}"
+        )
     wanted = [FILTER_FILES[name] for name in options.url_filters if not options.no_filter]
     steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
     wanted += [NORMALIZER_FILES[name] for name in NORMALIZERS if name in steps]
@@ -78,7 +74,7 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
             name = f"regex-normalize-{scope}.xml"
             path = pathlib.Path(options.url_rules_dir, name)
             if path.exists():
-                found[name] = RuleFile(name, read_rules(path))
+                found[name] = read_rules(path, name, xml=True)
     return found
 
 
@@ -87,14 +83,15 @@ def _find(options: UrlOptions, name: str) -> RuleFile:
         "regex-urlfilter.txt": options.url_filter_file,
         "regex-normalize.xml": options.url_normalizer_file,
     }.get(name, "")
+    xml = name.endswith(".xml")
     if named:
-        return RuleFile(named, read_rules(named))
+        return read_rules(named, xml=xml)
     if options.url_rules_dir:
         path = pathlib.Path(options.url_rules_dir, name)
         if path.exists() or name not in _BUILT_IN:
-            return RuleFile(name, read_rules(path))
+            return read_rules(path, name, xml=xml)
     if name in _BUILT_IN:
-        return RuleFile(name, read_rules(_HERE / name))
+        return read_rules(_HERE / name, name, f"built-in {name}", xml)
     users = [
         each for each, file in (*FILTER_FILES.items(), *NORMALIZER_FILES.items()) if file == name
     ]
@@ -117,7 +114,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     made = []
     for name in dict.fromkeys(names):
         if name != EXEMPT:
-            file = files.get(FILTER_FILES[name], RuleFile("", ""))
+            file = files.get(FILTER_FILES[name], RuleFile(""))
             made.append(_filter(name, file, limits, options.tld_max_length))
     return FilterChain(made)
 
@@ -167,7 +164,7 @@ def normalizer(
         if name == "basic":
             steps.append(Basic(is_normal))
             continue
-        file = files.get(NORMALIZER_FILES[name], RuleFile("", ""))
+        file = files.get(NORMALIZER_FILES[name], RuleFile(""))
         if name == "regex":
             file = files.get(f"regex-normalize-{scope}.xml", file)
         step = _step(name, file, scope == "indexer")
@@ -180,7 +177,7 @@ def normalizer(
 def _step(name: str, file: RuleFile, indexer: bool) -> Step:
     match name:
         case "regex":
-            return RegexNormalizer(file.text, file.name)
+            return RegexNormalizer(file.xml, file.name)
         case "querystring":
             return Querystring()
         case "ajax":

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import polars as pl
 
@@ -58,15 +59,39 @@ def short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
-def read_rules(path: str | pathlib.Path) -> str:
-    """Returns the text of a file of rules; one that has not changed is not read again.
+class RuleFile(NamedTuple):
+    """A file of rules.
+
+    Attributes:
+        name: What messages and counts call it.
+        text: What stands in it; of XML nothing.
+        xml: Bytes of XML, which says itself how they are to be read.
+        source: Which file it is: its path, or that it is built in.
+    """
+
+    name: str
+    text: str = ""
+    xml: bytes = b""
+    source: str = ""
+
+
+def read_rules(
+    path: str | pathlib.Path, name: str = "", source: str = "", xml: bool = False
+) -> RuleFile:
+    """Returns a file of rules; one that has not changed is not read again.
+
+    Args:
+        path: Where it is.
+        name: What messages call it; as its path where it has no other name.
+        source: What else to say than its path where it is asked which file it is.
+        xml: Whether it is XML.
 
     Raises:
-        ValueError: It cannot be read, or is not UTF-8 text.
+        ValueError: It cannot be read, or is neither XML nor UTF-8 text.
     """
     try:
         known = os.stat(path)  # noqa: PTH116 - path may be either
-        return _read(str(path), known.st_mtime_ns, known.st_size)
+        return _read(str(path), known.st_mtime_ns, known.st_size, name, source, xml)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not utf-8 text"
         raise ValueError(
@@ -75,8 +100,10 @@ def read_rules(path: str | pathlib.Path) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(path: str, changed: int, size: int) -> str:
-    return pathlib.Path(path).read_text("utf-8")
+def _read(path: str, changed: int, size: int, name: str, source: str, xml: bool) -> RuleFile:
+    data = pathlib.Path(path).read_bytes()
+    text = "" if xml else data.decode()
+    return RuleFile(name or path, text, data if xml else b"", source or path)
 
 
 class Names:

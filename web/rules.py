@@ -14,12 +14,12 @@ from .normalize import normalize_basic
 from .normalizers.chain import Normalizer
 from .resolve import HOST, PORT, query, resolve, segment
 from .rule_chains import (
-    RuleFile,
     exemptions,
     filter_chain,
     normalizer,
     read_files,
 )
+from .rule_files import RuleFile
 from .schemes import WEB, scheme_of
 from .url_options import UrlOptions
 from .urls import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
@@ -88,6 +88,15 @@ class UrlRules:
     def exemptions(self) -> RegexFilter | None:
         """What says which external links are followed all the same."""
         return exemptions(self.options, dict(self.files or ()))
+
+    @functools.cached_property
+    def sources(self) -> dict[str, str]:
+        """Which file each is that messages name: its path, or that it is built in."""
+        return {file.name: file.source for _, file in self.files or ()}
+
+    def source_of(self, by: str) -> str | None:
+        """Returns which file a ``FILE:LINE``, or the name of a filter, stands for; None for none."""
+        return self.sources.get(by) or self.sources.get(by.rpartition(":")[0])
 
     def normalizer(self, scope: str = "default") -> Normalizer:
         """Returns the chain of normalizers of a scope."""
@@ -256,7 +265,7 @@ class UrlRules:
         if normalized is None:
             return [*lines, f"rejected: {reason}"]
         for each, verdict in self.filters.each(normalized):
-            by = f"{place(each.name, verdict.line)} {each.rule(verdict.line)}"
+            by = f"{place(each.name, verdict.line)} {each.rule(verdict.line, normalized)}"
             if verdict.slow:
                 return [*lines, f"rejected: ran out of time at {by}"]
             if not verdict.accept:

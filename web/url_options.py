@@ -62,7 +62,8 @@ class UrlOptions(SchemeOptions):
     url_rules_dir: str = option(
         "",
         "Folder with the rule files of URL filters and normalizers, under the names they have in "
-        "Nutch's conf/.",
+        "Nutch's conf/. Without regex-urlfilter.txt or regex-normalize.xml in it the built-in one "
+        "is used.",
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),

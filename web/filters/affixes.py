@@ -24,7 +24,7 @@ class PrefixFilter:
             without_longer((line, n) for n, line in numbered if line and line[0] not in " #")
         )
 
-    def rule(self, line: int) -> str:
+    def rule(self, line: int, url: str = "") -> str:
         """Returns the prefix at a line."""
         return line_at(self._text, line) if line else "no prefix takes it"
 
@@ -72,7 +72,7 @@ class SuffixFilter:
             found = [(suffix.lower(), number) for suffix, number in found]
         self._names = Names(without_longer((suffix[::-1], n) for suffix, n in found))
 
-    def rule(self, line: int) -> str:
+    def rule(self, line: int, url: str = "") -> str:
         """Returns the suffix at a line."""
         default = "takes what has no suffix of it" if self._refuse else "no suffix takes it"
         return line_at(self._text, line) if line else default

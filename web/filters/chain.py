@@ -36,7 +36,7 @@ class FilterChain:
         judged: tuple[str | None, str, str] = (None, "", "")
         for each in self.filters:
             verdict = each.decide(url)
-            judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line)
+            judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line, url)
             if not verdict.accept:
                 break
         return judged

@@ -1,17 +1,15 @@
 """URL filters of lists of hosts, domains and suffixes: domain and domaindenylist."""
 
 import functools
-import re
 
 import polars as pl
 
 from ..columns import falses, zeros
 from ..domains import suffix_and_domain
 from ..rule_files import Names, entries, line_at, short
+from ..rule_hosts import host_name
 from ..url_parts import host_of_url, parts_of
 from .verdicts import Verdict, Verdicts, verdicts
-
-_STRANGE = re.compile(r"[\s/*?]")
 
 
 class DomainFilter:
@@ -19,8 +17,9 @@ class DomainFilter:
 
     One entry a line: a host (``www.foo.com``), a registered domain (``foo.com``), a
     public suffix (``co.uk``) or a top-level domain (``uk``); the widest counts as
-    what has decided. A file without entries takes all URLs (NUTCH-2189). What is no
-    URL, or has no host, is refused by both.
+    what has decided. Names may be written in Unicode; URLs have them in punycode. A
+    file without entries takes all URLs (NUTCH-2189). What is no URL, or has no host,
+    is refused by both.
 
     Args:
         text: The file.
@@ -35,10 +34,15 @@ class DomainFilter:
         self.name, self._text, self._deny = name, text, deny
         self._names = Names((_checked(line, name, n), n) for n, line in entries(text))
 
-    def rule(self, line: int) -> str:
-        """Returns the entry at a line."""
-        default = "takes what is not in it" if self._deny else "nothing in it takes it"
-        return line_at(self._text, line) if line else default
+    def rule(self, line: int, url: str = "") -> str:
+        """Returns the entry at a line; for 0, what became of a URL without one."""
+        if line:
+            return line_at(self._text, line)
+        if not len(self._names):
+            return "has no entries, and takes all"
+        if url and not host_of_url(url):
+            return "refuses what is no url with a host"
+        return "takes what is not in it" if self._deny else "nothing in it takes it"
 
     def decide(self, url: str) -> Verdict:
         """Returns whether a URL is taken."""
@@ -99,8 +103,10 @@ def names_of(host: str) -> tuple[str | None, str, str, str]:
 
 
 def _checked(line: str, name: str, number: int) -> str:
-    if _STRANGE.search(line):
+    entry = host_name(line)
+    if entry is None:
         raise ValueError(
-            f"{name}:{number}: an entry must be a host, a domain or a suffix, got {short(line)}"
+            f"{name}:{number}: an entry must be a host, a domain or a suffix, as foo.com, "
+            f"got {short(line)}"
         )
-    return line.lower()
+    return entry

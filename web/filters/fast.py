@@ -7,10 +7,12 @@ import polars as pl
 from ..columns import falses, put, zeros
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files import line_at, lines_of, short
+from ..rule_hosts import host_name
 from ..url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts
 
 _ALL = (".*", ".?")
+_ALL_HOSTS = "."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,8 @@ class FastFilter:
     and ``DenyPathQuery REGEX``, looked for anywhere in the path, or in path and
     query. ``.*`` refuses all. Rules of the host come first, then those of its name
     as a domain, of its parents, the longest first, then those of ``Domain .``, for all
-    URLs. From ``#`` on a line is a comment (nutch.md 3.5). What is no URL is refused.
+    URLs. From ``#`` on a line is a comment (nutch.md 3.5). Names may be written in
+    Unicode. What is no URL is refused.
 
     Args:
         text: The file.
@@ -74,9 +77,11 @@ class FastFilter:
                 case []:
                     continue
                 case ["Host", site]:
-                    block = self._hosts, site.lower()
+                    block = self._hosts, self._site(site, number, raw)
                 case ["Domain", site]:
-                    block = self._domains, site.lower()
+                    block = self._domains, _ALL_HOSTS
+                    if site != _ALL_HOSTS:
+                        block = self._domains, self._site(site, number, raw)
                 case ["DenyPath" | "DenyPathQuery" as kind, pattern] if block:
                     self._add(*block, _rule(kind, pattern, self.name, number))
                 case ["DenyPath" | "DenyPathQuery", _]:
@@ -90,6 +95,15 @@ class FastFilter:
                         f"REGEX or DenyPathQuery REGEX, got {short(raw.strip())}"
                     )
 
+    def _site(self, site: str, number: int, line: str) -> str:
+        name = host_name(site)
+        if name is None:
+            raise ValueError(
+                f"{self.name}:{number}: a block must be for a host or a domain, as foo.com, or be "
+                f"Domain {_ALL_HOSTS}, got {short(line.strip())}"
+            )
+        return name
+
     def _add(self, sites: dict[str, list[FastRule] | int], site: str, rule: FastRule) -> None:
         known = sites.get(site)
         if isinstance(known, int):
@@ -101,11 +115,25 @@ class FastFilter:
         else:
             known.append(rule)
 
-    def rule(self, line: int) -> str:
-        """Returns the rule at a line."""
+    def rule(self, line: int, url: str = "") -> str:
+        """Returns the rule at a line; for 0, what became of a URL without one."""
         if line:
             return line_at(self._text, line)
-        return "takes what no rule refuses, and is not too long"
+        parts = parts_of_url(url)
+        if url and parts is None:
+            return "refuses what is no url"
+        limit = self._exceeded(url, parts) if parts else None
+        return limit or "takes what no rule refuses, and is not too long"
+
+    def _exceeded(self, url: str, parts: tuple[str, str, str | None]) -> str | None:
+        """Returns which limit a URL is too long for, if it is."""
+        most, (_, path, query) = self._limits, parts
+        for name, text, limit in (
+            ("url", url, most.url), ("path", path, most.path), ("query", query or "", most.query)
+        ):  # fmt: skip
+            if 0 <= limit < len(text):
+                return f"refuses what is longer than fast_{name}_max_length, {limit} characters"
+        return None
 
     def rules_of(self, host: str) -> tuple[FastRule, ...]:
         """Returns the rules that hold for a host, in order, but for those of all hosts."""
@@ -123,12 +151,10 @@ class FastFilter:
             return Verdict(False)
         host, path, query = parts
         whole = path if query is None else f"{path}?{query}"
-        most = self._limits
-        lengths = ((url, most.url), (path, most.path), (query or "", most.query))
-        if any(0 <= limit < len(text) for text, limit in lengths):
+        if self._exceeded(url, parts):
             return Verdict(False)
         patience = Patience()
-        for rule in (*self.rules_of(host), *_as_rules(self._domains.get("."))):
+        for rule in (*self.rules_of(host), *_as_rules(self._domains.get(_ALL_HOSTS))):
             try:
                 if rule.pattern is None or patience.found(
                     rule.pattern, whole if rule.query else path
@@ -157,7 +183,7 @@ class FastFilter:
         for rules, hosts in special.items():
             for rule in rules:
                 state.apply(rule, hosts)
-        for rule in _as_rules(self._domains.get(".")):
+        for rule in _as_rules(self._domains.get(_ALL_HOSTS)):
             state.apply(rule, None)
         return Verdicts(state.accept, state.line, state.slow)
 

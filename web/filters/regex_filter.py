@@ -12,10 +12,15 @@ from ..columns import falses, put, zeros
 from ..domains import registered_domain
 from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files import lines_of, short
+from ..rule_hosts import host_name
 from ..urls import BadUrl, host
 from .verdicts import Verdict, Verdicts
 
-_HOST = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#:@\[\]\\A-Z]*)")
+# Of a URL that is written as normal ones are; the parser is asked for the host of others.
+_HOST = re.compile(
+    r"[a-z][a-z0-9+.-]*://"
+    r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@%\[\]\\A-Z\x7f-\U0010ffff]*)(?::[0-9]*)?(?=[/?#]|$)"
+)
 # So many rules of one sign are looked for at once.
 _TOGETHER = 50
 
@@ -48,7 +53,7 @@ class RegexFilter:
     anywhere in the URL decides; where none is found, the URL is rejected.
     Lines that begin with ``#`` or a space, and empty lines, mean nothing;
     ``> SITE`` limits the rules below it, up to ``<``, to a host or registered
-    domain (nutch.md 3.5). A pattern that takes too long over a URL rejects it.
+    domain (nutch.md 3.5), which may be written in Unicode. A pattern that takes too long over a URL rejects it.
 
     Args:
         text: The file.
@@ -84,7 +89,7 @@ class RegexFilter:
         self.rules = tuple(_read_rules(text, name, compile, kind))
         self._by_line = {rule.line: rule for rule in self.rules}
 
-    def rule(self, line: int) -> str:
+    def rule(self, line: int, url: str = "") -> str:
         """Returns the rule at a line."""
         return str(self._by_line[line]) if line else "no rule takes it"
 
@@ -230,7 +235,12 @@ def _read_rules(
             case "" | " " | "#":
                 continue
             case ">":
-                site = line[1:].strip().lower() or None
+                site = host_name(line[1:].strip())
+                if site is None:
+                    raise ValueError(
+                        f"{name}:{number}: a section must be for a host or a registered domain, "
+                        f"as > foo.com, got {short(line)}"
+                    )
             case "<":
                 site = None
             case "+" | "-":

@@ -38,7 +38,7 @@ class Validator:
         )
         self._one = re.compile(self._pattern)
 
-    def rule(self, line: int) -> str:
+    def rule(self, line: int, url: str = "") -> str:
         """Returns what it does."""
         return "takes URLs of a plain, public form"
 

@@ -48,8 +48,11 @@ class UrlFilter(Protocol):
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns what it says of each URL; nulls are not taken."""
 
-    def rule(self, line: int) -> str:
-        """Returns the rule at a line of its file; for 0, what it does where none decides."""
+    def rule(self, line: int, url: str = "") -> str:
+        """Returns the rule at a line of its file; for 0, what it does where none decides.
+
+        Of the URL that was asked for, if one is given.
+        """
 
 
 def verdicts(accept: pl.Series, line: pl.Series | None = None) -> Verdicts:

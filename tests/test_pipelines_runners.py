@@ -81,6 +81,7 @@ def processes():
     return found
 
 
+@pytest.mark.long
 def test_a_crawl_on_two_worker_processes_gives_the_same_table(web, table, tmp_path):
     folder = tmp_path / "table"
     with Watch() as watch:

@@ -4,12 +4,12 @@ import pytest
 from crawling import manifest_of, nutbeam, state_of
 from flaky_proxy import Proxy
 from made_up import MadeUpWeb
+from short_form import first
 
 from nutbeam.io.manifest import latest_snapshot
 from nutbeam.io.places import place_of
 
 WEB = MadeUpWeb()
-LONG = pytest.mark.long
 BUSY, DENIED = (429, 503), (403,)
 
 
@@ -56,8 +56,8 @@ def test_who_only_reads_says_so(proxied, code, capsys):
         check(capsys.readouterr().err, table, code)
 
 
-@pytest.mark.parametrize("kind", ["gs", "s3"])
-@pytest.mark.parametrize("after", [0, *(pytest.param(n, marks=LONG) for n in (1, 2, 3)), 5])
+@pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
+@pytest.mark.parametrize("after", first(2, [0, 5, 1, 2, 3]))
 @pytest.mark.parametrize("job", ["inject", "generate", "updatedb", "compact"])
 def test_writes_that_are_refused(proxied, job, after, capsys):
     proxy, table = proxied

@@ -25,6 +25,7 @@ from crawling import (
     reach,
 )
 from flaky_proxy import Proxy
+from short_form import first
 from stores_here import here_and_in_a_store, in_stores
 
 from nutbeam.io.files import names, read_bytes, write_bytes
@@ -149,7 +150,7 @@ def test_a_crawl_with_worker_processes(address, web, here):
     check_same(address, web, here, asked(web)[before:])
 
 
-@pytest.mark.parametrize("kind", ["gs", "s3"])
+@pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_a_store_that_answers_503_now_and_then(
     kind, stores, web, here, hurried, monkeypatch, capsys
 ):
@@ -162,7 +163,7 @@ def test_a_store_that_answers_503_now_and_then(
         assert proxy.refused > 10
 
 
-@pytest.mark.parametrize("kind", ["gs", "s3"])
+@pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, capsys):
     """Uploads, commits among them, that the store has taken and whose answer never came."""
     with through_proxy(stores, kind, monkeypatch) as proxy:
@@ -182,7 +183,7 @@ def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, ca
         assert lost["cut"] > 5
 
 
-@pytest.mark.parametrize("kind", ["gs", "s3"])
+@pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
     with through_proxy(stores, kind, monkeypatch) as proxy:
         table = stores.address(kind)
@@ -239,7 +240,7 @@ def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
             assert pl.read_parquet(read_bytes(path)).height > 0
 
 
-@pytest.mark.parametrize("kind", ["gs", "s3"])
+@pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_one_line_for_a_store_that_cannot_be_used(kind, stores, monkeypatch, capsys, web):
     for name, value in stores.environ(kind).items():
         monkeypatch.setenv(name, value)

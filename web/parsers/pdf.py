@@ -73,8 +73,11 @@ def _limits() -> Iterator[None]:
         raise ParseFailed("encrypted") from error
     except (errors.LimitReachedError, RecursionError) as error:
         raise ParseFailed("too_complex") from error
-    except Exception as error:  # it may raise anything
+    except errors.PyPdfError as error:
         raise ParseFailed("malformed") from error
+    except Exception as error:  # it may raise anything
+        said = ValueError(f"damaged in a way that pypdf does not foresee ({type(error).__name__})")
+        raise ParseFailed("malformed") from said
 
 
 _SIZES = (

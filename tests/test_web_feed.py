@@ -52,6 +52,12 @@ def test_versions(text):
     assert (part[1].title, part[1].text) == ("One", "First")
 
 
+@pytest.mark.parametrize("header", ["application/rdf+xml", "text/rdf"])
+def test_a_feed_that_comes_as_rdf(header):
+    text = dict(VERSIONS)["rss-1.0"]
+    assert read(HEAD + text, header).anchors == ["", "One"]
+
+
 def rss(*items, more=""):
     return (
         f"{HEAD}<rss version='2.0'><channel><title>N</title>{more}{''.join(items)}</channel></rss>"

@@ -26,7 +26,16 @@ import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
 from ..web.errors import UsageError, UserError
-from .parse_worker import OUT_OF_MEMORY, PIPE_CLOSED, Begun, Done, Failed, Job, read_arrow, write_arrow
+from .parse_worker import (
+    OUT_OF_MEMORY,
+    PIPE_CLOSED,
+    Begun,
+    Done,
+    Failed,
+    Job,
+    read_arrow,
+    write_arrow,
+)
 
 # What a child gets besides a page's own limit: to start, and for the work that
 # is done for all pages of a job together.

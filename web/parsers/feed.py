@@ -11,13 +11,12 @@ from .directives import header_directives, obey_nofollow
 from .html import parse_html
 from .html_tree import collapse
 from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from .xml_reader import read_xml
 
 MAX_ITEMS = 1_000
 # feedparser builds objects of all; a feed of that size has no place in a crawl.
 _MAX_CHARS = 16 << 20
-_MAX_TITLE_CHARS = 1_000
 _MAX_ATTRIBUTES = 1_000
 _DOCTYPE = re.compile(
     r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
@@ -62,7 +61,7 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     if "noindex" not in page.directives:
         title = _plain(feed.get("title_detail") or feed.get("title"), source, options)
         subtitle = _plain(feed.get("subtitle_detail") or feed.get("subtitle"), source, options)
-        page.title = title[:_MAX_TITLE_CHARS]
+        page.title = title[:MAX_TITLE_CHARS]
         texts = [title, subtitle, *(text for item in entries for text in (item.title, item.text))]
         page.text = " ".join(text for text in texts if text)
     _add_links(page, feed, "")
@@ -96,7 +95,7 @@ class _Item:
         if options.feed_documents and self.url is not None:
             self.page = _marked_up(content or summary, self.url, source, options)
             self.page.directives |= said
-            self.page.title = "" if "noindex" in said else self.title[:_MAX_TITLE_CHARS]
+            self.page.title = "" if "noindex" in said else self.title[:MAX_TITLE_CHARS]
             if "noindex" in said:
                 self.page.text = ""
             self.page.metas = _metas(fields)
@@ -133,7 +132,7 @@ def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
     link = str(fields.get("link") or "").strip()
     if link:
         page.hrefs.append(link)
-        page.anchors.append(anchor[:_MAX_TITLE_CHARS])
+        page.anchors.append(anchor[:MAX_TITLE_CHARS])
         page.rels.append("")
     for other in fields.get("links") or ():
         rel = str(other.get("rel") or "").lower()
@@ -149,7 +148,7 @@ def _metas(fields: Mapping[str, Any]) -> dict[str, str]:
         "author": fields.get("author"),
         "published": fields.get("published") or fields.get("updated"),
     }
-    return {name: collapse(str(value))[:_MAX_TITLE_CHARS] for name, value in found.items() if value}
+    return {name: collapse(str(value))[:MAX_TITLE_CHARS] for name, value in found.items() if value}
 
 
 def _plain(field: Any, source: Source, options: ParseOptions) -> str:

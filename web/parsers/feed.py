@@ -1,8 +1,9 @@
 """Feeds: RSS 0.9 to 2.0, RDF and Atom, by feedparser."""
 
+import contextlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import urls
@@ -18,6 +19,7 @@ MAX_ITEMS = 1_000
 # feedparser builds objects of all; a feed of that size has no place in a crawl.
 _MAX_CHARS = 16 << 20
 _MAX_ATTRIBUTES = 1_000
+_MAX_AUTHOR_CHARS = 200
 _DOCTYPE = re.compile(
     r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
     re.IGNORECASE | re.DOTALL,
@@ -114,17 +116,47 @@ def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any
     # As a stream: a text could be taken for the name of a file or for a URL.
     stream = io.BytesIO(text.encode("utf-8", "replace"))
     try:
-        found = feedparser.parse(
-            stream,
-            response_headers={**_HEADERS, "content-location": url},
-            sanitize_html=False,
-            resolve_relative_uris=False,
-        )
+        with _linear():
+            found = feedparser.parse(
+                stream,
+                response_headers={**_HEADERS, "content-location": url},
+                sanitize_html=False,
+                resolve_relative_uris=False,
+            )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ParseFailed("malformed_feed") from error
     if not found.entries and not found.feed:
         raise ParseFailed("malformed_feed")
     return found.feed, found.entries
+
+
+@contextlib.contextmanager
+def _linear() -> Iterator[None]:
+    """Keeps feedparser from what is quadratic in it: looking for addresses in authors, for tags."""
+    from feedparser import mixin
+
+    parsers = getattr(mixin, "_FeedParserMixin", None)
+    if parsers is None:  # another version than 6.0
+        yield
+        return
+    own = parsers._sync_author_detail, parsers._add_tag
+
+    def sync(parser: Any, key: str = "author") -> None:
+        context = parser._get_context()
+        if author := context.get(key):
+            context[key] = author[:_MAX_AUTHOR_CHARS]
+        own[0](parser, key)
+
+    parsers._sync_author_detail = sync
+    parsers._add_tag = _no_tag  # nothing is made of them here
+    try:
+        yield
+    finally:  # parse filters may use it, too
+        parsers._sync_author_detail, parsers._add_tag = own
+
+
+def _no_tag(parser: Any, *_: Any) -> None:
+    parser._get_context().setdefault("tags", [])
 
 
 def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:

@@ -48,7 +48,9 @@ test: $(READY)
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here; where one cannot be, it is named and they are skipped.
-with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; $(BIN)/pytest -q $(2) $(ARGS)
+# They wait for these programs more than they compute, and those of a file share a cluster.
+with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; \
+	  $(BIN)/pytest -q -n 2 --dist loadfile $(2) $(ARGS)
 
 # The tests of pipelines and transforms on other runners than the one of this process.
 on_runners = @for runner in $(2); do \
@@ -73,7 +75,7 @@ test-bigtable: $(READY)
 
 test-prism: $(READY)
 	$(call with_tools,prism beam-boot,-m "prism and not long")
-	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism bundles)
+	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism)
 
 test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,-m "dataflow and not long")

@@ -26,7 +26,16 @@ import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
 from ..web.errors import UsageError, UserError
-from .parse_worker import OUT_OF_MEMORY, Begun, Done, Failed, Job, read_arrow, write_arrow
+from .parse_worker import (
+    OUT_OF_MEMORY,
+    PIPE_CLOSED,
+    Begun,
+    Done,
+    Failed,
+    Job,
+    read_arrow,
+    write_arrow,
+)
 
 # What a child gets besides a page's own limit: to start, and for the work that
 # is done for all pages of a job together.
@@ -49,7 +58,7 @@ class _Child:
         self.connection: Connection = ours
         environment = os.environ | _SPARING | {"TMPDIR": self._folder}
         # Imported by name, not run as __main__: what it sends pickles by that name.
-        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r})"
+        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
         program = f"from nutbeam.io import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
@@ -72,6 +81,8 @@ class _Child:
             # The pipe closes a moment before the process is gone.
             self.process.wait(_GONE_S if self.connection.closed else 0)
         code = self.process.poll()
+        if code is None and self.connection.closed:
+            code = PIPE_CLOSED  # and it has not come to see that yet
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -85,11 +96,15 @@ def _why(code: int | None) -> str:
 
     >>> _why(-11), _why(3), _why(OUT_OF_MEMORY), _why(None)
     ('crashed SIGSEGV', 'crashed exit code 3', 'out_of_memory', 'timeout')
+    >>> _why(PIPE_CLOSED)
+    'crashed its pipe was closed'
     """
     if code is None or code == -signal.SIGALRM:
         return "timeout"
     if code == OUT_OF_MEMORY:
         return "out_of_memory"
+    if code == PIPE_CLOSED:
+        return "crashed its pipe was closed"
     if code >= 0:
         return f"crashed exit code {code}"
     known = {int(number): number.name for number in signal.Signals}

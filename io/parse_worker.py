@@ -6,11 +6,13 @@ closes. What it answers is read by ``io/parse_pool.py``.
 
 import contextlib
 import dataclasses
+import errno
 import os
 import pickle
 import resource
 import shutil
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,8 +31,12 @@ from .store_errors import StoreError
 
 # Exit code of a process that ran out of memory.
 OUT_OF_MEMORY = 117
+# Of one whose pipe is broken while its parent lives: what runs in it has closed it.
+PIPE_CLOSED = 118
 # The parent ends a process that is late; where there is none any more, the process itself does.
 _LATE_S = 5.0
+# The pipe of a parent that dies closes a moment before its children have another.
+_ORPHANED_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +138,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
         yield Done(write_arrow(scratch, documents), len(part), counts)
 
 
-def main(descriptor: int, memory: int, folder: str) -> None:
+def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     """Serves jobs until the parent closes the pipe.
 
     Args:
@@ -140,6 +146,7 @@ def main(descriptor: int, memory: int, folder: str) -> None:
         memory: How much this process may ask for, bytes; 0 is no limit.
         folder: For what is too large for the pipe. That around it is the pool's, and removed when
             the parent is gone.
+        parent: Its process id.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -147,18 +154,44 @@ def main(descriptor: int, memory: int, folder: str) -> None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     collect_seldom()
-    with Connection(descriptor) as connection:
-        with contextlib.suppress(EOFError, OSError):
-            _serve(connection, Path(folder))
-            return
-        # The parent died: it ends its children otherwise.
+    connection = Connection(descriptor)
+    broken = None
+    try:
+        _serve(connection, Path(folder))
+    except (EOFError, OSError) as error:
+        broken = error
+    # The parent died, for it ends its children otherwise. Or a parse filter has closed the pipe,
+    # and then the folder is still needed.
+    closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
+    if not closed_here and _is_orphaned(parent):
         shutil.rmtree(Path(folder).parent, ignore_errors=True)
+    # At once: what is left of the filter's work could fail, and print it.
+    os._exit(PIPE_CLOSED)
+
+
+def _is_orphaned(parent: int) -> bool:
+    """Tells whether the parent is gone, or going."""
+    end = time.monotonic() + _ORPHANED_S
+    while os.getppid() == parent:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "/"
 
 
 def _serve(connection: Connection, scratch: Path) -> None:
+    home = _working_folder()
     while True:
         job = pickle.loads(connection.recv_bytes())
         try:
+            os.chdir(home)  # a job's paths may be relative, and parse filters go where they like
             for done in work(job, connection, scratch):
                 connection.send(done)
         except MemoryError:

@@ -52,7 +52,7 @@ def load_filters(names: tuple[str, ...]) -> tuple[tuple[str, Filter], ...]:
 def _load(point: EntryPoint) -> Filter:
     try:
         loaded = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise UsageError(f"parse filter {point.name!r} cannot be imported: {reason}") from error
     if not callable(loaded):

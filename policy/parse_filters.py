@@ -161,5 +161,7 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
             page.take_over()
         except MemoryError:
             raise
-        except Exception as error:
+        # Also what is not meant to be caught: of a filter it is a mistake like any other, and a page
+        # must not end the process.
+        except BaseException as error:
             raise ParseFailed(f"filter_{name}") from error

@@ -60,9 +60,20 @@ def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
     """
     reason = failure_of(error)
     cause = error.__cause__ if isinstance(error, ParseFailed) else error
-    message = reason if cause is None else f"{reason}: {cause!r}"[:200]
+    message = reason if cause is None else f"{reason}: {_said(cause, reason)}"[:200]
     status = _status(ParseStatus.FAILED, minor_of(reason, truncated), message)
     return status, f"failed/{reason}"
+
+
+def _said(cause: BaseException, reason: str) -> str:
+    """Returns what an exception says: of a plug-in's, and one nobody expected, its type as well."""
+    try:
+        words = str(cause.args[0] if isinstance(cause, KeyError) and cause.args else cause)
+        expected = words and reason != "parser_error" and not reason.startswith("filter_")
+        said = words if expected else repr(cause)
+    except Exception:  # noqa: BLE001 - of a plug-in's own
+        said = type(cause).__name__
+    return said[:200].encode("utf-8", "replace").decode()
 
 
 def failure_of(error: Exception) -> str:

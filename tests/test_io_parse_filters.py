@@ -25,7 +25,11 @@ from nutbeam.web.urls import from_key, to_key
 GUIDE = pathlib.Path(__file__).parent.parent / "docs" / "guides" / "plugins.md"
 NUMBERS = itertools.count()
 FILTERS = """
-import re, sys
+import os, re, sys
+
+class Mute(Exception):
+    def __repr__(self):
+        raise ValueError
 
 def title(page):
     page.title = page.title.upper()
@@ -64,6 +68,18 @@ def picky(page):
         re.match("(a+)+b", "a" * 60)
     if page.title == "exit":
         sys.exit(1)
+    if page.title == "interrupt":
+        raise KeyboardInterrupt
+    if page.title == "base":
+        raise BaseException("none of mine")
+    if page.title == "mute":
+        raise Mute
+    if page.title == "half":
+        raise ValueError("\\ud800")
+    if page.title == "close":
+        os.closerange(3, 50)
+    if page.title == "elsewhere":
+        os.chdir("/")
     if page.title == "hungry":
         page.text = "x" * (1 << 40)
 
@@ -140,8 +156,9 @@ def test_a_page_may_be_dropped(pool, tmp_path):
     assert (kept, counts["skipped/says_no"]) == ([], 1)
 
 
-def test_what_a_filter_does_wrong_costs_one_page(pool, tmp_path):
-    names = ["good", "bad", "number", "reason", "slow", "exit", "hungry", "fine"]
+def test_what_a_filter_does_wrong_costs_one_page(pool, tmp_path, capfd):
+    names = ["good", "bad", "number", "reason", "slow", "exit", "interrupt", "base", "mute",
+             "half", "close", "hungry", "fine"]  # fmt: skip
     pages = {name: f"<title>{name}</title>" for name in names}
     (documents, counts) = parsed(pool, tmp_path, pages, "picky", parser_timeout=1.0)
     assert {d["title"] for d in documents if d["parse_status"] == ParseStatus.SUCCESS} == {
@@ -153,10 +170,25 @@ def test_what_a_filter_does_wrong_costs_one_page(pool, tmp_path):
         "number": "filter_picky: TypeError(\"metadata 'price' must be a text, got 5\")",
         "reason": "filter_picky: ValueError(\"a reason must be one word of letters, digits, "
         "_.-, got 'more than a word'\")",
-        "slow": "timeout", "exit": "crashed: exit code 1", "hungry": "out_of_memory",
+        "exit": "filter_picky: SystemExit(1)", "interrupt": "filter_picky: KeyboardInterrupt()",
+        "base": "filter_picky: BaseException('none of mine')", "mute": "filter_picky: Mute",
+        "half": "filter_picky: ValueError('\\ud800')",
+        "slow": "timeout", "close": "crashed: its pipe was closed", "hungry": "out_of_memory",
     }  # fmt: skip
     reasons = ("failed/filter_picky", "failed/timeout", "failed/crashed", "failed/out_of_memory")
-    assert [counts[name] for name in (*reasons, "parsed")] == [3, 1, 1, 1, 2]
+    assert [counts[name] for name in (*reasons, "parsed")] == [8, 1, 1, 1, 2]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_filter_that_goes_elsewhere_leaves_the_paths_of_later_jobs(pool, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = ParsePool(1, 0)  # its children begin here
+    try:
+        for title in ("elsewhere", "fine"):
+            ((one,), _) = parsed(own, pathlib.Path(), {"a": f"<title>{title}"}, "picky")
+            assert one["title"] == title
+    finally:
+        own.close()
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,12 @@ def test_a_type_without_a_parser_is_counted_and_not_failed():
     }  # fmt: skip
 
 
+def caused(error):
+    failed = ParseFailed("malformed")
+    failed.__cause__ = error
+    return failed
+
+
 @pytest.mark.parametrize(
     ("raised", "columns", "status", "name"),
     [
@@ -207,6 +213,8 @@ def test_a_type_without_a_parser_is_counted_and_not_failed():
         (ParseFailed("malformed"), {"truncated": "length"}, "failed(2,202): malformed",
          "malformed"),
         (ValueError("x"), {}, "failed(2,200): parser_error: ValueError('x')", "parser_error"),
+        (caused(KeyError("no entry")), {}, "failed(2,203): malformed: no entry", "malformed"),
+        (caused(EOFError()), {}, "failed(2,203): malformed: EOFError()", "malformed"),
     ],
 )  # fmt: skip
 def test_failures_have_their_codes(monkeypatch, raised, columns, status, name):

@@ -147,14 +147,14 @@ BINARY = [
     ("warc", b"WARC/1.0\r\nWARC-Type: warcinfo\r\n", "application/warc"),
 ]  # fmt: skip
 XML = "<?xml version='1.0'?>\n"
+RDF = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>"
+RSS_1 = f"{XML}<!-- a -->{RDF[:-2]} xmlns='http://purl.org/rss/1.0/'/>"
 TEXTUAL = [
     ("rss-2", f"{XML}<rss version='2.0'><channel/></rss>", "application/rss+xml"),
     ("rss-doctype", f"{XML}<!DOCTYPE rss PUBLIC '-//Netscape//DTD RSS 0.91//EN' 'x'><rss>",
      "application/rss+xml"),
-    ("rss-1", (f"{XML}<!-- a --><rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' "
-     "xmlns='http://purl.org/rss/1.0/'/>"), "application/rss+xml"),
-    ("rdf", "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
-     "application/rdf+xml"),
+    ("rss-1", RSS_1, "application/rss+xml"),
+    ("rdf", RDF, "application/rdf+xml"),
     ("atom", f"{XML}<feed xmlns='http://www.w3.org/2005/Atom'/>", "application/atom+xml"),
     ("atom-prefix", "<a:feed xmlns:a='http://www.w3.org/2005/Atom'/>", "application/atom+xml"),
     ("atom-0.3", "<feed version='0.3' xmlns='http://purl.org/atom/ns#'/>", "application/atom+xml"),
@@ -220,7 +220,22 @@ XHTML = f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>".encode()
         (b"<p>", " Text/HTML ; charset=x", "text/html"),
         (b"x", "application/xhtml+xml;q=1", "application/xhtml+xml"),
         (b"{}", "application/ld+json", "application/ld+json"),
-        (b"<p>", "application/pdf", "application/pdf"),
+        (b"<p>", "application/x-nobody-knows", "application/x-nobody-knows"),
+        (b"<p>", "image/png", "image/png"),
+        # What has a signature in that format, but is text, is text.
+        (b"<p>", "application/pdf", "text/html"),
+        (b"<p>", "application/x-gzip", "text/html"),
+        (b"Not found", OFFICE + "wordprocessingml.document", "text/plain"),
+        (b"Not found", "application/vnd.oasis.opendocument.text", "text/plain"),
+        (b'{"error": 1}', "application/epub+zip", "application/json"),
+        (b"\n" * 2000 + b"%PDF-1.7", "application/pdf", "application/pdf"),
+        (b"\0\1\2", "application/pdf", "application/pdf"),
+        (b"", "application/pdf", "application/pdf"),
+        # RSS 1.0 is RDF, too.
+        (RSS_1.encode(), "application/rdf+xml", "application/rss+xml"),
+        (RSS_1.encode(), "text/rdf", "application/rss+xml"),
+        (RDF.encode(), "text/rdf", "application/rdf+xml"),
+        (b"<html>", "application/rdf+xml", "application/rdf+xml"),
         (b"", "image/png", "image/png"),
         # WHATWG MIME Sniffing 7.2: plain text never becomes mark-up.
         (b"<!doctype html><p>", "text/plain", "text/plain"),
@@ -253,7 +268,7 @@ XHTML = f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>".encode()
         ),
         (b"OggS\0\2", "audio/ogg", "audio/ogg"),
         # Other names for the same.
-        (b"x", "application/x-gzip", "application/gzip"),
+        (b"\0", "application/x-gzip", "application/gzip"),
         (b"{}", "text/json", "application/json"),
     ],
 )

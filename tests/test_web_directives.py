@@ -47,6 +47,7 @@ def test_robots_header(page):
         ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", {"noindex"}),
         ("noindex, otherbot: nofollow", {"noindex"}),
         ("nofollowing", set()),
+        ("x" * 100_000 + ", noindex", {"noindex"}),
     ],
 )
 def test_robots_directives(value, expected):
@@ -78,6 +79,13 @@ def test_what_is_said_to_one_robot_counts_if_it_is_ours(page, value, expected):
 def test_each_header_begins_without_a_name(page):
     headers = [("x-robots-tag", "otherbot: noarchive"), ("x-robots-tag", "nofollow")]
     assert page("x", headers=headers).directives == {"nofollow"}
+
+
+def test_what_is_said_late_counts(page):
+    long = "x," * 100_000
+    assert page(f"<meta name=robots content='{long}nofollow'>x", f"{long}noindex").directives == {
+        "noindex", "nofollow",
+    }  # fmt: skip
 
 
 def test_headers_that_say_different_things_all_count(page):

@@ -1,7 +1,9 @@
 """Feeds of each version: what is taken, and what a feed cannot do."""
 
 import socket
+import time
 
+import feedparser
 import pytest
 
 from nutbeam.web.parsers import feed as feed_parser
@@ -50,6 +52,12 @@ def test_versions(text):
     (part,) = read(HEAD + text, feed_documents=True).parts
     assert part[0] == "http://example.com/1"
     assert (part[1].title, part[1].text) == ("One", "First")
+
+
+@pytest.mark.parametrize("header", ["application/rdf+xml", "text/rdf"])
+def test_a_feed_that_comes_as_rdf(header):
+    text = dict(VERSIONS)["rss-1.0"]
+    assert read(HEAD + text, header).anchors == ["", "One"]
 
 
 def rss(*items, more=""):
@@ -178,6 +186,22 @@ def test_what_is_no_feed_is_a_reason(text):
     with pytest.raises(ParseFailed) as failed:
         read(text, "application/rss+xml")
     assert failed.value.reason == "malformed_feed"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"<author>{'a' * 500_000}</author>",
+        "".join(f"<category>{n}</category>" for n in range(40_000)),
+    ],
+    ids=["author", "categories"],
+)
+def test_what_is_quadratic_in_feedparser_ends_soon(more):
+    before = time.process_time()
+    assert read(rss(item("http://example.com/a", more=more))).anchors == ["T"]
+    assert time.process_time() - before < 10.0  # of minutes
+    (found,) = feedparser.parse("<rss><item><category>a</category></item></rss>").entries
+    assert [tag.term for tag in found.tags] == ["a"]  # for others it is as it was
 
 
 @pytest.mark.parametrize("text", ["http://example.com/other", "/etc/passwd", "file:///etc/passwd"])

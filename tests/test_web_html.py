@@ -46,6 +46,10 @@ def test_title_and_text(page):
     assert found.text == "one two th ree four\xa0 five six 7"
 
 
+def test_a_long_title_is_cut(page):
+    assert page(f"<title>{'ab ' * 1000}").title == ("ab " * 334)[:1000]
+
+
 def test_a_title_in_a_drawing_is_not_the_pages(page):
     assert page("<p><svg><title>icon</title></svg>").title == ""
     assert page("<title>t</title><p><svg><title>icon</title></svg>").title == "t"
@@ -113,8 +117,11 @@ def test_each_element_with_links_has_its_switch(page, tag):
 
 
 def test_links_that_say_nofollow_are_counted_not_taken(page):
-    found = page("<a href=a rel='UGC NoFollow'>x</a><a href=b rel=nofollowing>y</a>")
-    assert (found.hrefs, found.rels, found.dropped) == (["b"], ["nofollowing"], {"nofollow": 1})
+    found = page(
+        "<a href=a rel='UGC NoFollow'>x</a><a href=b rel=nofollowing>y</a>"
+        "<a href=c rel='noopener,nofollow'>z</a>"
+    )
+    assert (found.hrefs, found.rels, found.dropped) == (["b"], ["nofollowing"], {"nofollow": 2})
 
 
 def test_ugc_and_sponsored_are_kept_with_the_link(page):
@@ -153,11 +160,16 @@ def test_base(page, base, expected):
         ("1,other", ("http://h0.example.com/d/other", 1)),
         ("now", None),
         ("0;url=http://[bad", None),
+        (".5;/y", ("http://h0.example.com/y", 0)),
+        ("0;url=javascript:x", None),
+        ("0;url=mailto:a@example.com", None),
     ],
 )
 def test_refresh(page, content, expected):
     markup = f'<meta http-equiv="Refresh" content="{entities.escape(content)}">x'
     assert page(markup).refresh == expected
+    later = '<meta http-equiv=refresh content="9;/later">'
+    assert page(markup + later).refresh == (expected or ("http://h0.example.com/later", 9))
 
 
 def test_charsets(page):

@@ -125,6 +125,8 @@ def test_canonical_is_the_first_and_follows_the_base(page):
     assert found.canonical == "http://h0.example.com/b/c"
     assert page("<link rel=canonical href='http://[bad'>").canonical is None
     assert page("<link rel=canonical>").canonical is None
+    later = page("<link rel=canonical href='javascript:x'><link rel=canonical href=y>")
+    assert later.canonical == "http://h0.example.com/d/y"
 
 
 def test_what_a_page_says_is_stored_as_metadata(page):

@@ -89,6 +89,12 @@ def test_x_robots_tag_counts(word):
     assert (page.title, page.text, len(page.hrefs)) == ("", "", 2)
     page = parsed(word, "docx", ("x-robots-tag", "nofollow"))
     assert (page.title, page.hrefs, page.dropped) == ("A title", [], {"page_nofollow": 2})
+    said = [("x-robots-tag", "otherbot: noindex"), ("x-robots-tag", "bot: nofollow")]
+    source = Source(URL, word, TYPES["docx"], said)
+    assert parse(source, ParseOptions(agent_name="bot")).directives == {"nofollow"}
+    late = [("x-robots-tag", "unavailable_after: 2020-01-01")]
+    source = Source(URL, word, TYPES["docx"], late, 1_700_000_000_000)
+    assert parse(source, ParseOptions()).directives == {"noindex"}
 
 
 def text_of(inner):
@@ -283,7 +289,7 @@ def test_long_texts_are_cut(monkeypatch):
     monkeypatch.setattr(collected, "MAX_CHARS", 5)
     body = docx("0123456789", "title")
     page = parsed(body, "docx")
-    assert (page.title, page.metas["text_cut"]) == ("title", "characters")
+    assert (page.title, page.text, page.metas["text_cut"]) == ("title", "01234", "characters")
 
 
 def test_names_of_entries_are_no_paths():

@@ -7,6 +7,7 @@ import hostile_files as hostile
 import pytest
 from small_files import TYPES, pdf, pdf_page
 
+from nutbeam.web.parsers import pdf as pdf_parser
 from nutbeam.web.parsers.dispatch import parse
 from nutbeam.web.parsers.options import ParseOptions
 from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
@@ -89,7 +90,7 @@ def test_a_page_that_is_broken_costs_no_other():
 
 BAD = {
     "nothing": (b"", "malformed"),
-    "no-pdf": (b"<html>", "malformed"),
+    "no-pdf": (b"\0\0<html>", "malformed"),
     "cut": (LINKED[:300], "malformed"),
     "page-tree-loop": (hostile.pdf_page_tree_loop(), "malformed"),
     "previous-loop": (hostile.pdf_previous_loop(), "malformed"),
@@ -105,6 +106,14 @@ BAD = {
 def test_what_is_too_much_or_broken_has_a_reason(name):
     body, reason = BAD[name]
     assert why(body) == reason
+
+
+def test_a_mistake_that_pypdf_does_not_foresee_is_said_in_words(monkeypatch):
+    monkeypatch.setattr(pdf_parser, "_open", lambda body: body.nothing)
+    with pytest.raises(ParseFailed) as caught:
+        parsed(LINKED)
+    said = "damaged in a way that pypdf does not foresee (AttributeError)"
+    assert (caught.value.reason, str(caught.value.__cause__)) == ("malformed", said)
 
 
 def test_a_form_in_itself_ends():

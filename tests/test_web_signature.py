@@ -78,7 +78,7 @@ def test_text_profile_of_real_texts_is_that_of_its_definition(options):
 )
 def test_text_profile_of_any_text_is_that_of_its_definition(text):
     lines = "\n".join(profile_lines(text, 0))
-    assert text_profile(text, 0) == hashlib.md5(lines.encode()).digest()
+    assert text_profile(text, 0) == (hashlib.md5(lines.encode()).digest() if lines else None)
 
 
 def plain_simhash(text):
@@ -141,6 +141,16 @@ def test_what_has_no_text_is_compared_by_its_body(kind):
     assert signature_of(b"body", "", "http://a.com/", options) == md5(b"body", "")
     assert signature_of(b"", "", "http://a.com/", options) == md5(b"", "http://a.com/")
     assert signature_of(b"body", "half a pair: \ud800", "", options)  # never fails
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("text_md5", " "), ("text_profile", "a b"), ("text_profile", "-- !"), ("simhash", "-- !")],
+)
+def test_a_text_in_which_nothing_counts_is_as_none(kind, text):
+    options = SignatureOptions(signature=kind)
+    assert signature_of(b"<b>body", text, "", options) == md5(b"<b>body", "")
+    assert signature_of(b"", text, "http://a.com/", options) == md5(b"", "http://a.com/")
 
 
 def test_options_of_the_profile_are_used():

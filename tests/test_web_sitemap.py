@@ -45,6 +45,22 @@ def test_a_sitemap(header):
     assert (page.title, page.text, page.dropped) == ("", "", {})
 
 
+@pytest.mark.parametrize(
+    ("dates", "latest"),
+    [
+        (["2025-01-01T00:30:00+10:00", "2024-12-31T23:00:00Z"], "2024-12-31T23:00:00Z"),
+        (["2024-12-31", "bad", "2024"], "2024-12-31"),
+        (["2024", "2025-02", "2025-01-31"], "2025-02"),
+        (["2024-02-30", "tomorrow", "2024-1-1T"], None),
+    ],
+    ids=["zones", "none", "months", "all-none"],
+)
+def test_the_latest_date(dates, latest):
+    entries = "".join(f"<url><loc>/{d}</loc><lastmod>{d}</lastmod></url>" for d in dates)
+    page = read(f"<urlset {XMLNS}>{entries}</urlset>")
+    assert page.metas.get("sitemap:lastmod") == latest
+
+
 def test_an_index():
     page = read(INDEX)
     assert page.hrefs == ["http://example.com/1.xml.gz", "http://example.com/2.xml"]

@@ -23,9 +23,26 @@ def test_texts(header):
 
 
 @pytest.mark.parametrize(
+    ("text", "hrefs"),
+    [
+        ("a,http://a/1,http://a/2\n", ["http://a/1", "http://a/2"]),
+        ('http://a/1,"http://a/2,3"\n"x ""y"", z",http://a/4', ["http://a/1", "http://a/2,3", "http://a/4"]),
+        ("http://a/1;2,http://a/3;4", ["http://a/1;2", "http://a/3;4"]),
+        ("name;size\nhttp://a/1;0,5\nhttp://a/2,3;http://a/4", ["http://a/1", "http://a/2,3", "http://a/4"]),
+        ('"never closed,http://a/1,http://a/2', ["http://a/1", "http://a/2"]),
+    ],
+    ids=["commas", "quotes", "semicolons-in-urls", "semicolons", "open"],
+)  # fmt: skip
+def test_links_in_values(text, hrefs):
+    page = read(text, "text/csv; charset=utf-8")
+    assert (page.text, page.hrefs) == (" ".join(text.split()), hrefs)
+
+
+@pytest.mark.parametrize(
     "header",
-    ["application/json", "application/ld+json", "text/json", "application/feed+json"],
-)
+    ["application/json", "application/ld+json", "text/json", "application/feed+json",
+     "application/vnd.foo+json"],
+)  # fmt: skip
 def test_json(header):
     page = read(
         '{"@type": "Article", "headline": "T  t", "inLanguage": "fr", "n": 1, "ok": true, "l": '
@@ -86,7 +103,9 @@ def test_robots_header_of_json():
     assert (said("nofollow").hrefs, said("nofollow").dropped) == ([], {"page_nofollow": 1})
 
 
-@pytest.mark.parametrize("header", ["application/xml", "text/xml; charset=utf-8"])
+@pytest.mark.parametrize(
+    "header", ["application/xml", "text/xml; charset=utf-8", "application/vnd.foo+xml"]
+)
 def test_xml(header):
     page = read(
         "<?xml version='1.0'?><!DOCTYPE book SYSTEM 'book.dtd'><book xml:lang='en'>"
@@ -111,6 +130,12 @@ def test_svg_and_rdf():
         "application/rdf+xml",
     )
     assert (page.text, page.hrefs) == ("words", ["/x", "/y"])
+    page = read(
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:d='http://purl.org/"
+        "dc/elements/1.1/'><a rdf:about='/x'><d:title>A</d:title><d:title>B</d:title></a></rdf:RDF>",
+        "text/rdf",
+    )
+    assert (page.title, page.text) == ("A", "A B")
 
 
 def test_xml_with_a_mistake():
@@ -156,7 +181,9 @@ def xhtml(head, body, attributes=""):
     ids=["script", "style", "empty", "cdata", "script-cdata", "comment", "slashes", "mistakes"],
 )
 def test_xhtml(head, body, expected):
-    for header in ("application/xhtml+xml", "application/xml", None):
+    for header in (
+        "application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xml", None,
+    ):  # fmt: skip
         page = read(xhtml(head, body), header)
         assert (page.title, page.text) == ("T", expected)
 
@@ -170,6 +197,19 @@ def test_xhtml_has_links_language_and_charset():
     assert page.soup.find("script").string is None
 
 
+@pytest.mark.parametrize("header", ["application/xhtml+xml", "application/xml", None])
+def test_xhtml_with_a_prefix(header):
+    page = read(
+        "<?xml version='1.0'?><x-y:html xmlns:x-y='http://www.w3.org/1999/xhtml' xml:lang='fr'>"
+        "<x-y:head><x-y:script src='s'/><x-y:title>T</x-y:title>"
+        "<x-y:meta name='robots' content='noarchive'/></x-y:head>"
+        "<x-y:body>a <x-y:a href='b'>c</x-y:a></x-y:body></x-y:html>",
+        header,
+    )
+    assert (page.title, page.text, page.hrefs) == ("T", "a c", ["s", "b"])
+    assert (page.directives, page.language) == ({"noarchive"}, "fr")
+
+
 def test_html_that_looks_like_xhtml_stays_html():
     # As browsers read it: the script does not end, so the rest of the page is script.
     page = read(xhtml("<title>T</title><script src='s.js'/>", "words"), "text/html")
@@ -177,7 +217,8 @@ def test_html_that_looks_like_xhtml_stays_html():
 
 
 @pytest.mark.parametrize(
-    "header", ["image/png", "text/css", "text/javascript", "video/mp4", "application/x-thing"]
+    "header",
+    ["image/png", "text/css", "text/javascript", "video/mp4", "application/x-thing", "a/b+c"],
 )
 def test_types_without_a_parser(header):
     with pytest.raises(NoParser) as failed:

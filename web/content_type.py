@@ -43,12 +43,21 @@ _ALIASES = {
     "text/rss": RSS,
     "text/rss+xml": RSS,
     "application/x-rss+xml": RSS,
+    "text/rdf": RDF,
+    "text/rdf+xml": RDF,
     "text/atom": ATOM,
     "text/atom+xml": ATOM,
 }
 # Containers, and the types that a server may say instead and tell more.
 _OFFICE = re.compile(r"application/(?!.*(?:gzip|javascript|json|pdf|xml)$)")
 _MEDIA = re.compile(r"(?:audio|image|video)/")
+# Documents that begin with a signature; what does not, and is text, is a page that says why there
+# is no document, or plainly something else.
+_SIGNED = re.compile(
+    r"application/(?:pdf|gzip|zip|epub\+zip|msword|vnd\.ms-(?:word|excel|powerpoint)\b.*"
+    r"|vnd\.openxmlformats-officedocument\..*|vnd\.oasis\.opendocument\..*)"
+)
+_PDF_MARK = b"%PDF-"
 _CONTAINERS = {
     "application/zip": _OFFICE,
     "application/java-archive": _OFFICE,
@@ -113,6 +122,9 @@ def sniff(body: bytes, header: str | None) -> str:
       feeds, sitemaps, XHTML, SVG.
     * No header, a malformed one, or one that says that the server does not know
       (``application/octet-stream``): all by the first bytes.
+    * ``application/rdf+xml`` stays, unless it is RSS 1.0.
+    * A document of a binary format that has a signature, such as PDF or docx, but begins as text:
+      by the first bytes.
     * Any other header is believed.
 
     Args:
@@ -146,6 +158,11 @@ def sniff(body: bytes, header: str | None) -> str:
         return (
             declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
+    if declared == RDF:  # RSS 1.0 is RDF, too
+        return RSS if _by_root(body) == RSS else RDF
+    if body and _SIGNED.fullmatch(declared) and _PDF_MARK not in body:  # which may come late
+        kind = _by_text(body)
+        return declared if kind == OCTETS else kind
     return declared
 
 

@@ -59,14 +59,15 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
     True
     """
     kind = options.signature
-    if kind == "md5" or not text:
+    if kind == "md5" or not text or text.isspace():
         return md5(body, url)
     if kind == "text_md5":
         return md5(text.encode("utf-8", "replace"), url)
     if kind == "text_profile":
-        return text_profile(
+        profile = text_profile(
             text, options.text_profile_min_word_len, options.text_profile_quant_rate
         )
+        return profile or md5(body, url)
     return simhash(text) or md5(body, url)
 
 
@@ -85,13 +86,14 @@ def md5(body: bytes, url: str) -> bytes:
     return hashlib.md5(body or url.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
-def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) -> bytes:
+def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) -> bytes | None:
     """Returns the MD5 of a text's frequent words: Nutch's TextProfileSignature.
 
-    Order, punctuation, case and words that are rare make no difference.
+    Order, punctuation, case and words that are rare make no difference. None without a word that
+    counts: Nutch has the MD5 of nothing then, so that all such pages are duplicates.
 
     Args:
-        text: Not empty.
+        text: Of the page.
         min_token_len: Words up to this length do not count.
         quant_rate: Counts are rounded down to this share of the highest.
 
@@ -108,6 +110,8 @@ def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) ->
     if quant < 2:
         quant = 2 if most > 1 else 1
     kept = [(-(n // quant) * quant, word) for word, n in counts.items() if n >= quant]
+    if not kept:
+        return None
     lines = "\n".join(f"{word} {-count}" for count, word in sorted(kept))
     return hashlib.md5(lines.encode(), usedforsecurity=False).digest()
 

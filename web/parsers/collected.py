@@ -1,8 +1,9 @@
 """What a document is read into, piece by piece: its text up to a limit, and its links."""
 
-from .directives import obey_nofollow, robots_directives
+from .directives import header_directives, obey_nofollow
 from .html_tree import collapse, collapse_long
-from .page import Page, Source
+from .options import ParseOptions
+from .page import MAX_TITLE_CHARS, Page, Source
 from .xml_events import Enough
 
 MAX_CHARS = 8 << 20
@@ -15,9 +16,9 @@ _MAX_LANGUAGE_CHARS = 35
 class Collected:
     """Text and links of one document."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, options: ParseOptions) -> None:
         self.page = Page(base=source.url)
-        self.page.directives = robots_directives(source.header("x-robots-tag") or "")
+        self.page.directives = header_directives(source, options)
         self._pieces: list[str] = []
         self._left = MAX_CHARS
 
@@ -27,7 +28,7 @@ class Collected:
         Raises:
             Enough: There is more than is kept.
         """
-        self._pieces.append(text)
+        self._pieces.append(text[: self._left])
         self._left -= len(text)
         if self._left < 0:
             self.cut("characters")
@@ -64,7 +65,7 @@ class Collected:
 
     def title(self, text: str) -> None:
         """Takes the title, unless there is one."""
-        self.page.title = self.page.title or collapse(text[:_MAX_META_CHARS])
+        self.page.title = self.page.title or collapse(text[:_MAX_META_CHARS])[:MAX_TITLE_CHARS]
 
     def language(self, text: str) -> None:
         """Takes the language, unless one is known."""

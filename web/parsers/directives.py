@@ -12,7 +12,7 @@ from .page import Page, Source
 
 HEADER = "x-robots-tag"
 
-_MAX_CHARS = 2_000
+_MAX_DATE_CHARS = 100
 _TOKENS = {
     "none": ("noindex", "nofollow"),
     "noindex": ("noindex",),
@@ -77,7 +77,7 @@ def robots_directives(
     """
     directives: set[str] = set()
     to_us = True
-    parts = iter(_SEPARATOR.split(value[:_MAX_CHARS].lower()))
+    parts = iter(_SEPARATOR.split(value.lower()))
     for part in parts:
         rule, colon, argument = part.partition(":")
         if colon and rule.strip() not in _RULES:
@@ -86,7 +86,7 @@ def robots_directives(
         if rule.strip() == _UNAVAILABLE:
             if _WEEKDAY.fullmatch(argument):
                 argument += f", {next(parts, '')}"
-            rule = "noindex" if _is_over(argument, fetch_time) else ""
+            rule = "noindex" if _is_over(argument[:_MAX_DATE_CHARS], fetch_time) else ""
         if to_us:
             for word in rule.split():
                 directives.update(_TOKENS.get(word, ()))

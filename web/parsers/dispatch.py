@@ -42,8 +42,9 @@ _OPENDOCUMENT = tuple(
 _PARSERS = {
     "text/html": ("html", "parse_html"),
     "application/xhtml+xml": ("xhtml", "parse_xhtml"),
+    "application/vnd.wap.xhtml+xml": ("xhtml", "parse_xhtml"),
     "text/plain": ("text", "parse_text"),
-    "text/csv": ("text", "parse_text"),
+    "text/csv": ("text", "parse_csv"),
     "text/markdown": ("text", "parse_text"),
     "text/tab-separated-values": ("text", "parse_text"),
     RSS: ("feed", "parse_feed"),
@@ -65,6 +66,8 @@ _PARSERS = {
     **dict.fromkeys(_OFFICE_OPEN_XML, ("office", "parse_office")),
     **dict.fromkeys(_OPENDOCUMENT, ("opendocument", "parse_opendocument")),
 }
+# Of types that are registered for some purpose on top of these (RFC 6839).
+_SUFFIXES = {"+xml": _PARSERS["application/xml"], "+json": _PARSERS["application/json"]}
 # Of these the body is text as it comes.
 _TEXTS = frozenset({"xhtml", "html", "text", "feed", "sitemap", "json_text", "xml_text"})
 _loaded: dict[str, tuple[Parser, bool]] = {}
@@ -97,13 +100,19 @@ def parse(source: Source, options: ParseOptions) -> Page:
 
 def has_parser(mime: str) -> bool:
     """Tells whether a parser takes documents of a type."""
-    return mime in _PARSERS
+    return _place(mime) is not None
+
+
+def _place(mime: str) -> tuple[str, str] | None:
+    return _PARSERS.get(mime) or _SUFFIXES.get(mime[mime.rfind("+") :] if "+" in mime else "")
 
 
 def _load(mime: str) -> tuple[Parser, bool]:
-    if mime not in _PARSERS:
+    place = _place(mime)
+    if place is None:
         raise NoParser
-    module, function = _PARSERS[mime]
+    module, function = place
     parser = cast(Parser, getattr(importlib.import_module(f".{module}", __package__), function))
-    _loaded[mime] = parser, module in _TEXTS
-    return _loaded[mime]
+    if mime in _PARSERS:  # servers make up others without end
+        _loaded[mime] = parser, module in _TEXTS
+    return parser, module in _TEXTS

@@ -29,7 +29,7 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted``; it is none, or is too much: see ``Archive`` and ``read_xml``.
     """
     archive = Archive(source.body)
-    collected = Collected(source)
+    collected = Collected(source, options)
     container = _Container()
     read_xml(archive.chunks(_CONTAINER), container)
     if container.package is None:

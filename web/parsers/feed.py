@@ -1,8 +1,9 @@
 """Feeds: RSS 0.9 to 2.0, RDF and Atom, by feedparser."""
 
+import contextlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import urls
@@ -11,14 +12,14 @@ from .directives import header_directives, obey_nofollow
 from .html import parse_html
 from .html_tree import collapse
 from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from .xml_reader import read_xml
 
 MAX_ITEMS = 1_000
 # feedparser builds objects of all; a feed of that size has no place in a crawl.
 _MAX_CHARS = 16 << 20
-_MAX_TITLE_CHARS = 1_000
 _MAX_ATTRIBUTES = 1_000
+_MAX_AUTHOR_CHARS = 200
 _DOCTYPE = re.compile(
     r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
     re.IGNORECASE | re.DOTALL,
@@ -62,7 +63,7 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     if "noindex" not in page.directives:
         title = _plain(feed.get("title_detail") or feed.get("title"), source, options)
         subtitle = _plain(feed.get("subtitle_detail") or feed.get("subtitle"), source, options)
-        page.title = title[:_MAX_TITLE_CHARS]
+        page.title = title[:MAX_TITLE_CHARS]
         texts = [title, subtitle, *(text for item in entries for text in (item.title, item.text))]
         page.text = " ".join(text for text in texts if text)
     _add_links(page, feed, "")
@@ -96,7 +97,7 @@ class _Item:
         if options.feed_documents and self.url is not None:
             self.page = _marked_up(content or summary, self.url, source, options)
             self.page.directives |= said
-            self.page.title = "" if "noindex" in said else self.title[:_MAX_TITLE_CHARS]
+            self.page.title = "" if "noindex" in said else self.title[:MAX_TITLE_CHARS]
             if "noindex" in said:
                 self.page.text = ""
             self.page.metas = _metas(fields)
@@ -115,12 +116,13 @@ def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any
     # As a stream: a text could be taken for the name of a file or for a URL.
     stream = io.BytesIO(text.encode("utf-8", "replace"))
     try:
-        found = feedparser.parse(
-            stream,
-            response_headers={**_HEADERS, "content-location": url},
-            sanitize_html=False,
-            resolve_relative_uris=False,
-        )
+        with _linear():
+            found = feedparser.parse(
+                stream,
+                response_headers={**_HEADERS, "content-location": url},
+                sanitize_html=False,
+                resolve_relative_uris=False,
+            )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ParseFailed("malformed_feed") from error
     if not found.entries and not found.feed:
@@ -128,12 +130,41 @@ def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any
     return found.feed, found.entries
 
 
+@contextlib.contextmanager
+def _linear() -> Iterator[None]:
+    """Keeps feedparser from what is quadratic in it: looking for addresses in authors, for tags."""
+    from feedparser import mixin
+
+    parsers = getattr(mixin, "_FeedParserMixin", None)
+    if parsers is None:  # another version than 6.0
+        yield
+        return
+    own = parsers._sync_author_detail, parsers._add_tag
+
+    def sync(parser: Any, key: str = "author") -> None:
+        context = parser._get_context()
+        if author := context.get(key):
+            context[key] = author[:_MAX_AUTHOR_CHARS]
+        own[0](parser, key)
+
+    parsers._sync_author_detail = sync
+    parsers._add_tag = _no_tag  # nothing is made of them here
+    try:
+        yield
+    finally:  # parse filters may use it, too
+        parsers._sync_author_detail, parsers._add_tag = own
+
+
+def _no_tag(parser: Any, *_: Any) -> None:
+    parser._get_context().setdefault("tags", [])
+
+
 def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
     """Adds the links of a feed or an item: the page it is about, the next page of the feed."""
     link = str(fields.get("link") or "").strip()
     if link:
         page.hrefs.append(link)
-        page.anchors.append(anchor[:_MAX_TITLE_CHARS])
+        page.anchors.append(anchor[:MAX_TITLE_CHARS])
         page.rels.append("")
     for other in fields.get("links") or ():
         rel = str(other.get("rel") or "").lower()
@@ -149,7 +180,7 @@ def _metas(fields: Mapping[str, Any]) -> dict[str, str]:
         "author": fields.get("author"),
         "published": fields.get("published") or fields.get("updated"),
     }
-    return {name: collapse(str(value))[:_MAX_TITLE_CHARS] for name, value in found.items() if value}
+    return {name: collapse(str(value))[:MAX_TITLE_CHARS] for name, value in found.items() if value}
 
 
 def _plain(field: Any, source: Source, options: ParseOptions) -> str:

@@ -23,7 +23,7 @@ from .metadata import (
     parse_refresh,
 )
 from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 
 # Where the link of an element is.
 _LINKS = {
@@ -40,6 +40,8 @@ _LINKS = {
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
+# The first that is one counts.
+_MAX_TARGETS = 10
 _MAX_ANCHOR_CHARS = 1_000
 # About a second.
 _MAX_SOUP_BYTES = 4 << 20
@@ -98,9 +100,9 @@ class _Reader:
         self._robots = robot_names(options)
         self._base: str | None = None
         self._title: str | None = None
-        self._canonical: str | None = None
+        self._canonicals: list[str] = []
         self._alternates = Alternates()
-        self._refresh: tuple[str, int] | None = None
+        self._refreshes: list[tuple[str, int]] = []
         self._languages: list[str] = []
         self._headings: list[tuple[str, Any]] = []
         self._not_text: list[Any] = []
@@ -144,7 +146,7 @@ class _Reader:
         rel = (attributes.get("rel") or "").lower()
         if tag == "form" and (attributes.get("method") or "").strip().lower() == "post":
             return
-        if "nofollow" in rel.split():
+        if "nofollow" in rel and "nofollow" in rel.replace(",", " ").split():
             page.drop("nofollow")
         elif len(href) > _MAX_HREF_CHARS:
             page.drop("url_too_long")
@@ -172,13 +174,14 @@ class _Reader:
         elif tag == "meta":
             self._meta(attributes)
         elif tag == "title" and self._title is None and not self._tree.is_in_svg(node):
-            self._title = collapse(self._tree.text(node))
+            self._title = collapse(self._tree.text(node))[:MAX_TITLE_CHARS]
         elif tag == "base" and self._base is None:
             self._base = attributes.get("href")
         elif tag == "link":
             rel = (attributes.get("rel") or "").lower().split()
             if "canonical" in rel:
-                self._canonical = self._canonical or attributes.get("href")
+                if (href := attributes.get("href")) and len(self._canonicals) < _MAX_TARGETS:
+                    self._canonicals.append(href)
             elif "alternate" in rel and "hreflang" in attributes:
                 self._alternates.add(attributes, self.page)
         elif tag in self._options.headings:
@@ -188,13 +191,15 @@ class _Reader:
         page = self.page
         name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
         equivalent = (attributes.get("http-equiv") or "").strip().lower()
-        content = (attributes.get("content") or "")[:MAX_CONTENT_CHARS].strip()
+        whole = attributes.get("content") or ""
+        content = whole[:MAX_CONTENT_CHARS].strip()
         if name == "robots" or name in self._robots:
             # Anywhere: a stray element in the head moves the rest of it into the body.
             fetch_time = self._source.fetch_time
-            page.directives |= robots_directives(content, self._robots, fetch_time)
+            page.directives |= robots_directives(whole, self._robots, fetch_time)
         elif equivalent == "refresh":
-            self._refresh = self._refresh or parse_refresh(content)
+            if (refresh := parse_refresh(content)) and len(self._refreshes) < _MAX_TARGETS:
+                self._refreshes.append(refresh)
         elif equivalent == "pragma" and "no-cache" in content.lower():
             page.directives.add("noarchive")
         else:
@@ -207,15 +212,18 @@ class _Reader:
         url = self._source.url
         base = urls.parse(self._base.strip(), url) if self._base else None
         page.base = base if base and base.startswith(_BASE_SCHEMES) else url
-        if self._canonical:
-            page.canonical = urls.parse(self._canonical.strip(), page.base)
+        page.canonical = next(filter(None, map(self._target, self._canonicals)), None)
         for language, href in self._alternates.items():
             if alternate := urls.parse(href, page.base):
                 page.alternates[language] = alternate
-        if self._refresh:
-            target, seconds = self._refresh
-            absolute = urls.parse(target, page.base) if target else url
-            page.refresh = (absolute, seconds) if absolute else None
+        targets = ((self._target(href) if href else url, s) for href, s in self._refreshes)
+        page.refresh = next(((target, s) for target, s in targets if target), None)
+
+    def _target(self, href: str) -> str | None:
+        """Returns where a page says it is, or leads: to a page, not to a script or a mail."""
+        absolute = urls.parse(href.strip(), self.page.base)
+        own = self._source.url.partition(":")[0] + ":"
+        return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
 
 
 @functools.lru_cache(maxsize=64)

@@ -6,7 +6,7 @@ from typing import Any
 from ..charset import decode
 from .html_tree import collapse, collapse_long
 from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from .text import fill
 
 _MAX_DEPTH = 200
@@ -38,7 +38,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
         raise ParseFailed("malformed_json") from error
     page = Page(base=source.url, charset=charset, body=decoded.encode("utf-8", "replace"))
     first = value[0] if isinstance(value, list) and value else value
-    page.title = collapse(_first(first, _TITLES))[:1000]
+    page.title = collapse(_first(first, _TITLES))[:MAX_TITLE_CHARS]
     page.language = _first(first, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)

@@ -22,7 +22,7 @@ _LANGUAGE_METAS = frozenset({"content-language", "dc.language", "dcterms.languag
 _JSON_LD = "application/ld+json"
 _HREFLANG = re.compile(r"[a-z0-9]{1,8}(?:-[a-z0-9]{1,8}){0,8}")
 _REFRESH = re.compile(
-    r"\s*(\d{1,9})[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
+    r"\s*(\d{1,9}|(?=\.))[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -30,13 +30,15 @@ _REFRESH = re.compile(
 def parse_refresh(content: str) -> tuple[str, int] | None:
     """Returns target and seconds of a meta refresh; the target is empty if none is named.
 
-    >>> parse_refresh("0; url='next'"), parse_refresh("5"), parse_refresh("now")
-    (('next', 0), ('', 5), None)
+    >>> parse_refresh("0; url='next'"), parse_refresh("5"), parse_refresh(".5;/y")
+    (('next', 0), ('', 5), ('/y', 0))
+    >>> parse_refresh("now") is None
+    True
     """
     found = _REFRESH.match(content)
     if not found:
         return None
-    return (found[2] or found[3] or found[4] or "").strip(), int(found[1])
+    return (found[2] or found[3] or found[4] or "").strip(), int(found[1] or 0)
 
 
 def declares_language(name: str) -> bool:

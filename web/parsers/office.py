@@ -22,7 +22,7 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
         ParseFailed: It is no such document, or is too much: see ``Archive`` and ``read_xml``.
     """
     archive = Archive(source.body)
-    collected = Collected(source)
+    collected = Collected(source, options)
     package = relations_of(archive, "")
     main = package.first("officeDocument")
     if main is None:

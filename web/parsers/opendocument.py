@@ -23,7 +23,7 @@ def parse_opendocument(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted``; it is none, or is too much: see ``Archive`` and ``read_xml``.
     """
     archive = Archive(source.body)
-    collected = Collected(source)
+    collected = Collected(source, options)
     if _MANIFEST in archive:
         read_xml(archive.chunks(_MANIFEST), _Manifest())
     read_properties(archive, _META, collected)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
+MAX_TITLE_CHARS = 1_000
+
 
 class ParseFailed(Exception):
     """A page that cannot be parsed; ``reason`` is one word to count it under."""
@@ -52,7 +54,7 @@ class Page:
     """What a page says. In all texts a run of white space is one space.
 
     Attributes:
-        title: Of the first ``title``; empty on a page that says noindex.
+        title: Of the first ``title``, at most 1,000 characters; empty on a page that says noindex.
         text: The text nodes of the body with a space between any two, without
             script, style, template and what stands in for a frame; or of its
             main part, where that is asked for. Empty on noindex.

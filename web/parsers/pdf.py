@@ -36,7 +36,7 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted`` (with a password that is not empty), ``malformed``,
             ``too_complex`` (a stream of over 16 MiB, unpacked, and the like).
     """
-    collected = Collected(source)
+    collected = Collected(source, options)
     with _limits():
         reader = _open(source.body)
         end = time.monotonic() + options.parser_timeout / 2
@@ -73,8 +73,11 @@ def _limits() -> Iterator[None]:
         raise ParseFailed("encrypted") from error
     except (errors.LimitReachedError, RecursionError) as error:
         raise ParseFailed("too_complex") from error
-    except Exception as error:  # it may raise anything
+    except errors.PyPdfError as error:
         raise ParseFailed("malformed") from error
+    except Exception as error:  # noqa: BLE001 - it may raise anything
+        said = ValueError(f"damaged in a way that pypdf does not foresee ({type(error).__name__})")
+        raise ParseFailed("malformed") from said
 
 
 _SIZES = (

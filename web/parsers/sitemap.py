@@ -1,7 +1,9 @@
 """Sitemaps and indexes of sitemaps: the protocol of sitemaps.org."""
 
+import re
+
 from ..charset import decode
-from .directives import header_directives, obey_nofollow
+from .directives import header_directives, obey_nofollow, parse_moment
 from .options import ParseOptions
 from .page import Page, ParseFailed, Source
 from .xml_reader import read_xml
@@ -11,6 +13,9 @@ MAX_URLS = 50_000
 MAX_BYTES = 50 << 20
 _MAX_CHARS = 4_096
 _ENTRIES = frozenset({"url", "sitemap"})
+_MAX_DATE_CHARS = 40
+# W3C dates may be those of a month, or of a year.
+_NO_DAY = re.compile(r"\d{4}(?:-\d\d)?")
 _FACTS = ("lastmod", "changefreq", "priority")
 
 
@@ -19,7 +24,7 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
 
     A link's ``rel`` is ``sitemap`` for what an index lists, ``alternate`` for
     the same page in other languages (``xhtml:link``), else empty. ``metas`` tell how
-    many entries there are, the latest ``lastmod`` (an index has it, too), and how many say a
+    many entries there are, the latest ``lastmod`` that is a date (an index has it, too), and how many say a
     ``changefreq`` and a ``priority``: ``sitemap:entries``, ``sitemap:lastmod`` and so on.
 
     What follows a mistake in the XML is lost: ``dropped`` counts it as one ``malformed_xml``.
@@ -59,6 +64,7 @@ class _Reader:
         self._text: list[str] = []
         self._counts = dict.fromkeys(_FACTS, 0)
         self._lastmod = ""
+        self._latest: int | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> bool:
         self._path.append(name)
@@ -83,14 +89,19 @@ class _Reader:
         elif name in _FACTS and text:
             self._counts[name] += 1
             if name == "lastmod":
-                # W3C dates of one length sort as text; a shorter one is the earlier.
-                self._lastmod = max(self._lastmod, text[:40])
+                self._take_lastmod(text[:_MAX_DATE_CHARS])
 
     def metas(self) -> dict[str, str]:
         found = {"entries": str(self._entries), "lastmod": self._lastmod} | {
             name: str(number) for name, number in self._counts.items() if name != "lastmod"
         }
         return {f"sitemap:{name}": value for name, value in found.items() if value not in ("", "0")}
+
+    def _take_lastmod(self, date: str) -> None:
+        whole = date + "-01" * (2 - date.count("-")) if _NO_DAY.fullmatch(date) else date
+        moment = parse_moment(whole)
+        if moment is not None and (self._latest is None or moment > self._latest):
+            self._latest, self._lastmod = moment, date
 
     def _add(self, href: str, rel: str) -> None:
         page = self._page

@@ -15,6 +15,10 @@ _URL_IN_TEXT = re.compile(
     r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=-]|%[A-Fa-f0-9]{2}){1,333}"
     r"(?:#[A-Za-z0-9][A-Za-z0-9$_.+!*,;/?:@&~=%-]{0,1000})?"
 )
+# A value in quotes, which may hold them; or what is between values.
+_COMMAS = re.compile(r'"[^"]*+"|,')
+_SEMICOLONS = re.compile(r'"[^"]*+"|;')
+_HEADER_CHARS = 10_000
 
 
 def parse_text(source: Source, options: ParseOptions) -> Page:
@@ -32,8 +36,30 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     return page
 
 
+def parse_csv(source: Source, options: ParseOptions) -> Page:
+    """Parses comma-separated values as plain text in which no link is in two of them.
+
+    >>> document = Source("http://example.com/", b'http://a/1,"http://a/2,3"')
+    >>> parse_csv(document, ParseOptions()).hrefs
+    ['http://a/1', 'http://a/2,3']
+    """
+    text, charset = decode(source.body, source.content_type)
+    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    header = text[:_HEADER_CHARS].lstrip().partition("\n")[0]
+    # Where the comma is the decimal one, the semicolon is between values.
+    between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
+    apart = between.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+    fill(page, source, options, collapse_long(text), linked=apart)
+    return page
+
+
 def fill(
-    page: Page, source: Source, options: ParseOptions, text: str, hrefs: Sequence[str] = ()
+    page: Page,
+    source: Source,
+    options: ParseOptions,
+    text: str,
+    hrefs: Sequence[str] = (),
+    linked: str | None = None,
 ) -> None:
     """Gives a page its text and links, as far as the server lets robots have them.
 
@@ -43,9 +69,11 @@ def fill(
         options: What to take.
         text: All of its text, with white space collapsed.
         hrefs: Links to stand before those in the text.
+        linked: What links are looked for in, unless it is the text.
     """
     page.directives = header_directives(source, options)
-    page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in _URL_IN_TEXT.finditer(text))]
+    urls = _URL_IN_TEXT.finditer(text if linked is None else linked)
+    page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in urls)]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
     if "noindex" in page.directives:

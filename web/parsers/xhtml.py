@@ -21,13 +21,14 @@ _SECTION = re.compile(
 )
 _LANGUAGE = re.compile(rb"<html\b[^>]{0,2000}?\sxml:lang\s*=\s*[\"']([A-Za-z0-9-]{1,35})[\"']")
 _HEAD_BYTES = 8192
+_PREFIXED_ROOT = re.compile(rb"<([A-Za-z_][\w.-]{0,40}):html[\s>]")
 
 
 def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     """Parses a document that came as ``application/xhtml+xml``.
 
     Elements such as ``<script src="x"/>`` and ``<a id="x"/>`` end where XML ends
-    them, and CDATA sections are text. What is no well-formed XML is read as HTML,
+    them, CDATA sections are text, and elements may have the prefix of the root. What is no well-formed XML is read as HTML,
     not refused: many a page is no more than said to be XHTML.
 
     Raises:
@@ -39,6 +40,8 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     ('T', ['x'], 'A')
     """
     utf8, charset = to_utf8(source.body, source.content_type)
+    if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
+        utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
     rewritten = _SECTION.sub(_as_html, utf8)
     page = parse_html(
         dataclasses.replace(source, body=rewritten, content_type="text/html; charset=utf-8"),

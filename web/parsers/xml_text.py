@@ -3,7 +3,7 @@
 from ..charset import decode
 from .html_tree import collapse, collapse_long
 from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from .text import fill
 from .xml_reader import read_xml
 
@@ -36,7 +36,7 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
     if not complete and not text:
         raise ParseFailed("malformed_xml")
     page = Page(base=source.url, charset=charset, body=decoded.encode("utf-8", "replace"))
-    page.title = collapse(reader.title)[:1000]
+    page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
     page.language = reader.language
     page.drop("url_too_long", reader.too_long)
     fill(page, source, options, text, reader.hrefs)

@@ -1,35 +1,63 @@
 """Regular expressions as Java writes them, for the rule files that Nutch users have.
 
-Each is compiled for the ``regex`` package, which understands Java's dialect
-(look-behind, possessive quantifiers, inline flags from where they stand). Most
-also have a form for the engine of polars, which tests a whole column at once.
+Each is read by ``java_syntax`` and written for the ``regex`` package. Most also have a form for
+the engine of polars, which tests a whole column at once.
 """
 
 import dataclasses
 import functools
-import math
-import re
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import polars as pl
 import regex
 
-# Java: \w, \d, \b and case folding are ASCII; an inline flag holds from there on.
-_FLAGS = regex.VERSION1 | regex.ASCII
-_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.", re.DOTALL)
+from .java_chars import Chars
+from .java_classes import UNICODE_SHORT
+from .java_syntax import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree, parse
 
-# What means the same in Java and in polars' engine, on visible ASCII.
-_CLASS = r"\[\^?(?:[^\\\[\]&~|^-]|-(?!-)|[&~|](?![&~|])|\\[dwsDWS]|\\[^\w\s<>])+\]"
-_ATOM = rf"[^\\\[\](){{}}?*+|^$]|\\[dwsDWS]|\\[^\w\s<>]|{_CLASS}"
-_TIMES = r"(?:[?*+]|\{\d+(?:,\d*)?\})\??(?![?*+{])"
-_CONTEXT = r"\\[bB]|[\^$|)]|\((?:\?i?:|\?i\))?"
-_COMMON = re.compile(rf"(?:(?:{_ATOM})(?:{_TIMES})?|\)(?:{_TIMES})|{_CONTEXT})*")
-_CONTEXT_FREE = re.compile(rf"(?:(?:{_ATOM})(?:{_TIMES})?)+")
-_NOT_AFTER = re.compile(r"\(\?<!(?:([A-Za-z0-9:/&=#@%,;])|\[((?!\^)[^\[\]]+)\])\)([^|]+)")
-_TOKEN = re.compile(
-    rf"{_CLASS}|\\.|\((?:\?[a-z]*:|\?[a-z]+\))?|[?*+]|\{{(\d+)[^}}]*\}}|.", re.DOTALL
-)
-_BACK_REFERENCE = re.compile(r"(?<!\\)((?:\\\\)*)\\([1-9])(?!\d)")
+_LINE_ENDS = r"[\n\r\x85\u2028\u2029]"
+_AT_END = r"(?:\Z|(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])\Z))"
+# Java 17: letters and digits of all scripts, and marks on them, though \w is ASCII.
+_WORD = r"[_\p{L}\p{Nd}\p{Mn}]"
+_UNICODE_WORD = f"[{UNICODE_SHORT['w']}]"
+
+
+def _edge(word: str) -> str:
+    return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
+
+
+def _no_edge(word: str) -> str:
+    return f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
+
+
+_PYTHON_MARKS = {
+    "start": r"\A",
+    "line_start": r"(?:(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=[\s\S]))",
+    "unix_line_start": r"(?:(?:\A|(?<=\n))(?=[\s\S]))",
+    "end": _AT_END,
+    "unix_end": r"(?=\n?\Z)",
+    "line_end": r"(?:\Z|(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]))",
+    "unix_line_end": r"(?=\n|\Z)",
+    "last": r"\Z",
+    "match": r"\G",
+    "edge": _edge(_WORD),
+    "no_edge": _no_edge(_WORD),
+    "unicode_edge": _edge(_UNICODE_WORD),
+    "unicode_no_edge": _no_edge(_UNICODE_WORD),
+    "newline": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])",
+    "grapheme": r"\X",
+}
+_COLUMN_MARKS = {
+    "start": "^",
+    "end": r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?$)",
+    "unix_end": r"(?:\n?$)",
+    "last": "$",
+    "edge": r"\b",
+    "no_edge": r"\B",
+    "unicode_edge": r"\b",
+    "unicode_no_edge": r"\B",
+}
 
 
 # How long one pattern may take over one URL, s; and once so many URLs took it that long.
@@ -51,16 +79,23 @@ class Pattern:
     Attributes:
         text: As it stands in the file.
         python: To search with.
-        column: The same for polars' ``str.contains`` on visible ASCII; None
-            where there is none. It may still prove too large for that engine.
-        exact: Whether ``column`` hits just what ``python`` does; else it hits
-            that and more, so a miss is a miss.
+        column: The same for polars' ``str.contains``; None where there is none. It may still
+            prove too large for that engine.
+        exact: Whether ``column`` hits just what ``python`` does; else it hits that and more, so
+            a miss is a miss. Beyond ASCII they differ where ``\\b`` or ``\\B`` stands beside
+            what is a letter to one only, as a circled one or a Roman numeral; and where ``$``
+            stands before what takes the end of a line, or behind what takes half of CR LF.
+        swap: For ``str.replace_all`` on visible ASCII: a pattern, and what the replacement must
+            begin with, which is a group of the pattern; None where there surely is none.
+        names: The groups that have names, and their numbers.
     """
 
     text: str
     python: Searcher
     column: str | None
     exact: bool
+    swap: tuple[str, str] | None = None
+    names: tuple[tuple[str, int], ...] = ()
 
 
 class Patience:
@@ -119,69 +154,153 @@ def compile_pattern(text: str) -> Pattern:
     >>> pattern.column, pattern.exact
     ('(/[^/]+)/[^/]+(?:/[^/]+)/', False)
     """
-    plain = _QUOTED.sub(lambda match: match[0] if match[1] is None else re.escape(match[1]), text)
     try:
-        compiled = regex.compile(plain, _FLAGS)
-    except (regex.error, ValueError, OverflowError, RecursionError) as error:
-        raise ValueError(str(error) or "it does not compile") from error
-    column, exact = _column_form(plain)
-    return Pattern(text, compiled, column, exact)
+        tree = parse(text)
+        python = _Python(tree.groups).written(tree.root)
+        # Else a reference in any case takes letters of all scripts for the same.
+        flags = regex.VERSION1 | (regex.ASCII if "(?i" in python and r"\p" not in python else 0)
+        compiled = regex.compile(python, flags)
+        column, exact, swap = _column_forms(tree)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except (regex.error, OverflowError) as error:
+        raise ValueError(f"it cannot be translated: {error}") from error
+    return Pattern(text, compiled, column or None, exact, swap, tuple(tree.names.items()))
 
 
-def _column_form(text: str) -> tuple[str | None, bool]:
-    not_after = _NOT_AFTER.fullmatch(text)
-    if not_after:
-        text = f"(?:^|[^{not_after[1] or not_after[2]}])(?:{not_after[3]})"
-    loose = _without_back_references(text)
-    if not loose.isascii() or not loose.isprintable() or not _COMMON.fullmatch(loose):
-        return None, False
-    return loose, loose == text
+class _Writer:
+    """Writes trees as patterns; what engines say differently is left to others."""
+
+    def written(self, node: Node) -> str:
+        match node:
+            case Row(parts):
+                return "".join(map(self._inner, parts))
+            case Either(parts):
+                return "|".join(map(self.written, parts))
+            case Group(part):
+                return f"({self.written(part)})"
+            case Repeat(part, least, most, how):
+                single = isinstance(part, Chars | Group)
+                inner = self.written(part) if single else f"(?:{self.written(part)})"
+                return inner + self._times(least, most, how)
+        return self._special(node)
+
+    def _inner(self, node: Node) -> str:
+        text = self.written(node)
+        return f"(?:{text})" if isinstance(node, Either | Row) else text
+
+    def _times(self, least: int, most: int | None, how: str) -> str:
+        plain = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
+        if plain:
+            return plain + how
+        end = "" if most == least else "," if most is None else f",{most}"
+        return f"{{{least}{end}}}{how}"
+
+    def _special(self, node: Node) -> str:
+        raise NotImplementedError
 
 
-def _without_back_references(text: str) -> str:
-    """Puts the group's own pattern for each reference, which matches all that it can."""
-    groups = re.findall(r"(?<!\\)\(([^()]*)\)", text)
-    numbered = len(re.findall(r"(?<!\\)\((?!\?)", text))
-    # Numbers are sure only if each capturing group is flat, and no class holds a bracket.
-    if len([group for group in groups if not group.startswith("?")]) != numbered:
-        return text
-    flat = [group for group in groups if not group.startswith("?")]
+class _Python(_Writer):
+    """Writes them for the ``regex`` package."""
 
-    def source(match: re.Match[str]) -> str:
-        number = int(match[2])
-        if number > len(flat) or not _CONTEXT_FREE.fullmatch(flat[number - 1]):
-            return match[0]
-        return f"{match[1]}(?:{flat[number - 1]})"
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
 
-    return _BACK_REFERENCE.sub(source, text)
+    def _special(self, node: Node) -> str:
+        match node:
+            case Chars():
+                return node.python
+            case Mark(kind):
+                return _PYTHON_MARKS[kind]
+            case Atomic(part):
+                return f"(?>{self.written(part)})"
+            case Look(part, behind, negative):
+                return f"(?{'<' * behind}{'!' if negative else '='}{self.written(part)})"
+            case Back(number, any_case):
+                if number > self._groups:
+                    return "(?!)"
+                return f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
+        raise AssertionError(node)
 
 
-def least_width(column: str) -> int:
-    """Returns how many characters a match has at least, of a pattern that has an exact form.
+class _Column(_Writer):
+    """Writes them for polars: what that engine does not have becomes what hits more.
 
-    >>> [least_width(text) for text in ("ab?", "a|(?:b*)", "(?i)(x|yz){2}$", "[^a]+?c")]
-    [1, 0, 2, 2]
+    Attributes:
+        exact: Whether there was nothing of the kind.
     """
-    # Of each open group: the least of the alternatives so far, the one at hand, its last piece.
-    groups: list[list[float]] = [[math.inf, 0, 0]]
-    for token in _TOKEN.finditer(column):
-        text, top = token[0], groups[-1]
-        if text.startswith("(") and not text.endswith(")"):
-            groups.append([math.inf, 0, 0])
-        elif text == "|":
-            top[:] = [min(top[0], top[1]), 0, 0]
-        elif text == ")" and len(groups) > 1:
-            least, now, _ = groups.pop()
-            groups[-1][1] += min(least, now)
-            groups[-1][2] = min(least, now)
-        elif text in ("?", "*"):  # also what makes a quantifier lazy, which has nothing to take
-            top[1:] = [top[1] - top[2], 0]
-        elif text.startswith("{"):
-            top[1:] = [top[1] + top[2] * (int(token[1]) - 1), 0]
-        elif text == "+":
-            top[2] = 0
-        else:
-            width = 0 if text in ("^", "$", r"\b", r"\B") or text.startswith("(") else 1
-            top[1:] = [top[1] + width, width]
-    least, now, _ = groups[0]
-    return int(min(least, now))
+
+    def __init__(self, tree: Tree) -> None:
+        self._kept = {
+            node.number: node.part for node in _nodes(tree.root) if isinstance(node, Group)
+        }
+        self.exact = True
+
+    def _times(self, least: int, most: int | None, how: str) -> str:
+        self.exact &= how != "+"
+        return super()._times(least, most, how.replace("+", ""))
+
+    def _special(self, node: Node) -> str:
+        match node:
+            case Chars():
+                self.exact &= node.in_columns
+                return node.column
+            case Mark(kind) if kind in _COLUMN_MARKS:
+                return _COLUMN_MARKS[kind]
+            case Back(number) if number not in self._kept:
+                return Chars(0).column
+        self.exact = False
+        match node:
+            case Atomic(part):
+                return f"(?:{self.written(part)})"
+            case Mark("grapheme"):
+                return r"[\s\S]+"
+            case Back(number, any_case):
+                # The group's own pattern takes all that it may have kept.
+                part = self._kept[number]
+                free = not any(isinstance(inner, Mark | Back | Look) for inner in _nodes(part))
+                return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
+        return ""
+
+
+def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
+    """Returns a pattern's ``column``, ``exact`` and ``swap``."""
+    root, before = tree.root, ""
+    match root:
+        case Row((Look(Chars() as chars, True, True), *rest)) if (~chars).in_columns:
+            root, before = Row(tuple(rest)), f"^|{(~chars).column}"
+    writer = _Column(tree)
+    text = writer.written(root)
+    if before and writer.exact:
+        # What stands before is then part of the match, so another may not follow at once.
+        single = isinstance(root, Row) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
+        swap = (f"({before})(?:{text})", "${1}") if single else None
+        return f"(?:{before})(?:{text})", True, swap
+    # Engines differ in where nothing is found.
+    return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    match node:
+        case Row(parts) | Either(parts):
+            for part in parts:
+                yield from _nodes(part)
+        case Group(part) | Repeat(part) | Atomic(part) | Look(part):
+            yield from _nodes(part)
+
+
+def _least_width(node: Node) -> int:
+    """Returns how many characters a match has at least."""
+    match node:
+        case Chars() | Mark("newline" | "grapheme"):
+            return 1
+        case Row(parts):
+            return sum(map(_least_width, parts))
+        case Either(parts):
+            return min(map(_least_width, parts))
+        case Group(part) | Atomic(part):
+            return _least_width(part)
+        case Repeat(part, least):
+            return least * _least_width(part)
+    return 0

@@ -10,7 +10,7 @@ import polars as pl
 import regex
 
 from ..columns import falses, nulls, put
-from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern, least_width
+from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files import short
 from ..urls import BadUrl
 from .steps import Applied, apply_each
@@ -226,6 +226,7 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
     """Turns Java's replacement (``$1``, ``${name}``, backslash quotes) into Python's and polars'."""
     compiled = pattern.python
     assert isinstance(compiled, regex.Pattern)
+    names = dict(pattern.names)
     column: list[str] = []
     end = 0
     python: list[str] = []
@@ -244,8 +245,8 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
         quoted, number, name = match.groups()
         if quoted:
             add(quoted)
-        elif name in compiled.groupindex:
-            add_group(name)
+        elif name in names:
+            add_group(str(names[name]))
         else:
             # Java takes as many digits as name a group, and at least one.
             sizes = range(len(number or ""), 0, -1)
@@ -260,13 +261,8 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
 
 def _for_column(pattern: Pattern, template: str) -> tuple[str, str] | None:
     """Returns pattern and template that do the same in polars, if there are such."""
-    if not pattern.exact or not pattern.column or not is_column_pattern(pattern.column):
+    if pattern.swap is None or not is_column_pattern(pattern.swap[0]):
         return None
-    if not pattern.text.startswith("(?<!"):
-        # Engines differ in where nothing is found.
-        return (pattern.column, template) if least_width(pattern.column) else None
-    # What stands before is then part of the match, so another may not follow at once.
-    single = re.search(r"(?<!\\)\$$", pattern.text) and least_width(pattern.column)
-    if not single or "${" in template or not pattern.column.startswith("(?:^|["):
-        return None
-    return f"({pattern.column.removeprefix('(?:')}", "${1}" + template
+    column, before = pattern.swap
+    # Where a group comes before the others their numbers are not the same.
+    return None if before and "${" in template else (column, before + template)

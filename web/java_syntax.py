@@ -1,0 +1,506 @@
+r"""The syntax of Java's regular expressions: what a pattern says, as a tree.
+
+It is read as ``java.util.regex.Pattern`` of Java 17 reads it, its oddities too; what that
+refuses is refused.
+"""
+
+import dataclasses
+import re
+from typing import TypeAlias
+
+from .java_chars import (
+    LAST,
+    Chars,
+    code_named,
+    in_any_case,
+    one,
+    one_in_any_case,
+    property_set,
+    span,
+    span_in_any_case,
+)
+from .java_classes import ENDS_OF_LINES, SHORT, UNICODE_SHORT, family
+
+Node: TypeAlias = "Chars | Mark | Row | Either | Group | Repeat | Back | Look | Atomic"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mark:
+    """A place, or what Java has an escape for; ``kind`` names it."""
+
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One after the other."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Either:
+    """The first that fits."""
+
+    parts: tuple["Node", ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """What is kept under a number, from 1."""
+
+    part: "Node"
+    number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Atomic:
+    """What is not tried in another way once it was found."""
+
+    part: "Node"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Repeat:
+    """``least`` to ``most`` times (None: any); ``how`` is "", "?" (few) or "+" (gives none back)."""
+
+    part: "Node"
+    least: int
+    most: int | None
+    how: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Back:
+    """What a group kept, again."""
+
+    number: int
+    any_case: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """What must (not) follow, or stand before."""
+
+    part: "Node"
+    behind: bool
+    negative: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """A pattern that was read, and the numbers of its groups that have names."""
+
+    root: "Node"
+    groups: int
+    names: dict[str, int]
+
+
+_MOST_REPEATS = 2**31 - 1
+_FLAGS = frozenset("imsduxU")
+_TIMES = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\\$", re.DOTALL)
+_NAME = re.compile(r"<([A-Za-z][A-Za-z0-9]*)>")
+_LOOKS = {"=": (False, False), "!": (False, True), "<=": (True, False), "<!": (True, True)}
+_PLAIN_ESCAPES = {"a": 7, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
+_SPACE = frozenset(" \t\n\x0b\f\r")
+_OCTAL, _HEX = frozenset("01234567"), frozenset("0123456789abcdefABCDEF")
+
+
+def parse(text: str) -> Tree:
+    r"""Reads a pattern.
+
+    Raises:
+        ValueError: Java refuses it, or has something here that is not supported; the message
+            says what.
+    """
+    return _Parser(text).parse()
+
+
+def _unquoted(text: str) -> str:
+    r"""Takes ``\Q`` and ``\E`` away, as Java does before all else."""
+
+    def quoted(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        # A number would belong to an escape before it.
+        digit = f"\\x3{match[1][0]}" if match[1][:1].isdecimal() and match[1].isascii() else ""
+        rest = match[1][1:] if digit else match[1]
+        return digit + re.sub(
+            r"[\x00-\x7f]", lambda m: m[0] if m[0].isalnum() else "\\" + m[0], rest
+        )
+
+    return _QUOTED.sub(quoted, text)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = _unquoted(text)
+        self._at = 0
+        self._flags: frozenset[str] = frozenset()
+        self._groups = 0
+        self._names: dict[str, int] = {}
+
+    def parse(self) -> Tree:
+        root = self._either()
+        if self._peek():
+            raise ValueError("a ) has no (")
+        return Tree(root, self._groups, self._names)
+
+    # How Java goes through the text: with the flag x, spaces and comments do not count.
+
+    def _peek(self) -> str:
+        if "x" in self._flags:
+            self._skip()
+        return self._text[self._at : self._at + 1]
+
+    def _skip(self) -> None:
+        while (char := self._text[self._at : self._at + 1]) in _SPACE or char == "#":
+            self._at += 1
+            if char == "#":
+                ends = "\n" if "d" in self._flags else "\n\r\x85\u2028\u2029"
+                while self._at < len(self._text) and self._text[self._at] not in ends:
+                    self._at += 1
+
+    def _take(self) -> str:
+        char = self._peek()
+        self._at += 1
+        return char
+
+    def _next(self) -> str:
+        self._at += 1
+        return self._peek()
+
+    def _raw(self, ahead: int = 0) -> str:
+        return self._text[self._at + ahead : self._at + ahead + 1]
+
+    # Rows, groups and quantifiers.
+
+    def _either(self) -> "Node":
+        parts = [self._row()]
+        while self._peek() == "|":
+            self._at += 1
+            parts.append(self._row())
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def _row(self) -> "Node":
+        parts: list[Node] = []
+        while (char := self._peek()) not in ("", "|", ")"):
+            if char == "(":
+                group = self._group()
+                parts += [] if group is None else [group]
+            elif char == "{":  # after something that is repeated; Java repeats nothing
+                parts.append(self._repeated(Row(())))
+            else:
+                parts.append(self._repeated(self._atom(char)))
+        return parts[0] if len(parts) == 1 else Row(tuple(parts))
+
+    def _atom(self, char: str) -> "Node":
+        if char == "\\":
+            return self._escape()
+        self._at += 1
+        if char in "?*+":
+            raise ValueError(f"{char} has nothing to repeat")
+        if char == "[":
+            return self._class()
+        if char == "^":
+            return Mark(
+                ("unix_" if "d" in self._flags else "") + "line_start"
+                if "m" in self._flags
+                else "start"
+            )
+        if char == "$":
+            return self._end("m" in self._flags)
+        if char == ".":
+            return self._any()
+        return self._one(ord(char))
+
+    def _end(self, lines: bool) -> Mark:
+        return Mark(("unix_" if "d" in self._flags else "") + ("line_end" if lines else "end"))
+
+    def _any(self) -> Chars:
+        if "s" in self._flags:
+            return span(0, LAST)
+        return ~(one(10) if "d" in self._flags else ENDS_OF_LINES)
+
+    def _repeated(self, node: "Node") -> "Node":
+        char = self._peek()
+        least: int
+        most: int | None
+        if char and char in "?*+":
+            self._at += 1
+            least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}[char]
+        elif char == "{":
+            match = _TIMES.match(self._text, self._at)
+            if not match:
+                raise ValueError("{ must begin a number of times, as in {2}, {2,} or {2,3}")
+            self._at = match.end()
+            least = int(match[1])
+            most = least if match[2] is None else int(match[3]) if match[3] else None
+            if max(least, most or 0) > _MOST_REPEATS or (most is not None and most < least):
+                raise ValueError(f"{match[0]} is no number of times")
+        else:
+            return node
+        how = self._peek() if self._peek() in ("?", "+") else ""
+        self._at += len(how)
+        return node if node == Row(()) else Repeat(node, least, most, how)
+
+    def _group(self) -> "Node | None":
+        """Reads a group; None for flags that hold from there on."""
+        flags = self._flags
+        if self._next() != "?":
+            return self._kept(flags)
+        self._at += 1
+        name = _NAME.match(self._text, self._at)
+        if name:
+            self._at = name.end()
+            if name[1] in self._names:
+                raise ValueError(f"there are two groups {name[0]}")
+            self._names[name[1]] = self._groups + 1
+            return self._kept(flags)
+        kind = self._raw()
+        if kind == "<":
+            kind += self._raw(1)
+        if kind in _LOOKS:
+            self._at += len(kind)
+            return self._closed(Look(self._either(), *_LOOKS[kind]), flags)
+        if kind == ">":
+            self._at += 1
+            return self._closed(Atomic(self._either()), flags)
+        return self._flagged(flags)
+
+    def _kept(self, flags: frozenset[str]) -> "Node":
+        self._groups += 1
+        number = self._groups
+        part = self._either()
+        return self._closed(Group(part, number), flags)
+
+    def _closed(self, node: "Node", flags: frozenset[str]) -> "Node":
+        if self._peek() != ")":
+            raise ValueError("missing )")
+        self._at += 1
+        self._flags = flags
+        return self._repeated(node)
+
+    def _flagged(self, flags: frozenset[str]) -> "Node | None":
+        begin, take = self._at, True
+        while (char := self._take()) not in (":", ")"):
+            if char == "-" and take:
+                take = False
+            elif char and char in _FLAGS:
+                changed = {char, "u"} if char == "U" else {char}
+                self._flags = self._flags | changed if take else self._flags - changed
+            else:
+                raise ValueError(f"(?{self._text[begin : self._at]} is not supported")
+        return None if char == ")" else self._closed(self._either(), flags)
+
+    # Escapes.
+
+    def _escape(self) -> "Node":
+        char = self._raw(1)
+        self._at += 2
+        if char in ("p", "P"):
+            return self._family(char == "P")
+        if char and char in "123456789":
+            return self._back(int(char))
+        if char == "k":
+            return self._named_back()
+        if char == "b" and self._text.startswith("{g}", self._at):
+            raise ValueError(r"\b{g} is not supported")
+        if char == "Z":
+            return self._end(False)
+        kind = {"A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge",
+                "R": "newline", "X": "grapheme"}.get(char)  # fmt: skip
+        if kind:
+            return Mark(f"unicode_{kind}" if "U" in self._flags and "edge" in kind else kind)
+        return self._short(char) or self._one(self._code(char))
+
+    def _short(self, char: str) -> Chars | None:
+        small = char.lower()
+        if small not in SHORT:
+            return None
+        unicode = "U" in self._flags and small in UNICODE_SHORT
+        chars = property_set(UNICODE_SHORT[small]) if unicode else SHORT[small]
+        return chars if char == small else ~chars
+
+    def _code(self, char: str) -> int:
+        r"""Returns the character of an escape, after its first letter."""
+        if char in _PLAIN_ESCAPES:
+            return _PLAIN_ESCAPES[char]
+        if char == "0":
+            return self._octal()
+        if char == "x":
+            return self._hexadecimal()
+        if char == "u":
+            high = self._four()
+            if 0xD800 <= high < 0xDC00 and self._text.startswith("\\u", self._at):
+                self._at += 2
+                low = self._four()
+                if 0xDC00 <= low < 0xE000:
+                    return 0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00
+                self._at -= 6
+            return high
+        if char == "c" and self._at < len(self._text):
+            return ord(self._take()) ^ 64
+        if char == "N" and self._raw() == "{" and "}" in self._text[self._at :]:
+            end = self._text.index("}", self._at)
+            name = self._text[self._at + 1 : end]
+            self._at = end + 1
+            return code_named(name)
+        if not char or (char.isascii() and char.isalnum()):
+            raise ValueError(f"\\{char} means nothing here" if char else r"nothing follows the \ ")
+        return ord(char)
+
+    def _octal(self) -> int:
+        digits = ""
+        while len(digits) < 3 and self._raw() in _OCTAL and int(digits + self._raw(), 8) < 256:
+            digits += self._take()
+        if not digits:
+            raise ValueError(r"\0 must be followed by octal digits")
+        return int(digits, 8)
+
+    def _hexadecimal(self) -> int:
+        match = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\}").match(self._text, self._at)
+        code = int(match[1] or match[2], 16) if match else LAST + 1
+        if not match or code > LAST:
+            raise ValueError(r"\x must be followed by two hexadecimal digits, or some in braces")
+        self._at = match.end()
+        return code
+
+    def _four(self) -> int:
+        digits = self._text[self._at : self._at + 4]
+        if len(digits) < 4 or not _HEX.issuperset(digits):
+            raise ValueError(r"\u must be followed by four hexadecimal digits")
+        self._at += 4
+        return int(digits, 16)
+
+    def _family(self, negative: bool) -> Chars:
+        if self._peek() == "{":
+            end = self._text.find("}", self._at)
+            if end < 0:
+                raise ValueError(r"\p{ has no }")
+            name = self._text[self._at + 1 : end]
+            self._at = end + 1
+        else:
+            name = self._take()
+        chars = family(name, "i" in self._flags, "U" in self._flags)
+        return ~chars if negative else chars
+
+    def _back(self, number: int) -> "Node":
+        while (char := self._peek()) and char in "0123456789":
+            if number * 10 + int(char) > self._groups:
+                break
+            number = number * 10 + int(char)
+            self._at += 1
+        return self._reference(number)
+
+    def _named_back(self) -> "Node":
+        name = _NAME.match(self._text, self._at)
+        if not name or name[1] not in self._names:
+            raise ValueError(
+                r"\k must be followed by the name of a group before it, as in \k<name>"
+            )
+        self._at = name.end()
+        return self._reference(self._names[name[1]])
+
+    def _reference(self, number: int) -> "Node":
+        return Back(number, "i" in self._flags)
+
+    # Characters and classes.
+
+    def _one(self, code: int) -> Chars:
+        if "i" not in self._flags:
+            return one(code)
+        return one_in_any_case(code) if "u" in self._flags else in_any_case(one(code))
+
+    def _class(self) -> Chars:
+        """Reads a class from behind its first bracket."""
+        negative = self._raw() == "^"
+        self._at += negative
+        chars = self._members()
+        self._at += 1
+        return ~chars if negative else chars
+
+    def _members(self) -> Chars:
+        """Reads up to a class's last bracket, as Java does: see ``Pattern.clazz``."""
+        # What is known, and what came last; single characters count from the next && or the end.
+        found: Chars | None = None
+        last: Chars | None = None
+        singles, pending = Chars(0), False
+        while (char := self._peek()) != "]" or (found is None and not pending):
+            if char == "&" and self._doubled():
+                right = self._right()
+                if pending:
+                    last = singles if found is None else last
+                    found, pending = _joined(found, singles), False
+                last = right or last
+                if last is None:
+                    raise ValueError("&& must have something on both sides")
+                found = last if found is None else found & last
+                continue
+            item = self._item()
+            if isinstance(item, int):
+                singles, pending, last = singles | self._one(item), True, None
+            else:
+                found, last = _joined(found, item), item
+        if pending or found is None:
+            found = _joined(found, singles)
+        return found
+
+    def _doubled(self) -> bool:
+        """Goes past ``&&``, if it stands there."""
+        at = self._at
+        if self._next() == "&":
+            self._at += 1
+            return True
+        self._at = at
+        return False
+
+    def _right(self) -> Chars | None:
+        """Reads what stands behind ``&&``."""
+        right: Chars | None = None
+        while (char := self._peek()) not in ("]", "&"):
+            if char == "[":
+                self._at += 1
+            right = _joined(right, self._class() if char == "[" else self._members())
+        return right
+
+    def _item(self) -> Chars | int:
+        """Reads a character, as a number, or what stands for several."""
+        char = self._peek()
+        if not char:
+            raise ValueError("missing ]")
+        if char == "[":
+            self._at += 1
+            return self._class()
+        code = self._item_escape() if char == "\\" else ord(char)
+        if char != "\\":
+            self._at += 1
+        if not isinstance(code, int):
+            return code
+        if self._peek() != "-" or self._raw(1) in ("[", "]", ""):
+            return code
+        char = self._next()
+        end = self._item_escape() if char == "\\" else ord(char) if char else -1
+        if char != "\\":
+            self._at += 1
+        if not isinstance(end, int) or end < code:
+            raise ValueError(
+                "a range in brackets must go from a character to one that is not before it"
+            )
+        if "i" not in self._flags:
+            return span(code, end)
+        return span_in_any_case(code, end) if "u" in self._flags else in_any_case(span(code, end))
+
+    def _item_escape(self) -> Chars | int:
+        char = self._raw(1)
+        self._at += 2
+        if char in ("p", "P"):
+            return self._family(char == "P")
+        if char == "v" and self._raw() == "-":
+            return 0x0B
+        return self._short(char) or self._code(char)
+
+
+def _joined(found: Chars | None, more: Chars) -> Chars:
+    return more if found is None else found | more

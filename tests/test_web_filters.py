@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from nutbeam.web import rules as rules_module
 from nutbeam.web.filters.regex_filter import RegexFilter
-from nutbeam.web.patterns import compile_pattern
 
 SHIPPED = pathlib.Path(rules_module.__file__).with_name("regex-urlfilter.txt").read_text()
 shipped = RegexFilter(SHIPPED, "regex-urlfilter.txt")
@@ -98,43 +97,13 @@ def test_sections(url, accepted):
         ("+.\n-(a\n", r"my.txt:2: a rule must be a regular expression, got '-\(a': missing \)"),
         ("http://foo.com/", "my.txt:1: a rule must begin with .* got 'http://foo.com/'"),
         ("\n+[z-a]", "my.txt:2: "),
-        (r"+(a)\2", "my.txt:1: "),
+        (r"+(?P<n>a)", "my.txt:1: "),
     ],
 )
 def test_bad_rules(text, message):
     with pytest.raises(ValueError, match=message) as caught:
         RegexFilter(text, "my.txt")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "has_column", "exact"),
-    [
-        (r"(?i)\.(?:gif|jpe?g)(?:\?|$)", True, True),
-        (r"(?<!:)/{2,}", True, True),
-        (r"(?<![?.])[?.]+$", True, True),
-        (r"(?<![^a])b", False, False),
-        (r"(?<!a)b|c", False, False),
-        (r"(/[^/]+)/[^/]+\1/", True, False),
-        (r"(a)(b)\2\1", True, False),
-        (r"\bsid=[a-z]{2,5}?", True, True),
-        (r"(?<=a)b", False, False),
-        (r"(?=a)b", False, False),
-        (r"a++b", False, False),
-        (r"(?>a|ab)c", False, False),
-        (r"((a)b)\1", False, False),
-        (r"(^a)\1", False, False),
-        (r"[a&&b]", False, False),
-        (r"[a-z--c]", False, False),
-        (r"\<b", False, False),
-        (r"\p{Lu}", False, False),
-        ("(?x) a b", False, False),
-        ("\u00e9", False, False),
-    ],
-)
-def test_forms_for_columns(text, has_column, exact):
-    pattern = compile_pattern(text)
-    assert (pattern.column is not None, pattern.exact) == (has_column, exact)
 
 
 words = (

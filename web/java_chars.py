@@ -74,7 +74,19 @@ class Chars:
     @property
     def in_columns(self) -> bool:
         """Whether ``column`` is just it."""
-        return r"\p" not in self.beyond.lower()
+        return not self.letters
+
+    @property
+    def letters(self) -> bool:
+        """Whether it depends on what Unicode says of characters."""
+        return r"\p" in self.beyond.lower()
+
+    @property
+    def letter(self) -> str:
+        """The letter of which it is both cases; else empty."""
+        low = self.mask >> 32 & _UPPER
+        both = low.bit_count() == 1 and self == Chars(low | low << 32)
+        return chr(low.bit_length() - 1) if both else ""
 
 
 @functools.cache
@@ -140,6 +152,7 @@ def several(*codes: int) -> Chars:
     return Chars(mask, beyond and f"[{beyond}]")
 
 
+@functools.cache
 def in_any_case(chars: Chars) -> Chars:
     """Returns a set with the other case of its ASCII letters: Java's flag ``i``."""
     return Chars(

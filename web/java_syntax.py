@@ -312,7 +312,7 @@ class _Parser:
         kind = {"A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge",
                 "R": "newline", "X": "grapheme"}.get(char)  # fmt: skip
         if kind:
-            return Mark(f"unicode_{kind}" if "U" in self._flags and "edge" in kind else kind)
+            return Mark(kind)
         return self._short(char) or self._one(self._code(char))
 
     def _short(self, char: str) -> Chars | None:
@@ -485,9 +485,7 @@ class _Parser:
         if char != "\\":
             self._at += 1
         if not isinstance(end, int) or end < code:
-            raise ValueError(
-                "a range in brackets must go from a character to one that is not before it"
-            )
+            raise ValueError("a range in brackets must go up, from a character to another")
         if "i" not in self._flags:
             return span(code, end)
         return span_in_any_case(code, end) if "u" in self._flags else in_any_case(span(code, end))

@@ -6,45 +6,26 @@ the engine of polars, which tests a whole column at once.
 
 import dataclasses
 import functools
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import polars as pl
 import regex
 
-from .java_chars import Chars
-from .java_classes import UNICODE_SHORT
+from .java_chars import Chars, in_any_case
 from .java_syntax import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree, parse
-
-_LINE_ENDS = r"[\n\r\x85\u2028\u2029]"
-_AT_END = r"(?:\Z|(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])\Z))"
-# Java 17: letters and digits of all scripts, and marks on them, though \w is ASCII.
-_WORD = r"[_\p{L}\p{Nd}\p{Mn}]"
-_UNICODE_WORD = f"[{UNICODE_SHORT['w']}]"
-
-
-def _edge(word: str) -> str:
-    return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
-
-
-def _no_edge(word: str) -> str:
-    return f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
-
 
 _PYTHON_MARKS = {
     "start": r"\A",
     "line_start": r"(?:(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=[\s\S]))",
     "unix_line_start": r"(?:(?:\A|(?<=\n))(?=[\s\S]))",
-    "end": _AT_END,
+    "end": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
     "unix_end": r"(?=\n?\Z)",
     "line_end": r"(?:\Z|(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]))",
     "unix_line_end": r"(?=\n|\Z)",
     "last": r"\Z",
     "match": r"\G",
-    "edge": _edge(_WORD),
-    "no_edge": _no_edge(_WORD),
-    "unicode_edge": _edge(_UNICODE_WORD),
-    "unicode_no_edge": _no_edge(_UNICODE_WORD),
+    "edge": r"\b",
+    "no_edge": r"\B",
     "newline": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])",
     "grapheme": r"\X",
 }
@@ -55,14 +36,14 @@ _COLUMN_MARKS = {
     "last": "$",
     "edge": r"\b",
     "no_edge": r"\B",
-    "unicode_edge": r"\b",
-    "unicode_no_edge": r"\B",
 }
 
 
 # How long one pattern may take over one URL, s; and once so many URLs took it that long.
 TIME_LIMIT = 0.1
 _MANY, _SHORT_LIMIT = 20, 0.002
+# The engines write repeats out.
+_LARGEST = 100_000
 
 
 class Searcher(Protocol):
@@ -82,9 +63,8 @@ class Pattern:
         column: The same for polars' ``str.contains``; None where there is none. It may still
             prove too large for that engine.
         exact: Whether ``column`` hits just what ``python`` does; else it hits that and more, so
-            a miss is a miss. Beyond ASCII they differ where ``\\b`` or ``\\B`` stands beside
-            what is a letter to one only, as a circled one or a Roman numeral; and where ``$``
-            stands before what takes the end of a line, or behind what takes half of CR LF.
+            a miss is a miss. They differ where ``\\b`` stands beside a letter that one engine
+            does not know yet, and where more of a pattern follows ``$`` and takes an end of line.
         swap: For ``str.replace_all`` on visible ASCII: a pattern, and what the replacement must
             begin with, which is a group of the pattern; None where there surely is none.
         names: The groups that have names, and their numbers.
@@ -156,10 +136,9 @@ def compile_pattern(text: str) -> Pattern:
     """
     try:
         tree = parse(text)
-        python = _Python(tree.groups).written(tree.root)
-        # Else a reference in any case takes letters of all scripts for the same.
-        flags = regex.VERSION1 | (regex.ASCII if "(?i" in python and r"\p" not in python else 0)
-        compiled = regex.compile(python, flags)
+        if _size(tree.root) > _LARGEST:
+            raise ValueError(f"its repeats written out are longer than {_LARGEST:,} characters")
+        compiled = _compiled(tree)
         column, exact, swap = _column_forms(tree)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
@@ -168,10 +147,26 @@ def compile_pattern(text: str) -> Pattern:
     return Pattern(text, compiled, column or None, exact, swap, tuple(tree.names.items()))
 
 
+def _compiled(tree: Tree) -> "regex.Pattern[str]":
+    nodes = _nodes(tree.root)
+    chars = {node for node in nodes if isinstance(node, Chars)}
+    # Letters, and the edges of words, are of all scripts, unless this is said of all of a pattern.
+    scripts = Mark("edge") in nodes or Mark("no_edge") in nodes or any(c.letters for c in chars)
+    any_case = not scripts and all(
+        in_any_case(node) == node if isinstance(node, Chars) else node.any_case
+        for node in nodes
+        if isinstance(node, Chars | Back)
+    )
+    flags = regex.VERSION1 | (0 if scripts else regex.ASCII) | (regex.IGNORECASE if any_case else 0)
+    return regex.compile(_Python(tree.groups, any_case).written(tree.root), flags)
+
+
 class _Writer:
     """Writes trees as patterns; what engines say differently is left to others."""
 
     def written(self, node: Node) -> str:
+        if isinstance(node, Chars):
+            return self._chars(node)
         match node:
             case Row(parts):
                 return "".join(map(self._inner, parts))
@@ -196,6 +191,9 @@ class _Writer:
         end = "" if most == least else "," if most is None else f",{most}"
         return f"{{{least}{end}}}{how}"
 
+    def _chars(self, node: Chars) -> str:
+        raise NotImplementedError
+
     def _special(self, node: Node) -> str:
         raise NotImplementedError
 
@@ -203,13 +201,16 @@ class _Writer:
 class _Python(_Writer):
     """Writes them for the ``regex`` package."""
 
-    def __init__(self, groups: int) -> None:
+    def __init__(self, groups: int, any_case: bool) -> None:
         self._groups = groups
+        self._any_case = any_case
+
+    def _chars(self, node: Chars) -> str:
+        # Words are faster to compile, and to find, than rows of sets.
+        return (self._any_case and node.letter) or node.python
 
     def _special(self, node: Node) -> str:
         match node:
-            case Chars():
-                return node.python
             case Mark(kind):
                 return _PYTHON_MARKS[kind]
             case Atomic(part):
@@ -240,11 +241,12 @@ class _Column(_Writer):
         self.exact &= how != "+"
         return super()._times(least, most, how.replace("+", ""))
 
+    def _chars(self, node: Chars) -> str:
+        self.exact &= node.in_columns
+        return node.column
+
     def _special(self, node: Node) -> str:
         match node:
-            case Chars():
-                self.exact &= node.in_columns
-                return node.column
             case Mark(kind) if kind in _COLUMN_MARKS:
                 return _COLUMN_MARKS[kind]
             case Back(number) if number not in self._kept:
@@ -280,14 +282,18 @@ def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 
 
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    match node:
-        case Row(parts) | Either(parts):
-            for part in parts:
-                yield from _nodes(part)
-        case Group(part) | Repeat(part) | Atomic(part) | Look(part):
-            yield from _nodes(part)
+def _nodes(node: Node) -> list[Node]:
+    """Returns a node and all below it."""
+    found, more = [], [node]
+    while more:
+        node = more.pop()
+        found.append(node)
+        match node:
+            case Row(parts) | Either(parts):
+                more += parts
+            case Group(part) | Repeat(part) | Atomic(part) | Look(part):
+                more.append(part)
+    return found
 
 
 def _least_width(node: Node) -> int:
@@ -304,3 +310,15 @@ def _least_width(node: Node) -> int:
         case Repeat(part, least):
             return least * _least_width(part)
     return 0
+
+
+def _size(node: Node) -> int:
+    """Returns how long a pattern is with all its repeats written out."""
+    match node:
+        case Row(parts) | Either(parts):
+            return sum(map(_size, parts))
+        case Group(part) | Atomic(part) | Look(part):
+            return _size(part)
+        case Repeat(part, least, most):
+            return max(least, most or 1) * _size(part)
+    return 1

@@ -31,8 +31,8 @@ class Chars:
 
     >>> (~span(ord("a"), ord("c")) & span(ord("b"), ord("z"))).python
     '[d-z]'
-    >>> (~(property_set(r"\p{Lu}") | one(ord("a")))).python
-    '[^\\[\\\\]\\^_`a-z]'
+    >>> (property_set(r"\p{Lu}") & span(ord("a"), LAST)).python
+    '[[[\\p{Lu}]&&[^\\x00-\\x7f]]]'
     """
 
     mask: int

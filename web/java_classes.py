@@ -129,8 +129,8 @@ def family(name: str, any_case: bool, unicode: bool) -> Chars:
     Raises:
         ValueError: Java has no such name.
 
-    >>> family("Punct", False, False).python
-    '[!-/:-@[-`{-~]'
+    >>> family("XDigit", any_case=False, unicode=False).python
+    '[0-9A-Fa-f]'
     """
     key, equals, value = name.partition("=")
     found: Chars | None = None

@@ -4,9 +4,7 @@ It is read as ``java.util.regex.Pattern`` of Java 17 reads it, its oddities too;
 refuses is refused.
 """
 
-import dataclasses
 import re
-from typing import TypeAlias
 
 from .java_chars import (
     LAST,
@@ -20,81 +18,7 @@ from .java_chars import (
     span_in_any_case,
 )
 from .java_classes import ENDS_OF_LINES, SHORT, UNICODE_SHORT, family
-
-Node: TypeAlias = "Chars | Mark | Row | Either | Group | Repeat | Back | Look | Atomic"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
-    """A place, or what Java has an escape for; ``kind`` names it."""
-
-    kind: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """One after the other."""
-
-    parts: tuple["Node", ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Either:
-    """The first that fits."""
-
-    parts: tuple["Node", ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Group:
-    """What is kept under a number, from 1."""
-
-    part: "Node"
-    number: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Atomic:
-    """What is not tried in another way once it was found."""
-
-    part: "Node"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Repeat:
-    """``least`` to ``most`` times (None: any); ``how`` is "", "?" (few) or "+" (gives none back)."""
-
-    part: "Node"
-    least: int
-    most: int | None
-    how: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Back:
-    """What a group kept, again."""
-
-    number: int
-    any_case: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Look:
-    """What must (not) follow, or stand before."""
-
-    part: "Node"
-    behind: bool
-    negative: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Tree:
-    """A pattern that was read, and the numbers of its groups that have names."""
-
-    root: "Node"
-    groups: int
-    names: dict[str, int]
-
+from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -176,14 +100,14 @@ class _Parser:
 
     # Rows, groups and quantifiers.
 
-    def _either(self) -> "Node":
+    def _either(self) -> Node:
         parts = [self._row()]
         while self._peek() == "|":
             self._at += 1
             parts.append(self._row())
         return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
-    def _row(self) -> "Node":
+    def _row(self) -> Node:
         parts: list[Node] = []
         while (char := self._peek()) not in ("", "|", ")"):
             if char == "(":
@@ -195,7 +119,7 @@ class _Parser:
                 parts.append(self._repeated(self._atom(char)))
         return parts[0] if len(parts) == 1 else Row(tuple(parts))
 
-    def _atom(self, char: str) -> "Node":
+    def _atom(self, char: str) -> Node:
         if char == "\\":
             return self._escape()
         self._at += 1
@@ -223,7 +147,7 @@ class _Parser:
             return span(0, LAST)
         return ~(one(10) if "d" in self._flags else ENDS_OF_LINES)
 
-    def _repeated(self, node: "Node") -> "Node":
+    def _repeated(self, node: Node) -> Node:
         char = self._peek()
         least: int
         most: int | None
@@ -245,7 +169,7 @@ class _Parser:
         self._at += len(how)
         return node if node == Row(()) else Repeat(node, least, most, how)
 
-    def _group(self) -> "Node | None":
+    def _group(self) -> Node | None:
         """Reads a group; None for flags that hold from there on."""
         flags = self._flags
         if self._next() != "?":
@@ -269,20 +193,20 @@ class _Parser:
             return self._closed(Atomic(self._either()), flags)
         return self._flagged(flags)
 
-    def _kept(self, flags: frozenset[str]) -> "Node":
+    def _kept(self, flags: frozenset[str]) -> Node:
         self._groups += 1
         number = self._groups
         part = self._either()
         return self._closed(Group(part, number), flags)
 
-    def _closed(self, node: "Node", flags: frozenset[str]) -> "Node":
+    def _closed(self, node: Node, flags: frozenset[str]) -> Node:
         if self._peek() != ")":
             raise ValueError("missing )")
         self._at += 1
         self._flags = flags
         return self._repeated(node)
 
-    def _flagged(self, flags: frozenset[str]) -> "Node | None":
+    def _flagged(self, flags: frozenset[str]) -> Node | None:
         begin, take = self._at, True
         while (char := self._take()) not in (":", ")"):
             if char == "-" and take:
@@ -296,7 +220,7 @@ class _Parser:
 
     # Escapes.
 
-    def _escape(self) -> "Node":
+    def _escape(self) -> Node:
         char = self._raw(1)
         self._at += 2
         if char in ("p", "P"):
@@ -386,7 +310,7 @@ class _Parser:
         chars = family(name, "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
-    def _back(self, number: int) -> "Node":
+    def _back(self, number: int) -> Node:
         while (char := self._peek()) and char in "0123456789":
             if number * 10 + int(char) > self._groups:
                 break
@@ -394,7 +318,7 @@ class _Parser:
             self._at += 1
         return self._reference(number)
 
-    def _named_back(self) -> "Node":
+    def _named_back(self) -> Node:
         name = _NAME.match(self._text, self._at)
         if not name or name[1] not in self._names:
             raise ValueError(
@@ -403,7 +327,7 @@ class _Parser:
         self._at = name.end()
         return self._reference(self._names[name[1]])
 
-    def _reference(self, number: int) -> "Node":
+    def _reference(self, number: int) -> Node:
         return Back(number, "i" in self._flags)
 
     # Characters and classes.

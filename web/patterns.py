@@ -12,7 +12,8 @@ import polars as pl
 import regex
 
 from .java_chars import Chars, in_any_case
-from .java_syntax import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree, parse
+from .java_syntax import parse
+from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree
 
 _PYTHON_MARKS = {
     "start": r"\A",

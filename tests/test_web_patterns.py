@@ -225,6 +225,7 @@ def test_what_java_puts_in_place(pattern, template, url, wanted):
         (r"(a)(b)\2\1", True, False),
         (r"\bsid=[a-z]{2,5}?", True, True),
         (r"(?=a)", False, False),
+        ("(?i)", True, True),
         (r"(?<=a)b", True, False),
         (r"a++b", True, False),
         (r"(?>a|ab)c", True, False),

@@ -145,7 +145,8 @@ def compile_pattern(text: str) -> Pattern:
         raise ValueError("it is nested too deeply") from error
     except (regex.error, OverflowError) as error:
         raise ValueError(f"it cannot be translated: {error}") from error
-    return Pattern(text, compiled, column or None, exact, swap, tuple(tree.names.items()))
+    known = column if exact or column else None
+    return Pattern(text, compiled, known, exact, swap, tuple(tree.names.items()))
 
 
 def _compiled(tree: Tree) -> "regex.Pattern[str]":

@@ -123,20 +123,27 @@ def is_column_pattern(text: str) -> bool:
     return True
 
 
-def compile_pattern(text: str) -> Pattern:
+def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     r"""Compiles a pattern in Java's dialect.
+
+    Args:
+        text: The pattern.
+        to_replace: Whether it counts where a match begins. Else ``.*`` at its start says nothing,
+            and is left out: it would be tried from each character of a URL.
 
     Raises:
         ValueError: It does not compile; the message says what is wrong with it.
 
     >>> compile_pattern(r"(?<!:)/{2,}").column
     '(?:^|[^:])(?:/{2,})'
-    >>> pattern = compile_pattern(r"(/[^/]+)/[^/]+\1/")
+    >>> pattern = compile_pattern(r".*(/[^/]+)/[^/]+\1/")
     >>> pattern.column, pattern.exact
     ('(/[^/]+)/[^/]+(?:/[^/]+)/', False)
     """
     try:
         tree = parse(text)
+        if not to_replace:
+            tree = dataclasses.replace(tree, root=_without_start(tree.root))
         if _size(tree.root) > _LARGEST:
             raise ValueError(f"its repeats written out are longer than {_LARGEST:,} characters")
         compiled = _compiled(tree)
@@ -147,6 +154,14 @@ def compile_pattern(text: str) -> Pattern:
         raise ValueError(f"it cannot be translated: {error}") from error
     known = column if exact or column else None
     return Pattern(text, compiled, known, exact, swap, tuple(tree.names.items()))
+
+
+def _without_start(root: Node) -> Node:
+    """Returns a pattern without what may be nothing at its start, and keeps nothing."""
+    match root:
+        case Row((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
+            return _without_start(Row(tuple(rest)))
+    return root
 
 
 def _compiled(tree: Tree) -> "regex.Pattern[str]":

@@ -17,6 +17,7 @@ from .steps import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _VISIBLE = "^[!-~]*$"
+_UNSEEN = "[^!-~]"
 # Elements of a file from the root down. As in Nutch the root may have any name, if there are rules.
 _ROOT = "regex-normalize"
 _FORM = ((), ("regex",), ("pattern", "substitution"))
@@ -130,7 +131,7 @@ def _may_hold(urls: pl.Series, column: str | None) -> pl.Series:
     if column is None or not is_column_pattern(column):
         return urls.is_not_null()
     # Beyond visible ASCII the engines differ in what a letter is.
-    return (urls.str.contains(column) | ~urls.str.contains(_VISIBLE)).fill_null(False)
+    return urls.str.contains(f"{_UNSEEN}|{column}").fill_null(False)
 
 
 def _together(patterns: Sequence[Pattern]) -> str | None:
@@ -210,7 +211,7 @@ def _strange(inside: Sequence[str], tag: str) -> str:
 
 def _read_rule(pattern: str, template: str, line: int, where: str) -> Substitution:
     try:
-        compiled = compile_pattern(pattern)
+        compiled = compile_pattern(pattern, to_replace=True)
     except ValueError as error:
         raise ValueError(
             f"{where} must be a regular expression, got {short(pattern)}: {error}"

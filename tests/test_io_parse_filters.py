@@ -77,7 +77,7 @@ def picky(page):
     if page.title == "half":
         raise ValueError("\\ud800")
     if page.title == "close":
-        os.closerange(3, 50)
+        os.closerange(3, 4096)
     if page.title == "elsewhere":
         os.chdir("/")
     if page.title == "hungry":

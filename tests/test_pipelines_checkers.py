@@ -121,7 +121,7 @@ def test_normalizerchecker(typed):
     ],
 )
 def test_normalizerchecker_of_what_a_crawl_would_not_take(typed, tmp_path, url, reason):
-    (tmp_path / "protocols.txt").write_text("moved.org gopher\n")
+    (tmp_path / "protocols.txt").write_text("moved.org https\n")
     words = ("normalizerchecker", url, "--url_rules_dir", tmp_path, "--url_normalizers",
              "basic,protocol", "--schemes", "http,ftp", "--max_url_length", "20")  # fmt: skip
     assert typed(*words)[:2] == (0, f"{'' if reason else url}\n")

@@ -218,7 +218,7 @@ def test_xml_that_is_none_of_the_format(text, message):
         ("<regex-normalize/>", 0),
         ("<!-- none --><regex-normalize>\n<!-- here --></regex-normalize>", 0),
         # Nutch logs an error of the root, and reads its rules all the same.
-        (f"<rules>{RULE}</rules>", 1),
+        (f"<rules>{RULE.format('a', '')}</rules>", 1),
         ("<r><regex><pattern>a</pattern><substitution/></regex></r>", 1),
     ],
 )
@@ -295,7 +295,7 @@ def test_rules_of_the_regex_normalizer_may_see_what_is_not_normal(tmp_path):
 
 
 def test_files_of_no_scope_are_warned_of(tmp_path):
-    none = f"<regex-normalize>{RULE}</regex-normalize>"
+    none = f"<regex-normalize>{RULE.format('a', '')}</regex-normalize>"
     where = folder(
         tmp_path, {"regex-normalize-inject.xml": none, "regex-normalize-scope1.xml": none}
     )

@@ -34,7 +34,7 @@ def evil(page):
         case "fault":
             ctypes.string_at(0)
 """
-SLOW_RULE = "-^http://a\\.com/(?!z)(?:x|xx)+y$\n+.\n"
+SLOW_RULE = "-^http://a\\.com/(?:x|xx)+[0-9]!(?<!!)$\n+.\n"
 MEMORY = 2 << 30
 
 HTML, WORD, PDF = "text/html", TYPES["docx"], TYPES["pdf"]

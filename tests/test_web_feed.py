@@ -73,6 +73,18 @@ def item(link, title="T", description="D", more=""):
     )
 
 
+# feedparser has lists under these names, but texts where an element has the name.
+@pytest.mark.parametrize("name", ["links", "content", "enclosures", "tags", "authors", "title_detail",
+                                  "summary_detail", "published_parsed", "value"])  # fmt: skip
+def test_an_element_may_have_any_name(name):
+    odd = f"<{name}>odd</{name}>"
+    text = f"<rss version='2.0'><channel>{odd}<title>News</title>{ITEM.replace('<item>', '<item>' + odd)}"
+    page = read(f"{HEAD}{text}</channel></rss>", feed_documents=True)
+    assert page.text == "News One First"
+    # Then feedparser loses the link.
+    assert page.hrefs == ([] if name == "links" else ["http://example.com/1"])
+
+
 def test_markup_is_taken_from_texts():
     described = "&lt;p>Hi &lt;a href='/x'>there&lt;/a>&lt;/p>&lt;script>no()&lt;/script>"
     page = read(rss(item("/1", "A &amp;amp; &lt;i>B&lt;/i>", described)), feed_documents=True)

@@ -105,6 +105,30 @@ _JSON = re.compile(rb"[\[{]\s*+(?:[\[{}\]\"0-9-]|true|false|null)")
 _JSON_END = re.compile(rb"[}\]]\s*+\Z")
 
 
+# Of files without a header, what bytes do not show as well.
+_BY_EXTENSION = {
+    **dict.fromkeys(("html", "htm", "shtml"), HTML),
+    **dict.fromkeys(("xhtml", "xht"), XHTML),
+    **dict.fromkeys(("txt", "text", "rst", "log"), TEXT),
+    "csv": "text/csv",
+    "json": "application/json",
+    "md": "text/markdown",
+    "pdf": "application/pdf",
+    "tsv": "text/tab-separated-values",
+    "xml": XML,
+}
+
+
+def type_of_name(name: str) -> str | None:
+    """Returns the MIME type that a file's name tells, if it does; of a hidden file none.
+
+    >>> type_of_name("a.b.CSV"), type_of_name(".md"), type_of_name("a")
+    ('text/csv', None, None)
+    """
+    stem, _, extension = name.rpartition(".")
+    return _BY_EXTENSION.get(extension.lower()) if stem else None
+
+
 def sniff(body: bytes, header: str | None) -> str:
     r"""Returns the MIME type of a body, in lower case and without parameters.
 

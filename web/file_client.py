@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 
-from .content_type import sniff
+from .content_type import sniff, type_of_name
 from .failures import BadUrl
 from .listing import HTML, Entry, index_page
 from .percent import path_bytes, path_url
@@ -23,15 +23,6 @@ from .response import Response
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
 MAX_ENTRIES = 200_000
-# Of extensions, what bytes do not show as well; all else is told by content.
-_TYPES = {
-    **dict.fromkeys((b".html", b".htm", b".shtml"), "text/html"),
-    **dict.fromkeys((b".xhtml", b".xht"), "application/xhtml+xml"),
-    **dict.fromkeys((b".txt", b".text", b".md", b".rst", b".log", b".csv"), "text/plain"),
-    b".pdf": "application/pdf",
-    b".xml": "application/xml",
-    b".json": "application/json",
-}
 _FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # To pass through a folder one need not be allowed to list it.
 _PASS = _FOLDER | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_PATH", 0)
@@ -218,8 +209,7 @@ def type_of(path: bytes, body: bytes) -> str:
     >>> type_of(b"/a/b.HTML", b""), type_of(b"/a/b", b"%PDF-1.7")
     ('text/html', 'application/pdf')
     """
-    name, dot, extension = path.rpartition(b"/")[2].rpartition(b".")
-    return (_TYPES.get(dot + extension.lower()) if name else None) or sniff(body, None)
+    return type_of_name(path.rpartition(b"/")[2].decode("latin-1")) or sniff(body, None)
 
 
 def request_text(url: str, headers: Iterable[tuple[str, str]]) -> str:

@@ -87,11 +87,10 @@ class _Item:
         self, fields: Mapping[str, Any], source: Source, options: ParseOptions, said: set[str]
     ) -> None:
         self.fields = fields
-        link = str(fields.get("link") or "").strip()
+        link = _link(fields)
         self.url = urls.parse(link, source.url) if link else None
         self.title = _plain(fields.get("title_detail") or fields.get("title"), source, options)
-        contents = fields.get("content") or ()
-        content = contents[0] if contents else None
+        content = next(iter(_each(fields, "content")), None)
         summary = fields.get("summary_detail") or fields.get("summary")
         self.text = _plain(summary or content, source, options)
         if options.feed_documents and self.url is not None:
@@ -161,18 +160,30 @@ def _no_tag(parser: Any, *_: Any) -> None:
 
 def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
     """Adds the links of a feed or an item: the page it is about, the next page of the feed."""
-    link = str(fields.get("link") or "").strip()
-    if link:
+    if link := _link(fields):
         page.hrefs.append(link)
         page.anchors.append(anchor[:MAX_TITLE_CHARS])
         page.rels.append("")
-    for other in fields.get("links") or ():
+    for other in _each(fields, "links"):
         rel = str(other.get("rel") or "").lower()
         # RFC 5005 3 and 4: a feed in several documents.
         if rel in ("next", "prev-archive") and other.get("href"):
             page.hrefs.append(str(other["href"]).strip())
             page.anchors.append("")
             page.rels.append(rel)
+
+
+def _link(fields: Mapping[str, Any]) -> str:
+    """Returns the URL; an element ``links`` makes feedparser put something else there."""
+    link = fields.get("link")
+    return link.strip() if isinstance(link, str) else ""
+
+
+def _each(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Returns the entries of a list; an element of its name makes feedparser put a text there."""
+    found = fields.get(name)
+    entries = found if isinstance(found, list) else ()
+    return [entry for entry in entries if isinstance(entry, Mapping)]
 
 
 def _metas(fields: Mapping[str, Any]) -> dict[str, str]:

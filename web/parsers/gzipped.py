@@ -4,7 +4,7 @@ import dataclasses
 import re
 import zlib
 
-from ..content_type import sniff
+from ..content_type import sniff, type_of_name
 from .dispatch import has_parser, parse
 from .options import ParseOptions
 from .page import NoParser, Page, ParseFailed, Source
@@ -15,9 +15,7 @@ _FIRST_BYTES = 65_536
 # Each costs a copy of what follows it.
 _MAX_MEMBERS = 100
 _GZIP = "application/gzip"
-# By the name of the file, what its first bytes do not tell.
-_TYPES = {".csv": "text/csv", ".json": "application/json", ".md": "text/markdown"}
-_SUFFIX = re.compile(r"(\.[a-z]{2,4})\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
+_NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
 
 def parse_gzipped(source: Source, options: ParseOptions) -> Page:
@@ -36,8 +34,8 @@ def parse_gzipped(source: Source, options: ParseOptions) -> Page:
     >>> parse_gzipped(Source("http://example.com/sitemap.xml.gz", body), ParseOptions()).hrefs
     ['http://example.com/a']
     """
-    suffix = _SUFFIX.search(source.url[-100:])
-    header = _TYPES.get(suffix[1].lower()) if suffix else None
+    name = _NAME.search(source.url[-100:])
+    header = type_of_name(name[1]) if name else None
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
     if mime == _GZIP or not has_parser(mime):
         raise NoParser

@@ -1,12 +1,14 @@
 """The URL filters, row by row of nutch.md 3.5, and that columns are filtered as single URLs are."""
 
 import itertools
+import random
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nutbeam.web.filters import brics_syntax
 from nutbeam.web.filters.affixes import PrefixFilter, SuffixFilter
 from nutbeam.web.filters.brics import Automaton, compile_automaton
 from nutbeam.web.filters.chain import FilterChain
@@ -355,6 +357,30 @@ def test_an_automaton_that_is_small_may_stand_for_much():
     assert made.column is None
     assert made.python.search("c") is not None
     assert made.python.search("aac") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f".*{'+' * 40}]D+.foo", "(" * 20 + "a" + "?b?)+" * 20 + "x", "(" * 12 + "a" + "{1,3}c?)" * 12],
+)
+def test_repeats_of_repeats_are_not_tried_in_each_way(text):
+    assert compile_automaton(text).python.search("abc" * 30) is None
+
+
+def test_what_texts_need_in_all_is_forgotten(monkeypatch):
+    monkeypatch.setattr(brics_syntax, "_MOST_NODES", 300)
+    made = compile_automaton(".*a.{20}").python
+    for number in range(200):
+        text = f"{number:b}".replace("1", "a") + "x" * 20
+        assert (made.search(text) is not None) is (text[-21] == "a")
+
+
+def test_what_one_text_needs_too_much_for_is_slow(monkeypatch):
+    monkeypatch.setattr(brics_syntax, "_MOST_NODES", 300)
+    rules = RegexFilter("-.*a.{90}\n+.*", "f", compile_automaton)
+    slow = "".join(random.Random(1).choices("ab", k=400))
+    assert (rules.decide(slow).accept, rules.decide(slow).slow) == (False, True)
+    assert rules.decide("http://foo.com/").accept
 
 
 def test_automata_take_as_long_as_the_text_is():

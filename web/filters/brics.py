@@ -8,7 +8,7 @@ Matching goes by derivatives (Brzozowski): it takes as long as the text is, what
 from collections.abc import Callable
 
 from ..patterns import Pattern
-from .brics_syntax import LAST, Node, Nodes, Parser
+from .brics_syntax import LAST, Node, Nodes, Parser, TooLarge
 
 _MOST_STEPS = 50_000
 _LONGEST = 50_000
@@ -25,29 +25,51 @@ class Automaton:
     """
 
     def __init__(self, text: str) -> None:
-        self._nodes = Nodes()
+        self._text = text
         try:
-            self._start = Parser(text, self._nodes).parse()
-            self.column = _column_form(self._start)
+            self._run = _Run(text)
+            self.column = _column_form(self._run.start)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
-        self._steps: dict[tuple[Node, str], Node] = {}
 
     def search(self, string: str, *, timeout: float | None = None) -> "Automaton | None":
-        """Returns itself if the text as a whole is matched, else None; needs no timeout."""
-        node, steps = self._start, self._steps
+        """Returns itself if the text as a whole is matched, else None; needs no ``timeout``.
+
+        Raises:
+            TimeoutError: It would need too much memory to tell.
+        """
+        for _ in range(2):
+            try:
+                return self if self._run.matches(string) else None
+            except TooLarge:  # by all the texts before, or by this one
+                self._run = _Run(self._text)
+            except RecursionError:
+                break
+        raise TimeoutError
+
+
+class _Run:
+    """What is known of an expression, by the texts that it was tried on."""
+
+    def __init__(self, text: str) -> None:
+        self._nodes = Nodes()
+        self.start = Parser(text, self._nodes).parse()
+        self._steps: dict[tuple[Node, str], Node] = {}
+
+    def matches(self, string: str) -> bool:
+        node, steps = self.start, self._steps
         for char in string:
             if node is self._nodes.empty:
-                return None
+                return False
             if node is self._nodes.all:
-                return self
+                return True
             step = steps.get((node, char))
             if step is None:
                 if len(steps) > _MOST_STEPS:
                     steps.clear()
                 step = steps[node, char] = self._nodes.after(node, ord(char))
             node = step
-        return self if node.nullable else None
+        return node.nullable
 
 
 def compile_automaton(text: str) -> Pattern:

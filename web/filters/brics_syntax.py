@@ -15,6 +15,10 @@ LAST = 0x10FFFF
 Ranges = tuple[tuple[int, int], ...]
 
 
+class TooLarge(ValueError):
+    """There are more languages on the way than may be."""
+
+
 class Node:
     """A language. Equal ones are the same object, within a ``Nodes``."""
 
@@ -45,7 +49,7 @@ class Nodes:
         key = (kind, tuple(map(id, parts)), ranges)
         if key not in self._known:
             if len(self._known) > _MOST_NODES:
-                raise ValueError("it is too large")
+                raise TooLarge("it is too large")
             self._known[key] = Node(kind, parts, ranges)
         return self._known[key]
 
@@ -57,7 +61,9 @@ class Nodes:
             return self.empty
         if first is self.text:
             return second
-        return first if second is self.text else self._node("cat", (first, second))
+        if second is self.text or (first.nullable and second is self.star(first)):
+            return first if second is self.text else second
+        return self._node("cat", (first, second))
 
     def either(self, *parts: Node) -> Node:
         flat = {id(p): p for part in parts for p in (part.parts if part.kind == "or" else (part,))}
@@ -100,24 +106,36 @@ class Nodes:
         return tail if most is None or most >= least else self.empty
 
     def after(self, node: Node, char: int) -> Node:
-        """Returns what may follow a character in a language: its derivative."""
+        """Returns what may follow a character in a language: its derivative.
+
+        Raises:
+            TooLarge: There are too many nodes by now.
+        """
+        return self._after(node, char, {})
+
+    def _after(self, node: Node, char: int, done: dict[Node, Node]) -> Node:
+        if node in done:  # a node stands in many places
+            return done[node]
+        found = self.empty
         match node.kind:
             case "chars":
-                found = any(low <= char <= high for low, high in node.ranges)
-                return self.text if found else self.empty
+                if any(low <= char <= high for low, high in node.ranges):
+                    found = self.text
             case "cat":
                 first, second = node.parts
-                rest = self.cat(self.after(first, char), second)
-                return self.either(rest, self.after(second, char)) if first.nullable else rest
+                found = self.cat(self._after(first, char, done), second)
+                if first.nullable:
+                    found = self.either(found, self._after(second, char, done))
             case "or":
-                return self.either(*(self.after(part, char) for part in node.parts))
+                found = self.either(*(self._after(part, char, done) for part in node.parts))
             case "and":
-                return self.both(*(self.after(part, char) for part in node.parts))
+                found = self.both(*(self._after(part, char, done) for part in node.parts))
             case "star":
-                return self.cat(self.after(node.parts[0], char), node)
+                found = self.cat(self._after(node.parts[0], char, done), node)
             case "not":
-                return self.other(self.after(node.parts[0], char))
-        return self.empty
+                found = self.other(self._after(node.parts[0], char, done))
+        done[node] = found
+        return found
 
 
 class Parser:

@@ -4,11 +4,12 @@ import json
 import shutil
 
 import pytest
-from crawling import manifest_of, nutbeam, state_of
+from crawling import crawl, manifest_of, nutbeam, state_of
 from test_web_filter_tables import SLOW, STALLS
 from web_servers import doors, reply, serve
 
 from nutbeam.web.robots_lines import deciding_line
+from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import to_key
 
 SITE = "http://site.example.com"
@@ -267,3 +268,17 @@ def test_it_says_of_each_row_what_the_jobs_do(table, explained, tmp_path):
         if "in_batch" in [why["reason"] for why in record["generate"]]
     }
     assert free
+
+
+@pytest.mark.bigtable
+@pytest.mark.parametrize("tables", ["bigtable"], indirect=True)
+def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
+    table = tables(tmp_path / "table")
+    with SimWeb(hosts=1, pages=3, seed=7, crawl_delay=0) as web:
+        assert crawl(table, web, *web.seeds) == 0
+    capsys.readouterr()
+    assert nutbeam("explain", table, web.seeds[0]) == 0
+    said = capsys.readouterr().out
+    assert "row: status db_fetched" in said
+    assert "robots.txt: allowed" in said
+    assert "verdict: in the table, not chosen now: not_due" in said

@@ -32,10 +32,11 @@ def ours(limit: int) -> int:
     from nutbeam.web.protocol import FETCH_SUCCESS
     from nutbeam.web.urls import to_key
 
+    found = bodies(limit)
     pages = [
         {"key": to_key(url.replace("docs.", host)), "score": 1.0, "distance": 1, "fetch_status": FETCH_SUCCESS,
          "fetch_time": 0, "content_type": "text/html; charset=utf-8", "headers": [], "body": body}
-        for host, some in (("docs.", bodies(limit)), ("warm.", bodies(limit)[:100]))
+        for host, some in (("docs.", found), ("warm.", found[:100]))
         for url, body in some
     ]  # fmt: skip
     pages, warm = pages[:-100], pages[-100:]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from gcs_server import PROGRAM, GcsServer, free_port
+from short_form import first
 from webhdfs_server import WebHdfs
 
 KINDS = ("local", "gs", "s3", "hdfs")
@@ -26,11 +27,7 @@ BUCKET = "tables"
 everywhere = pytest.mark.parametrize("address", KINDS, indirect=True)
 in_stores = pytest.mark.parametrize("address", STORES, indirect=True)
 # For tests that take long, and do nothing that others do not do in each store.
-here_and_in_a_store = pytest.mark.parametrize(
-    "address",
-    ["local", "gs", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("s3", "hdfs"))],
-    indirect=True,
-)
+here_and_in_a_store = pytest.mark.parametrize("address", first(2, KINDS), indirect=True)
 # No account of whoever runs the tests.
 _AWS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull,

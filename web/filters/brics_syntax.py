@@ -61,8 +61,10 @@ class Nodes:
             return self.empty
         if first is self.text:
             return second
-        if second is self.text or (first.nullable and second is self.star(first)):
-            return first if second is self.text else second
+        if second is self.text:
+            return first
+        if first.nullable and second.kind == "star" and first in (second, *second.parts):
+            return second
         return self._node("cat", (first, second))
 
     def either(self, *parts: Node) -> Node:

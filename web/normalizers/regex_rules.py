@@ -16,7 +16,6 @@ from ..urls import BadUrl
 from .steps import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
-_VISIBLE = "^[!-~]*$"
 _UNSEEN = "[^!-~]"
 # Elements of a file from the root down. As in Nutch the root may have any name, if there are rules.
 _ROOT = "regex-normalize"
@@ -60,7 +59,7 @@ class Substitution:
         made = urls.str.replace_all(*self.column)
         reasons = nulls(len(urls))
         # Only of visible ASCII both mean the same.
-        other = (~urls.str.contains(_VISIBLE)).arg_true()
+        other = urls.str.contains(_UNSEEN).arg_true()
         if len(other):
             applied = apply_each(
                 functools.partial(self.apply, patience=patience), urls.gather(other)

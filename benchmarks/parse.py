@@ -1,6 +1,7 @@
 """CPU of parsing with all that parse does, against bare lexbor.
 
-``python benchmarks/parse.py [--small]``. The pages of the documentation site: what parse's child
+``python benchmarks/parse.py [--small]``, or ``--memory`` for the peak memory over about 10,000 pages
+and ten times as many (the same ones on other hosts). The pages of the documentation site: what parse's child
 processes do with them (``documents_of``: decode, guard, parse, title, text, links resolved,
 normalized, filtered and judged by scope, metadata, signature), against three calls of selectolax:
 parse, ``text()``, ``css('a')``. A second baseline also reads href and text of each link. Each is a
@@ -19,8 +20,13 @@ import measure
 JOB_BYTES = 16 << 20
 
 
-def ours(limit: int) -> int:
-    """Parses as parse does, in jobs of as many pages; returns the links kept."""
+def ours(limit: int, hosts: int = 1) -> int:
+    """Parses pages as parse does, in jobs of as many pages; returns the links kept.
+
+    Args:
+        limit: As for ``bodies``.
+        hosts: On so many hosts the same pages are, one after the other.
+    """
     # As the child processes have it, before these are imported.
     os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
     import pyarrow as pa
@@ -32,30 +38,32 @@ def ours(limit: int) -> int:
     from nutbeam.web.protocol import FETCH_SUCCESS
     from nutbeam.web.urls import to_key
 
+    def tables(host: str, some: list[tuple[str, bytes]]) -> list[pa.Table]:
+        jobs: dict[int, list[dict[str, Any]]] = {}
+        size = 0
+        for url, body in some:
+            page = {
+                "key": to_key(url.replace("docs.", host, 1)), "score": 1.0, "distance": 1,
+                "fetch_status": FETCH_SUCCESS, "fetch_time": 0,
+                "content_type": "text/html; charset=utf-8", "headers": [], "body": body,
+            }  # fmt: skip
+            jobs.setdefault(size // JOB_BYTES, []).append(page)
+            size += len(body)
+        return [conform(pa.Table.from_pylist(job), PAGES) for job in jobs.values()]
+
     found = bodies(limit)
-    pages = [
-        {"key": to_key(url.replace("docs.", host)), "score": 1.0, "distance": 1, "fetch_status": FETCH_SUCCESS,
-         "fetch_time": 0, "content_type": "text/html; charset=utf-8", "headers": [], "body": body}
-        for host, some in (("docs.", found), ("warm.", found[:100]))
-        for url, body in some
-    ]  # fmt: skip
-    pages, warm = pages[:-100], pages[-100:]
-    size = 0
-    jobs: dict[int, list[dict[str, Any]]] = {}
-    for page in pages:
-        jobs.setdefault(size // JOB_BYTES, []).append(page)
-        size += len(page["body"])
-    groups = [conform(pa.Table.from_pylist(job), PAGES) for job in jobs.values()]
     options = DocumentOptions(max_outlinks=-1)
     seeds = Seeds(frozenset({"docs.example.com"}), frozenset({"example.com"}))
-    # What a process does once, is done; of another host, whose links are not those of this one.
-    documents_of(conform(pa.Table.from_pylist(warm), PAGES), options, seeds)
+    # What a process does once, is done; of another host, whose links are not those of these.
+    documents_of(tables("warm.", found[:100])[0], options, seeds)
     links = 0
     collect_seldom()
-    with measure.measured():
-        for group in groups:
-            _, counts = documents_of(group, options, seeds)
-            links += counts.get("outlinks", 0)
+    for number in range(hosts):
+        jobs = tables(f"docs{number or ''}.", found)
+        with measure.measured():
+            for job in jobs:
+                _, counts = documents_of(job, options, seeds)
+                links += counts.get("outlinks", 0)
     return links
 
 
@@ -87,9 +95,21 @@ def bodies(limit: int) -> list[tuple[str, bytes]]:
     return found
 
 
+def memory(limit: int) -> None:
+    """Compares peaks over pages and over ten times as many."""
+    pages = len(bodies(limit))
+    hosts = 6, 60
+    peaks = [measure.fresh("parse", "ours", limit, number).peak / 2**20 for number in hosts]
+    heads = ("peak memory, MB", *(f"{number * pages:,} pages" for number in hosts), "ratio")
+    measure.table("one process", heads, [("documents_of", *peaks, peaks[1] / peaks[0])])
+
+
 def main() -> None:
     """Prints the table."""
     small = "--small" in sys.argv[1:]
+    if "--memory" in sys.argv[1:]:
+        memory(50 if small else 0)
+        return
     repeats, limit = (2, 50) if small else (5, 0)
     runs = {
         "documents_of": functools.partial(measure.fresh, "parse", "ours", limit),

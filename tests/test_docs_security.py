@@ -4,7 +4,10 @@ import pathlib
 import re
 
 import pytest
+from crawling import nutbeam
+from web_servers import doors, reply, serve
 
+from nutbeam.pipelines.cli import COMMANDS, load
 from nutbeam.pipelines.crawl import Options
 from nutbeam.web.options import options_of
 from nutbeam.web.simweb.hostile import listing
@@ -38,3 +41,27 @@ def test_the_defaults_that_it_names_hold():
 
 def test_all_hostile_hosts_are_listed():
     assert f"```text\n{listing()}\n```\n" in GUIDE
+
+
+def test_no_name_of_a_file_is_made_of_a_url(tmp_path):
+    marked = b'<a href="/sentinel/../%2e%2e%2fsentinel?sentinel=/etc">sentinel</a>'
+    table, seed = tmp_path / "table", "http://sentinel.example.com/sentinel"
+    with serve(lambda path, _: reply(marked, "200 OK", "Content-Type: text/html")) as server:
+        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("crawl", table, seed, "--rounds", "2", "--server_delay", "0", *reach) == 0
+        assert sum("sentinel" in path for path in server.paths) == 2
+    names = [str(path.relative_to(table)) for path in table.rglob("*")]
+    assert len(names) > 20
+    assert not [name for name in names if re.search(r"sentinel|example|%|\s", name)]
+
+
+def test_no_command_writes_html():
+    formats = {form for command in COMMANDS for form in getattr(load(command), "FORMATS", ())}
+    choices = {
+        str(choice)
+        for command in COMMANDS
+        for option in options_of(load(command).Options)
+        for choice in option.choices or ()
+    }
+    assert "csv" in formats | choices
+    assert not [name for name in formats | choices if "htm" in name.lower()]

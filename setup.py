@@ -16,5 +16,8 @@ FOLDERS = find_namespace_packages(
 setup(
     packages=[f"nutbeam.{folder}" for folder in FOLDERS],
     package_dir={"nutbeam": "."},
-    package_data={"nutbeam.web": ["*.txt", "*.xml"]},
+    package_data={
+        **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
+        "nutbeam.web": ["py.typed", "*.txt", "*.xml"],
+    },
 )

@@ -13,11 +13,13 @@ class Server:
         requests: (path, head, monotonic time of arrival) of each request.
         ends: Monotonic times at which answers were sent.
         connections: How many were accepted.
+        current: Its ``head`` is that of the request which this thread answers.
     """
 
     def __init__(self, answer, context=None, family=socket.AF_INET, address=None, port=0):
         self.answer, self.context = answer, context
         self.requests, self.ends = [], []
+        self.current = threading.local()
         self.connections = self.active = self.most_active = 0
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -50,6 +52,7 @@ class Server:
 
     def _answer(self, head, connection):
         path = head.split(" ")[1]
+        self.current.head = head
         with self.lock:
             self.requests.append((path, head, time.monotonic()))
             self.active += 1

@@ -58,8 +58,8 @@ _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
-    {"agent_missing", "backoff", "bad_url", "robots_deferred", "stopped", "time_limit",
-     "throughput", "too_many_exceptions"}
+    {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects", "stopped",
+     "time_limit", "throughput", "too_many_exceptions"}
 )  # fmt: skip
 
 _MOST_CHARS = 60

@@ -11,7 +11,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from .guard import Guard
-from .idle import Idle, Origin
+from .idle import Idle, IdleClosed, Origin
 from .proxy import Proxy
 from .route import Route, split_url
 from .wire import Connection, Message, PlainConnection, TlsConnection
@@ -94,13 +94,12 @@ class GuardedAdapter(HTTPAdapter):
     def _ask(self, origin: Origin, head: bytes) -> Message:
         deadline = time.monotonic() + self._time_limit
         connection = self.idle.take(origin)
-        if connection is not None:
-            connection.deadline = deadline
-            try:
-                return connection.exchange(head)
-            except ConnectionError:  # closed by the server while it was idle: RFC 9112 9.3.1
-                connection.close()
-        return self._exchange(self._connection(origin), deadline, head)
+        if connection is None:
+            return self._exchange(self._connection(origin), deadline, head)
+        try:
+            return self._exchange(connection, deadline, head)
+        except ConnectionError as error:
+            raise IdleClosed("an idle connection was closed") from error
 
     def _exchange(self, connection: Connection, deadline: float, head: bytes) -> Message:
         connection.deadline = deadline

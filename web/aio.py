@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from .aio_wire import AioConnection, connect
-from .failures import NETWORK_ERRORS, reason_of
+from .failures import NETWORK_ERRORS, may_resend, reason_of
 from .guard import Denied, Guard, Target
 from .http import ClientBase, HttpOptions
-from .idle import Idle, Origin
+from .idle import Idle, IdleClosed, Origin
 from .response import Response
 from .route import Head, Route, split_url
 from .schemes import scheme_of
@@ -65,9 +65,10 @@ class AioClient(ClientBase):
         url: str,
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
+        fresh: bool = False,
     ) -> Response:
         """See ``ClientBase``; not to be called on the loop."""
-        return self._wait(self.ask(url, headers, content_limit))
+        return self._wait(self.ask(url, headers, content_limit, fresh))
 
     def address(self, url: str) -> str | None:
         """See ``ClientBase``; not to be called on the loop."""
@@ -87,6 +88,7 @@ class AioClient(ClientBase):
         url: str,
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
+        fresh: bool = False,
     ) -> Response:
         """Asks for a URL once, on ``loop``; see ``ClientBase.get``."""
         limit = self._limit(content_limit)
@@ -97,12 +99,15 @@ class AioClient(ClientBase):
         began = time.monotonic()
         try:
             sent, authorized = self._sent(url, headers)
+            if fresh:
+                self.idle.forget(split_url(url)[0])
             await self._exchange(response, self._route.head("GET", url, sent), limit)
             if self._asks_again(response, authorized):
                 sent, _ = self._sent(url, headers)
                 await self._exchange(response, self._route.head("GET", url, sent), limit)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
+            response.resend = may_resend(error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
@@ -111,18 +116,18 @@ class AioClient(ClientBase):
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout
         self._pass()
-        connection, exchanged = self.idle.take(head.origin), None
-        whole = False
+        connection, whole = self.idle.take(head.origin), False
+        was_idle = connection is not None
         try:
-            if connection is not None:
-                try:
-                    exchanged = await connection.exchange(head.sent, deadline, patience)
-                except ConnectionError:  # closed by the server while it was idle: RFC 9112 9.3.1
-                    connection.close()
-            if exchanged is None or connection is None:
+            if connection is None:
                 connection = await self._connected(head.origin, deadline)
                 self._pass()  # connecting may have taken long
+            try:
                 exchanged = await connection.exchange(head.sent, deadline, patience)
+            except ConnectionError as error:
+                if was_idle:
+                    raise IdleClosed("an idle connection was closed") from error
+                raise
             message, fields, payload = exchanged
             body = await connection.body(payload, fields, limit)
             response.http_version = "HTTP/1.0" if message.version == (1, 0) else "HTTP/1.1"

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 
 from .drivers import driver_of
+from .failures import NOT_SENT
 from .hosts import NOTHING_KNOWN, HostRecord, KnownHosts
 from .http import ClientBase
 from .memory import share_heaps
@@ -30,12 +31,13 @@ from .protocol import (
 )
 from .queues import Queues
 from .response import Response
-from .robots import DEFER, EXEMPT, RobotsRecord, RobotsRules, ask_robots, is_exempt
+from .robots import DEFER, EXEMPT, RobotsRules, is_exempt
+from .robots_visits import RobotsVisits, earlier_record
 from .schemes import SCHEMES, is_web, scheme_of
 from .steps import Ask, Locate, Steps
 from .tail import tail_of
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of
+from .turns import HostQueue, Visit, origin_of, visit_of
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 
@@ -45,14 +47,6 @@ _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
 _LULL_SECONDS = 0.5
-_BUSY = frozenset({429, 503})
-# Refused before anything was sent: no failure of the server, and no delay is due.
-_NOT_SENT = frozenset(
-    {
-        *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),
-        *("address_changed", "ftp_through_proxy"),
-    }
-)
 # Of these no task will fare better.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
@@ -78,7 +72,7 @@ class Engine:
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
-            too_many_exceptions, backoff,
+            robots_redirects, too_many_exceptions, backoff,
             time_limit, throughput, agent_missing, proxy_error, stopped (by the
             client's gate), or the reason given to ``stop``.
     """
@@ -103,6 +97,7 @@ class Engine:
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = (known_hosts or NOTHING_KNOWN).get
         self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
+        self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse = on_pulse
         self._driver = driver_of(client, self._queues, self._visit, self._broken)
         self._paused = False
@@ -204,6 +199,9 @@ class Engine:
 
     def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> Visit:
         _LOG.error("fetching %s failed", task.url, exc_info=error)
+        if task.robots:
+            return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
+        queue.searches.pop(origin_of(task.url), None)
         message = f"internal error: {type(error).__name__}"
         return Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
 
@@ -211,10 +209,13 @@ class Engine:
         if queue.hosts[task.host].address is None:
             address = (yield Locate(task.url)) or ""
             return Visit(queue, task, again=True, address=address)
+        if task.robots:
+            return (yield from self._robots.ask_for_others(queue, task))
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
-            return (yield from self._ask_robots(queue, task, origin))
+            visit, rules = yield from self._robots.search(queue, task, origin)
+            return visit if rules is None else self._found(visit, origin, rules)
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
         denied = self._denied(rules, task)
@@ -229,7 +230,7 @@ class Engine:
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
             return EXEMPT
-        record = _earlier(queue, host, origin)
+        record = earlier_record(queue, host, origin)
         if record is None or not record.status:
             return None
         rules = RobotsRules(record, (self._client.token, *options.robots_agents))
@@ -243,29 +244,28 @@ class Engine:
         most = self._options.max_crawl_delay
         queue.learn(origin, rules, most if most >= 0 else math.inf)
 
-    def _ask_robots(self, queue: HostQueue, task: Task, origin: str) -> Steps[Visit]:
-        options = self._options
-        agents = (self._client.token, *options.robots_agents)
-        earlier = _earlier(queue, task.host, origin)
-        rules = yield from ask_robots(agents, origin, options.robots_redirect_max, earlier)
+    def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
+        """Returns what follows from a robots.txt for the page that it was searched for."""
+        queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
             self._learn(queue, origin, rules)
-            visit = Visit(queue, task, again=True, asked=True, wait=rules.retry_after or 0.0)
+            visit.again, visit.wait = True, rules.retry_after or 0.0
             visit.purge = "robots_deferred" if rules.state == DEFER else None
             return visit
-        if rules.error not in _NOT_SENT:
+        if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
         # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
         # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
-        return self._failed(queue, task, rules.error or "protocol_error")
+        failed = self._failed(queue, task, rules.error or "protocol_error")
+        failed.asked = failed.asked or visit.asked
+        return failed
 
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
         if error in _FOR_ALL:
             return Visit(queue, task, again=True, purge=error)
         if error == "address_changed":  # the host may be another worker's now: it stays due
-            self._queues.drop([task], error)
-            return Visit(queue, task)
-        sent = error not in _NOT_SENT
+            return Visit(queue, task, drop=error)
+        sent = error not in NOT_SENT
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
         return Visit(queue, task, result, asked=sent, failed=True if sent else None)
 
@@ -276,8 +276,11 @@ class Engine:
         return None if rules.allowed(task.url) else "robots.txt"
 
     def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        response: Response = yield Ask(task.url, _conditions(task))
-        if not response.status and response.error in _NOT_SENT:
+        response: Response = yield Ask(task.url, _conditions(task), fresh=task.fresh)
+        if response.resend:
+            task.fresh = True
+            return Visit(queue, task, again=True, asked=True)
+        if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
         outcome, following = classify(response), None
         result = _result(
@@ -287,16 +290,10 @@ class Engine:
         result.permanent = outcome.fetch_status == FETCH_REDIR_PERM
         if result.redirect and self._follow is not None:
             following = self._follow(task, result.redirect)
-        return Visit(
-            queue,
-            task,
-            result,
-            asked=bool(task.host),  # of the disk nobody minds being asked
-            failed=outcome.protocol_status == EXCEPTION,
-            busy=response.status in _BUSY,
-            wait=outcome.retry_after_s or 0.0,
-            follow=following if following is not None and self._find_host(following) else None,
-        )
+        visit = visit_of(queue, task, response, outcome)
+        visit.result = result
+        visit.follow = following if following is not None and self._find_host(following) else None
+        return visit
 
 
 def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:
@@ -317,22 +314,6 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
         date = email.utils.formatdate(task.modified_time / 1000, usegmt=True)
         headers.append(("If-Modified-Since", date))
     return headers
-
-
-def _earlier(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:
-    """Returns what is known of a robots.txt from before, however old."""
-    state = queue.hosts[host]
-    if state.unreachable is not None and state.unreachable[0] == origin:
-        return state.unreachable[1]
-    known = state.known
-    if known is None or known.robots_origin != origin or known.robots_status is None:
-        return None
-    return RobotsRecord(
-        known.robots_status,
-        known.robots_text,
-        known.robots_fetched_at,
-        known.robots_failing_since,
-    )
 
 
 def _result(

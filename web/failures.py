@@ -8,6 +8,7 @@ import requests
 import urllib3
 
 from .guard import Denied
+from .idle import IdleClosed
 from .wire import HeadTooLarge, LowRate, ProxyFailed, ProxyRefused, TooSlow
 
 
@@ -47,6 +48,14 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((http.client.HTTPException, ValueError), "protocol_error"),
 )
 
+# Refused before anything was sent: no failure of the server, and no delay is due.
+NOT_SENT = frozenset(
+    {
+        *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),
+        *("address_changed", "ftp_through_proxy"),
+    }
+)
+
 
 def reason_of(error: BaseException) -> str:
     """Returns the snake_case reason that stands for an error of the network.
@@ -54,12 +63,22 @@ def reason_of(error: BaseException) -> str:
     >>> reason_of(requests.ConnectionError(ConnectionRefusedError())), reason_of(TimeoutError())
     ('refused', 'timeout')
     """
-    wrapped = (requests.RequestException, urllib3.exceptions.HTTPError)
-    while isinstance(error, wrapped) and error.args and isinstance(error.args[0], BaseException):
-        error = error.args[0]
+    error = _unwrapped(error)
     if isinstance(error, Denied):
         return error.reason
     for classes, reason in _REASONS:
         if isinstance(error, classes):
             return reason
     return "protocol_error"
+
+
+def may_resend(error: BaseException) -> bool:
+    """Returns whether an error says nothing but that an idle connection was of no use."""
+    return isinstance(_unwrapped(error), IdleClosed)
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    wrapped = (requests.RequestException, urllib3.exceptions.HTTPError)
+    while isinstance(error, wrapped) and error.args and isinstance(error.args[0], BaseException):
+        error = error.args[0]
+    return error

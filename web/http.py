@@ -17,7 +17,7 @@ from .agent import AgentOptions, agent_token, missing_agent, user_agent
 from .body import ACCEPTED, Body, read_body
 from .cookies import CookieJar
 from .credentials import Credentials, load_credentials
-from .failures import NETWORK_ERRORS, reason_of
+from .failures import NETWORK_ERRORS, may_resend, reason_of
 from .guard import Guard
 from .headers import parse_headers
 from .options import option
@@ -193,6 +193,7 @@ class ClientBase:
         url: str,
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
+        fresh: bool = False,
     ) -> Response:
         """Asks for a URL once; redirects are not followed, and nothing is raised.
 
@@ -201,6 +202,7 @@ class ClientBase:
             headers: More headers; those whose value is not printable ASCII
                 are left out.
             content_limit: Bytes, in place of the option.
+            fresh: Whether a new connection is to be made.
         """
         raise NotImplementedError
 
@@ -294,6 +296,7 @@ class Client(ClientBase):
         url: str,
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
+        fresh: bool = False,
     ) -> Response:
         """See ``ClientBase``."""
         other = self._others.get(scheme_of(url))
@@ -303,11 +306,14 @@ class Client(ClientBase):
         began, more = time.monotonic(), list(headers)
         try:
             sent, authorized = self._sent(url, more)
+            if fresh:
+                self.idle.forget(split_url(url)[0])
             self._exchange(response, sent, self._limit(content_limit))
             if self._asks_again(response, authorized):
                 self._exchange(response, self._sent(url, more)[0], self._limit(content_limit))
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
+            response.resend = may_resend(error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 

@@ -14,6 +14,10 @@ _MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
 Origin = tuple[str, str, int]
 
 
+class IdleClosed(ConnectionResetError):
+    """A server closed an idle connection in place of an answer (RFC 9112 9.3.1)."""
+
+
 class _Connection(Protocol):
     origin: Origin
 
@@ -63,6 +67,14 @@ class Idle(Generic[C]):
             oldest = self._oldest() if self.count > _MAX_IDLE else None
         if oldest is not None:
             oldest.close()
+
+    def forget(self, origin: Origin) -> None:
+        """Closes the idle connections to an origin."""
+        with self._lock:
+            waiting = self._waiting.pop(origin, [])
+            self.count -= len(waiting)
+        for connection in waiting:
+            connection.close()
 
     def _oldest(self) -> C:
         origin, waiting = next(iter(self._waiting.items()))

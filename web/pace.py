@@ -24,6 +24,7 @@ class Pace:
         max_crawl_delay: Longest crawl delay that counts.
         queue_of: Returns the name of the queue that a host is in.
         by_address: Whether hosts at one address share a queue as soon as it is known.
+        robots_targets: Requests to the hosts of a domain because of others' robots.txt.
     """
 
     threads_per_host: int
@@ -36,6 +37,7 @@ class Pace:
     max_crawl_delay: float = math.inf
     queue_of: Callable[[str], str] = str
     by_address: bool = False
+    robots_targets: int = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,6 +169,7 @@ def crawl_pace(options: FetchOptions) -> Pace:
         max_crawl_delay=most,
         queue_of=queue_of(options.queue_mode),
         by_address=options.queue_mode == "ip",
+        robots_targets=options.robots_redirect_targets,
     )
 
 

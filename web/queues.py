@@ -17,8 +17,9 @@ from .hosts import HostRecord
 from .pace import Pace, Waited
 from .parking import Parking
 from .ready import ReadyQueues
+from .robots_search import RobotsHops
 from .tasks import Result, Task
-from .turns import HostQueue, Tasks, Visit, origin_of
+from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 16 << 20
@@ -33,9 +34,10 @@ class Queues:
         known: Returns what an earlier run learnt about a host.
         deadline: Monotonic moment after which nothing is begun.
         asked_until: Monotonic moment until which others may have asked the same hosts.
-        on_drop: Is told of each task that will have no result, and why; in any thread.
+        on_drop: Is told of each page that will have no result, and why; in any thread.
 
     Attributes:
+        answers: What came of requests for robots.txt.
         notes: What hosts have demanded: (crawl delay, UTC ms until which they
             want to be left alone), by host.
         workers: How many visits there may be at a time.
@@ -52,6 +54,8 @@ class Queues:
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._pace, self._known, self._deadline = pace, known, deadline
+        self._hops = RobotsHops(pace.robots_targets)
+        self.answers = self._hops.answers
         self._on_drop = on_drop
         self._asked_until = asked_until
         self.notes: dict[str, tuple[float | None, int]] = {}
@@ -60,7 +64,7 @@ class Queues:
         self.dropped: Counter[str] = Counter()
         self.queues: dict[str, HostQueue] = {}
         self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
-        self.waiting = 0  # tasks in queues
+        self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
         self._in_progress = 0
         self._ready = ReadyQueues(pace.delay)
         self._parking = Parking(pace.threads_per_address, self._ready)
@@ -79,12 +83,14 @@ class Queues:
 
     def add(self, tasks: Iterable[Task]) -> None:
         """Queues tasks, whose hosts are filled in."""
-        now = time.monotonic()
         with self._work:
-            grown = [queue for task in tasks if (queue := self._add(task, now))]
-            for queue in dict.fromkeys(grown):
-                self._offer(queue, now)
+            self._add_all(tasks, time.monotonic())
             self._wake(self._idle)
+
+    def _add_all(self, tasks: Iterable[Task], now: float, first: bool = False) -> None:
+        grown = [queue for task in tasks if (queue := self._add(task, now, first))]
+        for queue in dict.fromkeys(grown):
+            self._offer(queue, now)
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
@@ -96,15 +102,17 @@ class Queues:
             queue.take_over(task)
         refused = self._refused(queue)
         if refused:
-            self.drop([task], refused)
+            self._leave_out([task], refused)
             return None
+        queue.begun = queue.begun or task.robots  # others wait for it
         (queue.tasks.appendleft if first else queue.tasks.append)(task)
         self.waiting += 1
         return queue
 
-    def drop(self, tasks: list[Task] | Tasks, reason: str) -> None:
+    def drop(self, tasks: list[Task], reason: str) -> None:
         """Counts tasks that will have no result."""
-        self.dropped[reason] += len(tasks)
+        if tasks:
+            self.dropped[reason] += len(tasks)
         if self._on_drop is not None:
             for task in tasks:
                 self._on_drop(task, reason)
@@ -258,6 +266,7 @@ class Queues:
             if queue.ready_at > now:  # put off since it was listed
                 self._offer(queue, now)
                 continue
+            self._pass_over(queue)
             if not queue.tasks or not self._may_enter(queue):
                 continue
             task = queue.tasks.popleft()
@@ -268,6 +277,18 @@ class Queues:
             self._offer(queue, now)
             return queue, task
         return None
+
+    def _pass_over(self, queue: HostQueue) -> None:
+        """Takes out the first pages whose robots.txt is asked for at another host, or cannot be."""
+        while (search := queue.next_search()) is not None:
+            if search.held:
+                search.pages.append(queue.tasks.popleft())
+            elif search.refused:
+                self.waiting -= 1
+                self.drop([queue.tasks.popleft()], search.refused)
+                self._notify_consumer()
+            else:
+                break
 
     def _may_enter(self, queue: HostQueue) -> bool:
         if queue.in_progress >= queue.limit(self._pace.threads_per_host):
@@ -286,9 +307,13 @@ class Queues:
             host.address = visit.address
             if self._pace.by_address and visit.address not in ("", queue.name):
                 queue = visit.queue = self._join(queue, visit.address)
+        self._hold(visit)
         if visit.again:
             queue.tasks.appendleft(visit.task)
             self.waiting += 1
+        if visit.drop is not None:
+            self.drop([visit.task], visit.drop)
+            self._notify_consumer()
         wait = self._back_off(visit)
         if visit.asked:
             queue.last_end = _now_ms()
@@ -300,11 +325,37 @@ class Queues:
         if self._stopped:
             self._purge(queue, self._stopped)
         self._offer(queue, now)
-        following = visit.follow and self._add(visit.follow, now, first=True)
-        if following:
-            self._offer(following, now)  # in its turn: nobody waits for it
+        if visit.follow is not None:
+            self._add_all([visit.follow], now, first=True)  # in the turn of its host
+        if visit.answer is not None:
+            pages = self._hops.release(visit.task.url, visit.answer)
+            self.waiting -= len(pages)
+            self._add_all(reversed(pages), now, first=True)
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
+
+    def _hold(self, visit: Visit) -> None:
+        """Has a page wait for a robots.txt of another host, which is asked for once for all."""
+        search, hop = visit.search, visit.follow
+        if search is None or hop is None:
+            return
+        search.answer = self.answers.get(hop.url)  # it may have come since the visit began
+        if search.answer is not None:
+            visit.again, visit.follow = True, None
+            return
+        self.waiting += 1
+        if not self._hops.hold(search, visit.task):
+            visit.follow = None
+        elif not self._hops.admits(search.owner):
+            visit.follow = None
+            self._refuse(hop.url, "robots_redirects")
+
+    def _refuse(self, url: str, reason: str) -> None:
+        """Drops the pages that wait for a robots.txt."""
+        pages = self._hops.refuse(url, reason)
+        self.waiting -= len(pages)
+        self.drop(pages, reason)
+        self._notify_consumer()
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
         """Puts a queue that nobody is at into that of an address; returns the latter."""
@@ -325,16 +376,26 @@ class Queues:
 
     def _purge(self, queue: HostQueue, reason: str) -> None:
         if queue.tasks:
-            self.drop(queue.tasks, reason)
-            self.waiting -= len(queue.tasks)
+            tasks = list(queue.tasks)
+            self.waiting -= len(tasks)
             queue.tasks.clear()
+            self._leave_out(tasks, reason)
             self._notify_consumer()
+
+    def _leave_out(self, tasks: list[Task], reason: str) -> None:
+        """Drops what a queue does not take, and pages that wait for a robots.txt among it."""
+        self.drop([task for task in tasks if not task.robots], reason)
+        for task in tasks:
+            if task.robots:  # its host is left alone, so nothing may be fetched for now
+                self._refuse(task.url, self._stopped or "robots_deferred")
 
     def _stop(self, reason: str) -> None:
         if self._stopped is None:
             self._stopped = reason
             for queue in self.queues.values():
                 self._purge(queue, reason)
+            for url in self._hops.urls:
+                self._refuse(url, reason)
 
     def _forget(self, queue: HostQueue) -> None:
         """Keeps the robots.txt of a host that is through, while there is room for it."""

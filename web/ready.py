@@ -53,9 +53,11 @@ class ReadyQueues:
         self._begun.appendleft(queue)
 
     def grown(self, queue: HostQueue) -> None:
-        """Looks anew at a listed queue that has got more tasks."""
+        """Looks again at a listed queue that has got more tasks."""
+        if queue.begun and self._lengths.pop(queue, None) is not None:
+            self._begun.append(queue)  # others wait for a robots.txt from there
         # Once it is twice as long: the entry that comes first counts.
-        if 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
+        elif 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
             self._list_fresh(queue)
 
     def take(self, now: float) -> HostQueue | None:

@@ -26,6 +26,8 @@ class Response:
             ftp_through_proxy, stopped.
         status_line: As received, without the line's end.
         tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
+        resend: Whether a connection that had been idle was closed without an answer, so that the
+            request may be sent again when it is the host's turn; ``error`` is reset then.
     """
 
     url: str
@@ -42,6 +44,7 @@ class Response:
     error: str | None = None
     tls: str | None = None
     status_line: str = ""
+    resend: bool = False
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""

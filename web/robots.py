@@ -1,5 +1,6 @@
 """robots.txt as RFC 9309 has it: what may be fetched of a site, and how fast."""
 
+import contextlib
 import re
 import threading
 import time
@@ -13,6 +14,7 @@ from protego import Protego
 from .http import ClientBase
 from .protocol import classify, redirect_target
 from .response import Response
+from .route import request_url
 from .steps import Ask, Steps, drive
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
@@ -239,7 +241,7 @@ def ask_robots(
 ) -> Steps[RobotsRules]:
     """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
     response = yield from _follow(f"{origin}/robots.txt", redirects)
-    now = time.time_ns() // 1_000_000
+    now = response.started or time.time_ns() // 1_000_000
     # A body that broke off may lack the rule that matters.
     broken = response.error is not None and response.status < 300
     status = 0 if broken else response.status
@@ -255,8 +257,11 @@ def ask_robots(
 
 def _follow(url: str, redirects: int) -> Steps[Response]:
     while True:
-        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1)
+        # On a connection of its own: an idle one may be closed unanswered.
+        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1, fresh=True)
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response
+        with contextlib.suppress(ValueError):  # what cannot be asked for gives an error, too
+            target = request_url(target)
         url, redirects = target, redirects - 1

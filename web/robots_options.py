@@ -19,6 +19,12 @@ class RobotsOptions:
     robots_redirect_max: int = option(
         5, "Redirects of robots.txt that are followed.", nutch="http.robots.redirect.max", minimum=0
     )
+    robots_redirect_targets: int = option(
+        10,
+        "Requests to the hosts of one domain in a fetch of a partition because robots.txt of other "
+        "domains redirects there; pages of hosts whose robots.txt would need more stay due.",
+        minimum=0,
+    )
     robots_defer_delay: float = option(
         300.0,
         "How long a site whose robots.txt answers 429 or 5xx is left alone.",

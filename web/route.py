@@ -45,6 +45,19 @@ def split_url(url: str) -> tuple[Origin, str]:
     return origin, target if target[0] == "/" else f"/{target}"
 
 
+def request_url(url: str) -> str:
+    """Returns a URL as far as it makes a difference to its request.
+
+    Raises:
+        BadUrl: See ``split_url``.
+
+    >>> request_url("http://u:p@Example.com.:80/a?b#c")
+    'http://example.com/a?b'
+    """
+    (scheme, host, port), target = split_url(url)
+    return f"{scheme}://{_host_header((scheme, host.rstrip('.'), port))}{target}"
+
+
 class Head(NamedTuple):
     """The head of a request.
 

@@ -17,11 +17,13 @@ class Ask(NamedTuple):
         url: Absolute.
         headers: More headers.
         content_limit: Bytes, in place of the client's option.
+        fresh: Whether a new connection is to be made.
     """
 
     url: str
     headers: Sequence[tuple[str, str]] = ()
     content_limit: int | None = None
+    fresh: bool = False
 
 
 class Locate(NamedTuple):

@@ -22,6 +22,8 @@ class Task:
         delay: Seconds between two requests to its queue, in place of the usual; None for those.
         address: Where its host is asked, and of which queue it is; None is found out.
         host: Of the URL; the engine fills it in.
+        robots: Whether it is no page, but a robots.txt that another host's redirects to.
+        fresh: Whether it needs a new connection, for a server closed an idle one unanswered.
     """
 
     url: str
@@ -36,6 +38,8 @@ class Task:
     delay: float | None = None
     address: str | None = None
     host: str = ""
+    robots: bool = False
+    fresh: bool = False
 
 
 @dataclasses.dataclass(slots=True)

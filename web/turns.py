@@ -5,10 +5,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from .hosts import HostRecord
+from .protocol import EXCEPTION, Outcome
+from .response import Response
 from .robots import EXEMPT, RobotsRecord, RobotsRules
+from .robots_search import RobotsSearch
 from .tasks import Result, Task
 
 Recall = Callable[[str], HostRecord | None]
+_BUSY = frozenset({429, 503})
 _SPARE = 16  # places of tasks that were taken are kept up to so many, or to half of all
 
 
@@ -110,6 +114,7 @@ class HostQueue:
         begun: Whether it has had a turn.
         ready_at: Monotonic moment of the next turn.
         rules: What robots.txt says, by origin.
+        searches: Searches for robots.txt that are not at their end, by origin.
         crawl_delay: Seconds that its hosts ask for, the longest.
         own_delay: Seconds that its tasks ask for, the longest; None where none does.
         exceptions: Failures in a row.
@@ -119,7 +124,7 @@ class HostQueue:
     __slots__ = (
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
         *("in_progress", "kept", "last_end", "listed", "name", "own_delay", "ready_at"),
-        *("rules", "tasks"),
+        *("rules", "searches", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
@@ -130,10 +135,17 @@ class HostQueue:
         self.listed = self.begun = self.kept = False
         self.ready_at = 0.0
         self.rules: dict[str, RobotsRules] = {}
+        self.searches: dict[str, RobotsSearch] = {}
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_end = 0
+
+    def next_search(self) -> RobotsSearch | None:
+        """Returns the search for the robots.txt of the page that comes first."""
+        if not self.searches or not self.tasks or self.tasks[0].robots:
+            return None
+        return self.searches.get(origin_of(self.tasks[0].url))
 
     @property
     def next_host(self) -> HostState:
@@ -182,6 +194,7 @@ class HostQueue:
         self.tasks.extend(other.tasks)
         other.tasks.clear()
         self.rules |= other.rules
+        self.searches |= other.searches
         self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.ready_at = max(self.ready_at, other.ready_at)
@@ -210,6 +223,8 @@ class HostQueue:
         if not self.begun:
             return
         for host, state in list(self.hosts.items()):  # at once: workers may add some
+            if not (self.last_end or self.rules or state.counts):
+                continue  # a robots.txt was to be asked for, and was not
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
@@ -265,6 +280,9 @@ class Visit:
         purge: Reason for which all that waits in the queue is dropped.
         address: Where the host was found to be, if that was asked; see ``HostState``.
         follow: Where a redirect leads that is to be followed in its host's turn.
+        search: Search for the robots.txt of the task, which goes on there; the task waits for it.
+        answer: What came where the task was to ask for another host's robots.txt.
+        drop: Reason for which the task is dropped.
     """
 
     queue: HostQueue
@@ -278,6 +296,21 @@ class Visit:
     purge: str | None = None
     address: str | None = None
     follow: Task | None = None
+    search: RobotsSearch | None = None
+    answer: Response | None = None
+    drop: str | None = None
+
+
+def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> Visit:
+    """Returns what an answer means for the host that was asked."""
+    return Visit(
+        queue,
+        task,
+        asked=bool(task.host),  # of the disk nobody minds being asked
+        failed=outcome.protocol_status == EXCEPTION,
+        busy=response.status in _BUSY,
+        wait=outcome.retry_after_s or 0.0,
+    )
 
 
 def origin_of(url: str) -> str:

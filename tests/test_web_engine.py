@@ -204,6 +204,46 @@ def test_the_delay_holds_across_runs():
     assert server.requests[0][2] - began > 0.3
 
 
+def closing(times):
+    """Answers so many requests of each connection; reads the next one, and closes."""
+    answered = Counter()
+
+    def answer(path, connection):
+        answered[connection] += 1
+        if answered[connection] > times:
+            return None
+        return reply(b"", "404 No") if path == "/robots.txt" else reply(path.encode())
+
+    return answer
+
+
+@pytest.mark.parametrize("threads_per_host", [1, 3])
+def test_a_request_that_was_closed_unanswered_waits_for_another_turn(threads_per_host):
+    options = {"threads_per_host": threads_per_host, "server_delay": 0.1, "server_min_delay": 0.1}
+    with serve(closing(1)) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        engine = Engine(FetchOptions(**options), client)
+        results = list(engine.run(map(Task, urls(4))))
+        client.close()
+    assert [r.fetch_status for r in results] == [33] * 4
+    sent = {path: [at for p, _, at in server.requests if p == path] for path in server.paths}
+    assert len(server.requests) > 5  # some were sent again,
+    assert all(len(moments) <= 2 for moments in sent.values())  # once,
+    again = [b - a for a, b in (moments for moments in sent.values() if len(moments) == 2)]
+    assert min(again) >= 0.1  # and not at once
+    assert next(engine.hosts()).exceptions == 0
+
+
+def test_what_a_new_connection_does_not_bring_is_not_sent_again():
+    with serve(closing(0)) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        options = FetchOptions(server_delay=0.05, exceptions_delay=0.0, robots_allowlist=("com",))
+        results = list(Engine(options, client).run(map(Task, urls(3))))
+        client.close()
+    assert [r.message for r in results] == ["reset"] * 3
+    assert server.paths == ["/0", "/1", "/2"]
+
+
 def test_redirects_are_recorded_and_not_followed():
     def answer(path, _):
         target = f"Location: {path}0?a"

@@ -81,8 +81,29 @@ def test_a_kept_connection_that_was_closed_is_replaced():
 
     with serve(answer) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
-        assert [client.get(URL).body for _ in range(5)] == [b"x"] * 5
+        for _ in range(5):
+            assert client.get(URL).body == b"x"
+            time.sleep(0.05)  # else it is sent on the old one: see the next test
         assert server.connections == 5
+
+
+def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
+    def answer(path, connection):
+        return reply(b"x") if path == "/" else None
+
+    with serve(answer) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert client.get(URL).body == b"x"
+        first, second = client.get(f"{URL}closed"), client.get(f"{URL}closed")
+        assert (first.error, first.resend, second.error, second.resend) == (
+            "reset",
+            True,
+            "reset",
+            False,
+        )
+        assert client.get(URL).body == b"x"
+        assert client.get(URL, fresh=True).body == b"x"
+        assert (server.connections, len(server.requests), client.idle.count) == (4, 5, 1)
 
 
 def test_idle_connections_are_bounded(monkeypatch):

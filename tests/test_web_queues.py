@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import random
+import zlib
 from collections import Counter
 
 import pytest
@@ -11,8 +12,12 @@ from nutbeam.web import queues as module
 from nutbeam.web.hosts import HostRecord
 from nutbeam.web.pace import FetchOptions, Throughput, crawl_pace
 from nutbeam.web.queues import Queues
+from nutbeam.web.response import Response
+from nutbeam.web.robots import ask_robots
+from nutbeam.web.robots_search import RobotsSearch
+from nutbeam.web.steps import Ask
 from nutbeam.web.tasks import Result, Task
-from nutbeam.web.turns import Visit
+from nutbeam.web.turns import Visit, origin_of
 
 
 class Clock:
@@ -143,7 +148,31 @@ ENDS = {
     "purged": lambda queue, task: Visit(queue, task, again=True, purge="robots_deferred"),
     "busy": lambda queue, task: Visit(queue, task, asked=True, failed=True, busy=True, wait=9e9),
     "address": lambda queue, task: Visit(queue, task, again=True, address="10.0.0.1"),
+    "dropped": lambda queue, task: Visit(queue, task, drop="address_changed"),
+    "held": lambda queue, task: held(queue, task),
 }
+
+
+def held(queue, task):
+    """A page whose robots.txt is at another host, or is there by now."""
+    origin = origin_of(task.url)
+    search = queue.searches.pop(origin, None)
+    if search is not None and search.answer is not None:
+        return Visit(queue, task)
+    search = queue.searches[origin] = RobotsSearch(ask_robots(("bot",), origin, 5))
+    host = f"h{zlib.crc32(task.url.encode()) % 12}.d1.com"  # some have pages of their own
+    search.ask, search.owner = Ask(f"http://{host}/robots.txt"), "d1.com"
+    return Visit(queue, task, search=search, follow=Task(search.ask.url, host=host, robots=True))
+
+
+def hop(queue, task, dice):
+    """Any end of a request for a robots.txt that others wait for."""
+    if queue.hosts[task.host].address is None and dice.random() < 0.5:
+        return Visit(queue, task, again=True, address="10.0.0.2")
+    visit = Visit(queue, task, asked=True, answer=Response(task.url, status=404))
+    visit.failed = dice.choice([True, False])
+    visit.wait = dice.choice([0.0, 0.0, 9e9])
+    return visit
 
 
 @pytest.mark.parametrize("threads_per_host", [1, 3])
@@ -158,13 +187,15 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         ended = Counter()
 
         def visit(queue, task, ended=ended):
+            if task.robots:
+                return hop(queue, task, dice)
             end = dice.choice(list(ENDS))
             if end == "again" and dice.random() < 0.9:
                 end = "failed"
             if end == "address" and queue.hosts[task.host].address is not None:
                 end = "not sent"
             made = ENDS[end](queue, task)
-            ended["done"] += not made.again
+            ended["done"] += not (made.again or made.search or made.drop)
             return made
 
         work(clock, queues, 4, 0.1, visit)
@@ -172,7 +203,26 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         assert not queues._parking.busy
         assert not queues._parking.parked
         assert all(not queue.in_progress for queue in queues.queues.values())
+        assert not queues._hops.urls
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
+
+
+def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begun(clock):
+    lengths = [("a", 9), *((f"h{n}", 5) for n in range(50)), ("v", 1)]
+
+    def visit(queue, task):
+        if task.url == "http://a/0" and not queue.searches:
+            search = queue.searches["http://a"] = RobotsSearch(ask_robots(("bot",), "http://a", 5))
+            search.ask = Ask("http://v/robots.txt")
+            follow = Task(search.ask.url, host="v", robots=True)
+            return Visit(queue, task, asked=True, search=search, follow=follow)
+        visit = Visit(queue, task, asked=True, failed=False)
+        visit.answer = Response(task.url, status=404) if task.robots else None
+        return visit
+
+    asked = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, visit)
+    assert [host for _, host in asked[:2]] == ["a", "v"]
+    assert Counter(host for _, host in asked)["a"] == 10  # the first page twice
 
 
 def test_a_failure_of_an_earlier_round_makes_the_delay_longer(clock):

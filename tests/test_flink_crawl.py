@@ -18,6 +18,7 @@ from crawling import (
     reach,
 )
 from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
+from robots_victims import victim
 
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import from_key
@@ -107,3 +108,15 @@ def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink
     for host in {request.host for request in requests}:
         times = sorted(request.time for request in requests if request.host == host)
         assert min(after - before for before, after in itertools.pairwise(times)) >= delay - 0.01
+
+
+def test_each_partition_asks_a_host_once_per_delay_because_of_others(flink, tmp_path):
+    table, delay = tmp_path / "table", 0.3
+    with victim(10) as site:
+        assert nutbeam("inject", table, *site.hosts) == 0
+        assert nutbeam("generate", table, "--num_fetchers", 2) == 0
+        words = (*site.reach, "--server_delay", delay)
+        with launched(flink, "fetch", table, *words) as command:
+            assert command.ended() == 0
+    site.check(partitions=2, delay=delay)
+    assert manifest_of(table).counts["protocol/success"] == 10

@@ -3,10 +3,14 @@
 import collections
 import itertools
 
+import polars as pl
 import pytest
-from crawling import manifest_of, nutbeam
+from crawling import files_of, manifest_of, nutbeam
+from robots_victims import VICTIM, victim
 
+from nutbeam.io.files import read_bytes
 from nutbeam.web.simweb.server import SimWeb
+from nutbeam.web.urls import host_key
 
 HOSTS, PAGES, DELAY = 12, 7, 0.3
 SHARE = 0.5  # of the speed that the delay of the largest host allows
@@ -44,3 +48,32 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
     largest = max(len(some) for some in moments.values())
     assert len(requests) > 4 * largest  # so one host after the other would take four times as long
     assert SHARE * span <= (largest - 1) * DELAY
+
+
+@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+def test_each_partition_asks_a_host_once_per_delay_because_of_others(tmp_path, client):
+    table = tmp_path / "table"
+    with victim(8) as site:
+        assert nutbeam("inject", table, *site.hosts) == 0
+        assert nutbeam("generate", table, "--num_fetchers", 2) == 0
+        words = ("--server_delay", DELAY, "--http_client", client)
+        assert nutbeam("fetch", table, *site.reach, *words) == 0
+    site.check(partitions=2, delay=DELAY)
+    assert manifest_of(table).counts["protocol/success"] == 8
+    assert nutbeam("parse", table) == 0
+    assert nutbeam("updatedb", table) == 0
+    hosts = pl.concat([pl.read_parquet(read_bytes(file)) for file in files_of(table, "hosts")])
+    found = hosts.filter(key=host_key(VICTIM)).select("robots_status", "requests").unique()
+    assert found.rows() == [(None, 0)]  # when it was asked is known, and no rules of its own
+
+
+def test_what_a_domain_is_not_asked_for_others_stays_due_and_is_counted(tmp_path):
+    table = tmp_path / "table"
+    with victim(4) as site:
+        assert nutbeam("inject", table, *site.hosts) == 0
+        assert nutbeam("generate", table) == 0
+        words = ("--server_delay", 0, "--robots_redirect_targets", 1)
+        assert nutbeam("fetch", table, *site.reach, *words) == 0
+    assert len(site.moments) == 1
+    counts = manifest_of(table).counts
+    assert (counts["protocol/success"], counts["dropped/robots_redirects"]) == (1, 3)

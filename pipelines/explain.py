@@ -216,7 +216,7 @@ def verdict(record: Mapping[str, Any]) -> str:
     robots = record["robots"]["verdict"]
     if waits:
         said = f"in the table, not chosen now: {waits}"
-    elif robots in ("denied", "deferred"):
+    elif robots in ("denied", "deferred", "too_costly"):
         said = f"in the table, would be chosen and not fetched: robots_{robots}"
     else:
         said = "in the table, chosen next if its score is enough"

@@ -147,7 +147,8 @@ def robots_of(url: str, host: dict[str, Any] | None, options: RobotsView) -> dic
     """Returns what the robots.txt that the table knows says of a URL.
 
     Returns:
-        ``verdict``: allowed, denied, deferred (the server failed), unknown (it
+        ``verdict``: allowed, denied, too_costly (to find out takes too many
+        steps), deferred (the server failed), unknown (it
         is asked when the URL is fetched), exempt; ``line`` and ``rule`` that
         decide, if one does; ``read``, when, and ``status`` and ``crawl_delay``.
     """
@@ -167,4 +168,4 @@ def robots_of(url: str, host: dict[str, Any] | None, options: RobotsView) -> dic
     line = deciding_line(text, url, agents)
     if line is not None:
         found |= {"line": line.number, "rule": line.text}
-    return {"verdict": "allowed" if rules.allowed(url) else "denied"} | found
+    return {"verdict": rules.verdict(url)} | found

@@ -9,7 +9,10 @@ from ..web.agent import agent_token, require_agent
 from ..web.errors import UsageError, UserError
 from ..web.http import Client, HttpOptions
 from ..web.robots import (
+    ALLOWED,
     DEFER,
+    DENIED,
+    TOO_COSTLY,
     RobotsRecord,
     RobotsRules,
     decode_robots,
@@ -27,6 +30,7 @@ ARGUMENTS = (
              nargs="*"),
 )  # fmt: skip
 _SCHEMES = ("http://", "https://")
+_VERDICTS = {ALLOWED: "allowed", DENIED: "not allowed", TOO_COSTLY: "too costly"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Options(RobotsOptions, HttpOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL behind ``allowed:``, ``not allowed:``, ``allowlisted:`` or ``no url:``, and a tab."""
+    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, and the URL."""
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
@@ -63,12 +67,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
+    """Returns "allowed", "not allowed", "too costly", "allowlisted" or "no url"."""
     host = host_of_url(url)
     if not host:  # robots.txt speaks of pages of hosts
         return "no url"
     if is_exempt(host, options.robots_allowlist):
         return "allowlisted"
-    return "allowed" if rules.allowed(url) else "not allowed"
+    return _VERDICTS[rules.verdict(url)]
 
 
 def _rules(source: str, options: Options) -> RobotsRules:

@@ -85,7 +85,9 @@ def test_each_test_that_a_page_names_exists(page):
 
 
 def test_a_claim_without_a_test_is_found():
-    text = "# A\n\nOne.[^a]\n\n* two\n* three `test_x`\n\n| h |\n|---|\n| four |\n\n[^a]: `test_a`\n"
+    text = (
+        "# A\n\nOne.[^a]\n\n* two\n* three `test_x`\n\n| h |\n|---|\n| four |\n\n[^a]: `test_a`\n"
+    )
     assert list(blocks(text)) == ["One.[^a]", "* two", "* three `test_x`", "| four |"]
     assert notes(text) == {"a": ["test_a"]}
     assert list(blocks("# A\n\n<!-- no claims -->\nOne.\n\n# B\n\nTwo.")) == ["Two."]

@@ -58,7 +58,8 @@ _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
 # Why fetch drops a task; whatever else is dropped there is a link.
 DROPPED_TASKS = frozenset(
-    {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects", "stopped",
+    {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects",
+     "robots_too_costly", "stopped",
      "time_limit", "throughput", "too_many_exceptions"}
 )  # fmt: skip
 

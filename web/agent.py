@@ -15,9 +15,9 @@ class AgentOptions:
     agent_name: str = option(
         "",
         "Name of the crawler: first word of the User-Agent, and the robot whose rules are obeyed, "
-        "in robots.txt and in pages. Letters, _ and - only.",
+        "in robots.txt and in pages. Letters, digits, _ and - only.",
         nutch="http.agent.name",
-        pattern="[A-Za-z_-]*",  # RFC 9309 2.2.1: product token
+        pattern="[A-Za-z0-9_-]*",  # RFC 9309 2.2.1: product token; many have digits, too
     )
     agent_version: str = option(
         "", "Version of the crawler.", nutch="http.agent.version", pattern="[!-'*-:<-~]*"

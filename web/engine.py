@@ -31,7 +31,7 @@ from .protocol import (
 )
 from .queues import Queues
 from .response import Response
-from .robots import DEFER, EXEMPT, RobotsRules, is_exempt
+from .robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
 from .robots_visits import RobotsVisits, earlier_record
 from .schemes import SCHEMES, is_web, scheme_of
 from .steps import Ask, Locate, Steps
@@ -72,7 +72,8 @@ class Engine:
     Attributes:
         dropped: How many tasks have no result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
-            robots_redirects, too_many_exceptions, backoff,
+            robots_redirects, robots_too_costly (see ``robots_match``),
+            too_many_exceptions, backoff,
             time_limit, throughput, agent_missing, proxy_error, stopped (by the
             client's gate), or the reason given to ``stop``.
     """
@@ -218,9 +219,11 @@ class Engine:
             return visit if rules is None else self._found(visit, origin, rules)
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
-        denied = self._denied(rules, task)
-        if denied is not None:
-            result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, denied)
+        verdict, reason = self._verdict(rules, task)
+        if verdict == TOO_COSTLY:
+            return Visit(queue, task, drop="robots_too_costly")
+        if verdict == DENIED:
+            result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
             return Visit(queue, task, result)
         return (yield from self._ask(queue, task))
 
@@ -269,11 +272,12 @@ class Engine:
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
         return Visit(queue, task, result, asked=sent, failed=True if sent else None)
 
-    def _denied(self, rules: RobotsRules, task: Task) -> str | None:
+    def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
+        """Returns what a robots.txt says of a task, and what in it does."""
         delay, most = rules.crawl_delay, self._options.max_crawl_delay
         if delay is not None and delay > most >= 0:
-            return f"crawl delay {delay:g} s is over {most:g} s"
-        return None if rules.allowed(task.url) else "robots.txt"
+            return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
+        return rules.verdict(task.url), "robots.txt"
 
     def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
         response: Response = yield Ask(task.url, _conditions(task), fresh=task.fresh)

@@ -2,37 +2,40 @@
 
 import contextlib
 import re
-import threading
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import NamedTuple
-
-from protego import Protego
 
 from .http import ClientBase
 from .protocol import classify, redirect_target
 from .response import Response
+from .robots_match import Decision, Matcher, TooCostly
+from .robots_paths import comparable_path
+from .robots_rules import Reading, read_rules
+from .robots_shelf import shelf_for
 from .route import request_url
 from .steps import Ask, Steps, drive
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
-# Rules that were parsed take some 30 times the size of their text.
-_SHELF_CHARS = 4_000_000
 # For so long a server must have failed before it counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
-_AGENT_LINE = re.compile(
-    r"\s*user[- ]?agent(?:\s*:\s*|\s+)([a-z_-]+)(?:/[^\s#]*)?\s*(?:#.*)?", re.IGNORECASE
-)
 _SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
 
 ALLOW = "allow"
 DEFER = "defer"
 RULES = "rules"
+
+ALLOWED = "allowed"
+DENIED = "denied"
+TOO_COSTLY = "too_costly"
+
+_ROBOTS_PATH = "/robots.txt"
+_ALL_ALLOWED = Decision(True, None, 0)
+_NONE_ALLOWED = Decision(False, None, 0)
 
 
 class RobotsRecord(NamedTuple):
@@ -54,7 +57,7 @@ class RobotsRecord(NamedTuple):
 class RobotsRules:
     """What a robots.txt allows one agent.
 
-    The text is kept compressed; parsed rules are kept while there is room.
+    The text is kept compressed; rules that were read are kept while there is room.
 
     Args:
         record: What the server sent.
@@ -78,8 +81,8 @@ class RobotsRules:
     """
 
     __slots__ = (
-        *("_agents", "_packed", "crawl_delay", "error", "failing_since", "fetched_at"),
-        *("retry_after", "sitemaps", "state", "status"),
+        *("_agents", "_packed", "_shelf", "crawl_delay", "error", "failing_since"),
+        *("fetched_at", "retry_after", "sitemaps", "state", "status"),
     )
 
     def __init__(
@@ -97,20 +100,43 @@ class RobotsRules:
         self.sitemaps: tuple[str, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
         self._packed = b""
+        self._shelf = shelf_for(text)
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
-            parsed = self._parsed()
-            self.crawl_delay = parsed.crawl_delay(self._agents[0])
-            self.sitemaps = _sitemaps(parsed.sitemaps)
+            reading = self._reading(text)
+            self.crawl_delay = reading.crawl_delay
+            self.sitemaps = _sitemaps(reading.sitemaps)
+            self._shelf.put(self, Matcher(reading.rules))
 
     def allowed(self, url: str) -> bool:
-        """Returns whether the agent may fetch a URL now; what is no URL it may not, if there are rules."""
-        if self.state != RULES or not self._packed:
-            return self.state != DEFER
+        """Returns whether the agent may fetch a URL now."""
+        return self.verdict(url) == ALLOWED
+
+    def verdict(self, url: str) -> str:
+        """Returns ``allowed``, ``denied``, or ``too_costly`` where finding out takes too many steps.
+
+        What is no URL is denied, if there are rules.
+        """
         try:
-            return bool(self._parsed().can_fetch(url, self._agents[0]))
+            return ALLOWED if self.decide(url).allow else DENIED
+        except TooCostly:
+            return TOO_COSTLY
+
+    def decide(self, url: str) -> Decision:
+        """Returns what decides about a URL.
+
+        Raises:
+            TooCostly: Finding out takes too many steps.
+        """
+        if self.state != RULES or not self._packed:
+            return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED
+        try:
+            path = comparable_path(url)
         except ValueError:  # of urllib, where brackets are no address
-            return False
+            return _NONE_ALLOWED
+        if path.startswith(_ROBOTS_PATH) and path[len(_ROBOTS_PATH) :][:3] in ("", "%3F"):
+            return _ALL_ALLOWED  # RFC 9309 2.2.2
+        return self._matcher().decide(path)
 
     @property
     def record(self) -> RobotsRecord:
@@ -126,34 +152,15 @@ class RobotsRules:
     def _text(self) -> str:
         return zlib.decompress(self._packed).decode()
 
-    def _parsed(self) -> Protego:
-        return _SHELF.get(self) or _SHELF.put(self, _for_agents(self._text(), self._agents))
+    def _reading(self, text: str) -> Reading:
+        return read_rules(text, self._agents)
 
-
-class _Shelf:
-    """Parsed rules of the sites last asked about, within a bound on their size."""
-
-    def __init__(self) -> None:
-        self._parsed: OrderedDict[int, tuple[RobotsRules, Protego, int]] = OrderedDict()
-        self._chars = 0
-        self._lock = threading.Lock()
-
-    def get(self, rules: RobotsRules) -> Protego | None:
-        found = self._parsed.get(id(rules))
-        return found[1] if found is not None and found[0] is rules else None
-
-    def put(self, rules: RobotsRules, text: str) -> Protego:
-        parsed = Protego.parse(text)
-        with self._lock:
-            if id(rules) not in self._parsed:
-                self._parsed[id(rules)] = (rules, parsed, len(text))
-                self._chars += len(text)
-            while self._chars > _SHELF_CHARS and len(self._parsed) > 1:
-                self._chars -= self._parsed.popitem(last=False)[1][2]
-        return parsed
-
-
-_SHELF = _Shelf()
+    def _matcher(self) -> Matcher:
+        matcher = self._shelf.get(self)
+        if matcher is None:
+            matcher = Matcher(self._reading(self._text()).rules)
+            self._shelf.put(self, matcher)
+        return matcher
 
 
 def is_exempt(host: str, allowlist: Iterable[str]) -> bool:
@@ -184,24 +191,6 @@ def _state(record: RobotsRecord) -> str:
 
 # Stands for the robots.txt of a host that is not asked for it.
 EXEMPT = RobotsRules(RobotsRecord(404, "", 0), "")
-
-
-def _for_agents(text: str, agents: tuple[str, ...]) -> str:
-    """Returns a robots.txt in which the groups of all agents are the first one's.
-
-    Groups of one agent are combined (RFC 9309 2.2.1), so these are, too. A
-    version behind a name is not looked at.
-
-    >>> _for_agents("User-agent: Other/2.0 # them\\nDisallow: /", ("bot", "other"))
-    'User-agent: bot\\nDisallow: /'
-    """
-    names = {agent.lower() for agent in agents}
-
-    def renamed(line: str) -> str:
-        match = _AGENT_LINE.fullmatch(line)
-        return f"User-agent: {agents[0]}" if match and match[1].lower() in names else line
-
-    return "\n".join(map(renamed, text.splitlines()))
 
 
 def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:

@@ -1,13 +1,10 @@
 """Which line of a robots.txt decides about a URL."""
 
-import re
 from typing import NamedTuple
 
 from .robots import RobotsRecord, RobotsRules
-
-_RULE = re.compile(r"\s*(?:dis)?allow\s*:?\s*([^#]*)(?:#.*)?", re.IGNORECASE)
-_DISALLOW = re.compile(r"\s*disallow", re.IGNORECASE)
-_NO_RULE = "Disallow:"  # means nothing, and keeps groups apart
+from .robots_match import TooCostly
+from .robots_rules import read_rules, split_lines
 
 
 class Line(NamedTuple):
@@ -20,8 +17,8 @@ class Line(NamedTuple):
 def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
     """Returns the line that allows or denies a URL; None where none says anything of it.
 
-    It is the longest that matches: without it, and the shorter ones, the answer
-    would be another.
+    It is the longest that matches, of equally long ones one that allows; of equal ones the first.
+    None, too, where finding it takes too many steps.
 
     Args:
         text: The robots.txt.
@@ -34,23 +31,11 @@ def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
     >>> deciding_line(robots, "http://a/x/y", ("bot",))
     Line(number=3, text='Allow: /x/y')
     """
-    lines = text.splitlines()
-    verdict = _allowed(lines, url, agents)
-    matching = [
-        (len(found[1].strip()), -at)
-        for at, line in enumerate(lines)
-        if (found := _RULE.fullmatch(line))
-        and bool(_DISALLOW.match(line)) != verdict
-        and not _allowed(["User-agent: *", f"Disallow: {found[1]}"], url, agents)
-    ]
-    left = list(lines)
-    for _, minus_at in sorted(matching):  # of equal ones the first decides
-        at = -minus_at
-        left[at] = _NO_RULE
-        if _allowed(left, url, agents) != verdict:
-            return Line(at + 1, lines[at].strip())
-    return None
-
-
-def _allowed(lines: list[str], url: str, agents: tuple[str, ...]) -> bool:
-    return RobotsRules(RobotsRecord(200, "\n".join(lines), 0), agents).allowed(url)
+    try:
+        decision = RobotsRules(RobotsRecord(200, text, 0), agents).decide(url)
+    except TooCostly:
+        return None
+    if decision.rule is None:
+        return None
+    number = read_rules(text, agents).rules[decision.rule].line
+    return Line(number, split_lines(text)[number - 1].strip())

@@ -37,7 +37,7 @@ class RobotsOptions:
         "Further names whose rules in robots.txt and in pages are obeyed, together with "
         "agent_name's.",
         nutch="http.robots.agents",
-        pattern="[A-Za-z_-]+",  # RFC 9309 2.2.1: product token
+        pattern="[A-Za-z0-9_-]+",  # as agent_name
     )
     robots_allowlist: tuple[str, ...] = option(
         (),

@@ -58,7 +58,7 @@ def libfuzzer(name, arguments):
     """Is the process of ``with_coverage``; does not return."""
     import atheris
 
-    with atheris.instrument_imports(include=["nutbeam", "protego", "fuzz"]):
+    with atheris.instrument_imports(include=["nutbeam", "fuzz"]):
         target = targets()[name]
     corpus = Path(arguments[-1])
     for number, seed in enumerate(target.seeds()):

@@ -1,0 +1,79 @@
+"""The form in which paths of URLs and patterns of robots.txt are compared (RFC 9309 2.2.2).
+
+Both are ASCII: characters that a URL may have as they are stand for themselves, all others are
+escapes in upper case. Escapes of "/", "%", "*" and "$" stay: as such, these four mean something.
+Patterns are taken many at a time, in a few passes over all their characters.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+_PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~="
+_KEPT = _PLAIN + "/%"
+# Of patterns; "\n" ends one.
+_KEPT_IN_PATTERNS = f"{_KEPT}*$\n"
+_ESCAPES = {chr(octet): f"%{octet:02X}" for octet in range(256)}
+_IN_PATH = {ord(char): escape for char, escape in _ESCAPES.items() if char not in _KEPT}
+_IN_PATTERNS = {
+    code: _ESCAPES[chr(code)] for code in _IN_PATH if chr(code) not in _KEPT_IN_PATTERNS
+}
+_UNKEPT = re.compile(rf"[^{re.escape(_KEPT)}]")
+_UNKEPT_IN_PATTERNS = re.compile(rf"[^{re.escape(_KEPT_IN_PATTERNS)}]")
+_DIGITS = "0123456789abcdefABCDEF"
+# What two digits after a "%" stand for: octets that are no ASCII are looked at together.
+_OCTETS = {
+    digits.encode(): bytes([octet]) if octet > 127 or chr(octet) in _PLAIN else b"%%%02X" % octet
+    for digits in (high + low for high in _DIGITS for low in _DIGITS)
+    for octet in [int(digits, 16)]
+}
+_END = "\0"
+_ABSOLUTE = ("http://", "https://")
+
+
+def comparable_path(url: str) -> str:
+    """Returns path and query of a URL as they are compared with patterns.
+
+    Raises:
+        ValueError: What stands for the host is none.
+
+    >>> comparable_path("http://a/%7ea/ä?b=%2f#c")
+    '/~a/%C3%A4%3Fb=%2F'
+    """
+    url = url.partition("#")[0]
+    parts = urlsplit(url)
+    path = f"{parts.path}?{parts.query}" if "?" in url else parts.path
+    path = _unescaped(path)
+    if _UNKEPT.search(path):
+        path = path.translate(_IN_PATH)
+    return path if path.startswith("/") else f"/{path}"
+
+
+def comparable_patterns(patterns: Sequence[str]) -> list[str]:
+    """Returns patterns as they are compared with paths: "*" is any text, "$" at the end is the end.
+
+    A pattern that is a whole URL, by mistake, stands for paths with that URL in them.
+
+    >>> comparable_patterns(["/%7ea*?b", "/a$b$", "/%2a%24"])
+    ['/~a*%3Fb', '/a%24b$', '/%2A%24']
+    """
+    lines = [f"/{line}" if line.startswith(_ABSOLUTE) else line for line in patterns]
+    text = _unescaped("\n".join([*lines, ""]))
+    if _UNKEPT_IN_PATTERNS.search(text):
+        text = text.translate(_IN_PATTERNS)
+    if "$" in text:
+        text = text.replace("$\n", f"{_END}\n").replace("$", "%24").replace(_END, "$")
+    return text.split("\n")[:-1]
+
+
+def _unescaped(text: str) -> str:
+    """Returns text, a character an octet, without escapes that say what could stand there as such.
+
+    Octets that are no UTF-8 are one and the same: robots.txt is read so, too.
+    """
+    if text.isascii() and "%" not in text:
+        return text
+    first, *rest = text.encode("utf-8", "replace").split(b"%")
+    octets = [_OCTETS.get(part[:2], b"%" + part[:2]) + part[2:] for part in rest]
+    whole = b"".join([first, *octets])
+    return whole.decode("utf-8", "replace").encode().decode("latin-1")

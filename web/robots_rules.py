@@ -1,0 +1,168 @@
+"""Reads a robots.txt: which of its lines one agent has to obey (RFC 9309 2.2).
+
+Reading is one regular expression over the whole text, and a few steps for each line that it finds,
+so that no text takes longer than its length.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# A field, and what stands after it; the colon may be missing.
+_LINE = re.compile(
+    r"^[^\S\n]*+(user[- ]?agent|allow|dis{1,2}al{1,2}ow|diasllow|disallaw|site-?map|sitemaps"
+    r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _OTHER = range(6)
+_KINDS = {
+    **dict.fromkeys(("user-agent", "user agent", "useragent"), _AGENT),
+    **dict.fromkeys(("sitemap", "site-map", "sitemaps"), _SITEMAP),
+    **dict.fromkeys(("crawl-delay", "crawl delay"), _DELAY),
+    **dict.fromkeys(("request-rate", "request rate", "visit-time", "visit time"), _OTHER),
+    "allow": _ALLOW,
+    **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow"), _DISALLOW),
+    **dict.fromkeys(("diasllow", "disallaw"), _DISALLOW),
+}  # fmt: skip
+_FOR_ALL, _OWN = 0, 1 << 20
+
+
+class Rule(NamedTuple):
+    """A line that allows or denies paths.
+
+    Attributes:
+        allow: Whether it allows.
+        pattern: As the file has it.
+        line: Number of its line, from 1.
+    """
+
+    allow: bool
+    pattern: str
+    line: int
+
+
+class Reading(NamedTuple):
+    """What a robots.txt says to one agent.
+
+    Attributes:
+        rules: In the order of the file.
+        crawl_delay: Seconds, if there is one.
+        sitemaps: What it names as such, to all.
+    """
+
+    rules: list[Rule]
+    crawl_delay: float | None
+    sitemaps: list[str]
+
+
+_Line = tuple[int, str, int]  # kind, value, number
+
+
+class _Group(NamedTuple):
+    """Lines for the agents that are named before them.
+
+    Attributes:
+        ranks: How well these names fit the agent.
+        lines: What is said to them; left out where no name fits.
+    """
+
+    ranks: set[int]
+    lines: list[_Line]
+
+
+def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
+    """Returns what a robots.txt says to one agent.
+
+    The groups of all its names are taken as one (RFC 9309 2.2.1). Without any, those count whose
+    name is how the first name begins, the longest such; without these, those for all.
+
+    Args:
+        text: The robots.txt.
+        agents: Product tokens.
+
+    >>> robots = "User-agent: Bot/2.0 # us\\nDisallow: /a\\nUser-agent: *\\nDisallow: /"
+    >>> [rule.pattern for rule in read_rules(robots, ("bot",)).rules]
+    ['/a']
+    """
+    names = tuple(agent.lower() for agent in agents)
+    groups: list[_Group] = []
+    sitemaps: list[str] = []
+    of_agents = False
+    for line in _lines(text):
+        kind, value, _ = line
+        if kind == _SITEMAP:
+            sitemaps.append(value)
+        elif kind == _AGENT:
+            if not of_agents:
+                groups.append(_Group(set(), []))
+            of_agents = True
+            groups[-1].ranks.update(_ranks(value.lower(), names))
+        else:
+            of_agents = False
+            if value and groups and groups[-1].ranks:
+                groups[-1].lines.append(line)
+    best = max((rank for group in groups for rank in group.ranks), default=_FOR_ALL)
+    lines = [line for group in groups if best in group.ranks for line in group.lines]
+    rules = [
+        Rule(kind == _ALLOW, value, at) for kind, value, at in lines if kind in (_ALLOW, _DISALLOW)
+    ]
+    return Reading(rules, _crawl_delay(lines), sitemaps)
+
+
+def split_lines(text: str) -> list[str]:
+    """Returns the lines of a robots.txt, as they are numbered (RFC 9309 2.2: CR, LF or both)."""
+    return _with_newlines(text).split("\n")
+
+
+def _with_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    """Yields the lines that have a known field; others do not count (RFC 9309 2.2.4)."""
+    text = _with_newlines(text)
+    number, counted = 1, 0
+    for found in _LINE.finditer(text):
+        field, colon, value = found.groups()
+        kind = _KINDS.get(field.lower())
+        if kind is None or (not colon and _has_other_field(value)):
+            continue
+        begins = found.start()
+        number += text.count("\n", counted, begins)
+        counted = begins
+        yield kind, value.strip(), number
+
+
+def _has_other_field(value: str) -> bool:
+    """Returns whether a line without a colon behind its field has one behind later words."""
+    _, colon, rest = value.rstrip().partition(":")
+    return bool(colon) and (not rest or rest[0].isspace())
+
+
+def _ranks(name: str, agents: tuple[str, ...]) -> Iterator[int]:
+    """Yields how well a name in lower case fits those of the agent, if it does."""
+    if name == "*":
+        yield _FOR_ALL
+        return
+    token, _, version = name.partition("/")
+    if token in agents and len(version.split()) < 2:
+        yield _OWN
+    for spelling in (name, name.replace("*", "")):
+        if spelling in agents:
+            yield _OWN
+        elif spelling and agents[0].startswith(spelling):
+            yield len(spelling)
+
+
+def _crawl_delay(lines: list[_Line]) -> float | None:
+    """Returns the last delay that is one."""
+    for kind, value, _ in reversed(lines):
+        if kind == _DELAY:
+            try:
+                delay = float(value)
+            except ValueError:
+                continue
+            if math.isfinite(delay) and delay >= 0:
+                return delay
+    return None

@@ -92,9 +92,10 @@ class Matcher:
         """
         steps = _Steps(most)
         every = range(len(self._ends))
+        subject = _Subject(path, steps)
         for rule in every if self._index is None else self._index.candidates(path, steps):
             start = self._ends[rule - 1] + 1 if rule else 0
-            if _matches(self._text[start : self._ends[rule]], path, steps):
+            if subject.matches(self._text[start : self._ends[rule]]):
                 allow = bool(self._allow[rule])
                 return Decision(allow, int(self._origins[rule]), most - steps.left)
         return Decision(True, None, most - steps.left)
@@ -104,7 +105,7 @@ class _Steps:
     """What may still be done for a path.
 
     A piece that is looked for takes three hundred steps, and as many as characters may have to be
-    compared for it: those of the piece, times the places where it may stand.
+    compared for it: those of the piece, times the places that are tried.
     """
 
     def __init__(self, left: int) -> None:
@@ -116,32 +117,48 @@ class _Steps:
             raise TooCostly
 
 
-def _matches(pattern: str, path: str, steps: _Steps) -> bool:
-    """Returns whether a pattern matches a path.
+class _Subject:
+    """A path that is compared with patterns."""
 
-    Taking the first place for each piece is exact: it leaves most to the following ones.
-    """
-    head, *pieces = pattern.split("*") if len(pattern) <= 2 * len(path) + 2 else ("\n",)
-    steps.take(_STEPS_OF_A_PIECE + len(head))
-    if not pieces and head.endswith("$"):
-        return path == head[:-1]
-    if not path.startswith(head):
-        return False
-    at, end = len(head), len(path)
-    if pieces and pieces[-1].endswith("$"):
-        tail = pieces.pop()[:-1]
-        steps.take(_STEPS_OF_A_PIECE + len(tail))
-        end -= len(tail)
-        if end < at or not path.endswith(tail):
+    def __init__(self, path: str, steps: _Steps) -> None:
+        self._path, self._steps = path, steps
+        self._last: dict[str, int] = {}
+
+    def matches(self, pattern: str) -> bool:
+        """Returns whether a pattern matches.
+
+        Taking the first place for each piece is exact: it leaves most to the following ones.
+        """
+        path = self._path
+        head, *pieces = pattern.split("*") if len(pattern) <= 2 * len(path) + 2 else ("\n",)
+        self._steps.take(_STEPS_OF_A_PIECE + len(head))
+        if not pieces and head.endswith("$"):
+            return path == head[:-1]
+        if not path.startswith(head):
             return False
-    for piece in pieces:
-        found = path.find(piece, at, end)
-        last = found if found >= 0 else end - len(piece)
-        steps.take(_STEPS_OF_A_PIECE + max(0, last - at + 1) * len(piece))
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
+        at, end = len(head), len(path)
+        if pieces and pieces[-1].endswith("$"):
+            tail = pieces.pop()[:-1]
+            self._steps.take(_STEPS_OF_A_PIECE + len(tail))
+            end -= len(tail)
+            if not path.endswith(tail):
+                return False
+        for piece in pieces:
+            if self._last_place(piece) < at:
+                return False
+            place = path.find(piece, at)
+            self._steps.take(_STEPS_OF_A_PIECE + (place - at + 1) * len(piece))
+            at = place + len(piece)
+        return at <= end
+
+    def _last_place(self, piece: str) -> int:
+        """Returns the last place of a piece in the path, or -1; each is looked for once."""
+        place = self._last.get(piece)
+        if place is None:
+            place = self._last[piece] = self._path.rfind(piece)
+            tried = len(self._path) - place if place >= 0 else len(self._path)
+            self._steps.take(_STEPS_OF_A_PIECE + tried * len(piece))
+        return place
 
 
 def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:

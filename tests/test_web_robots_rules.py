@@ -1,0 +1,162 @@
+"""What rules of a robots.txt mean: as Protego has it, but where RFC 9309 says otherwise."""
+
+import pytest
+from protego import Protego
+from robots_texts import honest, honest_urls, made_up, made_up_urls
+from short_form import first
+
+from nutbeam.web.robots import RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots_lines import deciding_line
+from nutbeam.web.robots_match import Matcher, TooCostly
+from nutbeam.web.robots_rules import Rule
+
+TOKEN = "nutbot"
+
+
+def rules_of(text, *agents):
+    return RobotsRules(RobotsRecord(200, text, 0), agents or TOKEN)
+
+
+def compare(text, urls):
+    """Compares what is said of URLs with Protego; returns which verdicts there were."""
+    ours, oracle = rules_of(text), Protego.parse(text)
+    assert ours.crawl_delay == oracle.crawl_delay(TOKEN)
+    verdicts = {url: ours.verdict(url) for url in urls}
+    expected = {url: "allowed" if oracle.can_fetch(url, TOKEN) else "denied" for url in urls}
+    assert verdicts == expected, text
+    return list(verdicts.values())
+
+
+@pytest.mark.parametrize("part", first(1, range(20)))
+def test_texts_that_chance_makes_mean_what_protego_reads(part):
+    verdicts = []
+    for number in range(part * 400, part * 400 + 400):
+        verdicts += compare(made_up(number), made_up_urls(number, 10))
+    assert min(verdicts.count("allowed"), verdicts.count("denied")) > 400
+
+
+@pytest.mark.parametrize("part", first(1, range(10)))
+def test_texts_as_sites_have_them_mean_what_protego_reads(part):
+    verdicts = []
+    for number in range(part * 100, part * 100 + 100):
+        text = decode_robots(honest(number).encode())
+        verdicts += compare(text, honest_urls(number))
+        assert rules_of(text).sitemaps == tuple(dict.fromkeys(Protego.parse(text).sitemaps))
+    assert min(verdicts.count("allowed"), verdicts.count("denied")) > 300
+
+
+# Text, URL, and what RFC 9309 says of it; Protego 0.7 says the contrary. Why.
+DIFFERENCES = [
+    # 2.2.4: other records do not interfere with those that are defined, so they end no group.
+    ("User-agent: nutbot\nNoindex: /x\nUser-agent: *\nDisallow: /a", "/a", "denied"),
+    ("User-agent: nutbot\nClean-param: x\nUser-agent: *\nDisallow: /a", "/a", "denied"),
+    ("User-agent: nutbot\nDisallow /b: c\nUser-agent: *\nDisallow: /a", "/a", "denied"),
+    # 2.2: lines end with CR, LF or both; a path may have all other characters that are no ASCII.
+    ("User-agent: *\nDisallow: /a\u2028b", "/a", "allowed"),
+    ("User-agent: *\nDisallow: /\u0085Disallow: /a", "/a", "allowed"),
+    # 2.2.1: the group for all counts only where none has a name that fits.
+    ("User-agent: *\nDisallow: /a\n\nUser-agent: n\nDisallow: /b", "/a", "allowed"),
+    # 2.2.1: a name is a product token, so what follows the token is none of it.
+    ("User-agent: nutbot/2.1\nDisallow: /a", "/a", "denied"),
+    # 2.2.2: /robots.txt is allowed, other paths are not.
+    ("User-agent: *\nDisallow: /", "/robots.txt;x", "denied"),
+]
+
+
+@pytest.mark.parametrize(("text", "path", "verdict"), DIFFERENCES)
+def test_where_protego_is_not_followed(text, path, verdict):
+    url = f"http://a.example.com{path}"
+    assert rules_of(text).verdict(url) == verdict
+    assert Protego.parse(text).can_fetch(url, TOKEN) == (verdict == "denied")
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "matches"),
+    [
+        # The tables of RFC 9309 2.2.2 and 2.2.3.
+        ("/foo/bar?baz=quz", "/foo/bar?baz=quz", True),
+        ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar", True),
+        ("/foo/bar/\U00016ac0", "/foo/bar/%F0%96%AB%80", True),
+        ("/foo/bar/%F0%96%AB%80", "/foo/bar/\U00016ac0", True),
+        ("/foo/bar/%62%61%7A", "/foo/bar/baz", True),
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", True),
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-b.html", False),
+        ("/path/foo-%24", "/path/foo-$", True),
+        ("/path/foo-%24", "/path/foo-", False),
+        ("/allow/this/$", "/allow/this/x", False),
+        # What stands between wildcards stands in that order, and nothing twice.
+        ("/*ab*ba", "/xabay", False),
+        ("/*ab*ba", "/xabxba", True),
+        ("/a*a$", "/a", False),
+        ("/a*a$", "/aa", True),
+        ("/*.gif$", "/a.gif.gif", True),
+        ("/*.gif$", "/a.gif?x", False),
+        ("/****a***$", "/xax", True),
+        ("*", "/", True),
+        ("/a%2Fb", "/a/b", False),
+        ("/a%2fb", "/a%2Fb", True),
+        ("x", "/x", False),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 100])  # with an index, and without
+def test_patterns(rule, path, matches, others):
+    lines = [f"Disallow: /other{n}/*{n}?x$" for n in range(others)]
+    text = "\n".join(["User-agent: *", *lines[:50], f"Disallow: {rule}", *lines[50:]])
+    assert (rules_of(text).verdict(f"http://a{path}") == "denied") == matches
+    line = deciding_line(text, f"http://a{path}", (TOKEN,))
+    assert (line and line.number) == (2 + others // 2 if matches else None)
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_the_longest_rule_decides_and_of_equally_long_ones_one_that_allows(others):
+    more = "".join(f"\nDisallow: /x{n}*y" for n in range(others))
+    text = f"User-agent: *\nDisallow: /a*\nAllow: /ab\nAllow: /a**c\nDisallow: /aa*c{more}"
+    lines = {
+        path: deciding_line(text, f"http://a{path}", (TOKEN,))
+        for path in ("/a", "/ab", "/aac", "/b")
+    }
+    assert {path: line and line.number for path, line in lines.items()} == {
+        "/a": 2, "/ab": 3, "/aac": 4, "/b": None
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("token", ["bot2", "360Spider", "a_b-c9"])
+def test_names_with_digits(token):
+    text = (
+        "User-agent: bot2\nDisallow: /2\n\nUser-agent: 360spider/1.0\nDisallow: /360\n\n"
+        "User-agent: A_B-C9 # we\nDisallow: /c9\n\nUser-agent: bot\nDisallow: /bot\n\n"
+        "User-agent: *\nDisallow: /all\n"
+    )
+    denied = {path for path in ("2", "360", "c9", "bot", "all")
+              if not rules_of(text, token).allowed(f"http://a/{path}")}  # fmt: skip
+    assert denied == {{"bot2": "2", "360Spider": "360", "a_b-c9": "c9"}[token]}
+    # As one of several names, too.
+    assert not rules_of(text, "bot", token).allowed(f"http://a/{denied.pop()}")
+    assert not rules_of(text, "bot", token).allowed("http://a/bot")
+
+
+@pytest.mark.parametrize("number", first(30, range(600)))
+def test_an_index_finds_what_comparing_with_each_rule_finds(number):
+    text = made_up(number)
+    patterns = [
+        line.partition(":")[2].strip() for line in text.split("\n") if "allow:" in line.lower()
+    ]
+    rules = [Rule(n % 3 == 0, pattern, n) for n, pattern in enumerate(patterns) if pattern]
+    rules += [Rule(n % 2 == 0, f"/{n:b}*{n:o}", n) for n in range(40)]
+    whole, parts = Matcher(rules), [Matcher(rules[n : n + 30]) for n in range(0, len(rules), 30)]
+    for path in ("/", "/101*5", "/11/7/", *(url[20:] for url in made_up_urls(number, 5))):
+        found = whole.decide(path)
+        ruled = [(n * 30 + each.rule, each) for n, part in enumerate(parts)
+                 if (each := part.decide(path)).rule is not None]  # fmt: skip
+        assert (found.rule is None) == (not ruled)
+        if ruled:
+            assert rules[found.rule].allow == found.allow
+            assert found.rule in {rule for rule, _ in ruled}
+
+
+def test_what_takes_too_many_steps_is_not_decided():
+    matcher = Matcher([Rule(False, "/*a*b", 1), Rule(True, "/a", 2)])
+    steps = matcher.decide("/xab").steps
+    assert matcher.decide("/xab", steps).rule == 0
+    with pytest.raises(TooCostly):
+        matcher.decide("/xab", steps - 1)

@@ -174,7 +174,7 @@ GOOD_CHUNKS = (
     *(b"13;a\r\n" + PAGE + b"\r\n" + LAST, b"13;a=b;c=d\r\n" + PAGE + b"\r\n0;e\r\n\r\n"),
     *(b'13;a="b;c"\r\n' + PAGE + b"\r\n" + LAST, b"13 ; a = b\r\n" + PAGE + b"\r\n" + LAST),
     *(CHUNK + b"0\r\nT: v\r\n\r\n", CHUNK + b"0\r\nT: v\r\nContent-Length: 5\r\nT: w\r\n\r\n"),
-    *(b"".join(b"1\r\n%c\r\n" % byte for byte in PAGE) + LAST),
+    b"".join(b"1\r\n%c\r\n" % byte for byte in PAGE) + LAST,
     CHUNK + b"0\r\n" + b"T: v\r\n" * 100 + b"\r\n",
     b"".join(b"1;%s\r\n%c\r\n" % (b"e" * 500, byte) for byte in PAGE) + LAST,
 )  # fmt: skip

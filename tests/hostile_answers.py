@@ -62,7 +62,7 @@ def _status(line):
 
 
 ODD_STATUS_LINES = (
-    *(b"HTTP/1.1 200: OK", b"HTTP/1.1 200:OK", b"HTTP/1.1 200:", b"HTTP/1.1 200 : OK"),
+    *(b"HTTP/1.1 200: OK", b"HTTP/1.1 200:OK", b"HTTP/1.1 200:", b"HTTP/1.1 200:: OK"),
     *(b"HTTP/1.1 200OK", b"HTTP/1.1 200;OK", b"HTTP/1.1 200, OK", b"HTTP/1.1 200.1 OK"),
     *(b"HTTP/1.1 200-OK", b"HTTP/1.1 200/OK", b"HTTP/1.1 200=OK"),
     *(b"HTTP/1.1  200  OK", b"HTTP/1.1\t200\tOK", b"HTTP/1.1 \t 200 OK"),
@@ -76,7 +76,7 @@ ODD_STATUS_LINES = (
 )  # fmt: skip
 PLAIN_STATUS_LINES = (
     *(b"HTTP/1.1 200 OK", b"HTTP/1.1 200 ", b"HTTP/1.1 200", b"HTTP/1.1 200 Gef\xc3\xa4llt \xe9"),
-    *(b"HTTP/1.1 200 200 OK", b"HTTP/1.1 200 Ok: fine", b"HTTP/1.1 200 \t"),
+    *(b"HTTP/1.1 200 200 OK", b"HTTP/1.1 200 Ok: fine", b"HTTP/1.1 200 : OK", b"HTTP/1.1 200 \t"),
 )
 BAD_STATUS_LINES = (
     *(b"HTTP/1.1 fine OK", b"HTTP/1.1", b"HTTP/1.1 ", b"HTTP/1.1 OK", b"HTTP/1.1 2", b"HTTP/1.1 20 OK"),
@@ -245,7 +245,7 @@ ANSWERS = (
     *_pages("no length", [OK + b"Content-Length: %s\r\n\r\n" % v + PAGE for v in NO_LENGTHS], closes=True),
     *_pages("repeated length", [OK + b"Content-Length: " + v % (SIZE, SIZE) + b"\r\n\r\n" + PAGE
                                 for v in REPEATED_LENGTHS]),
-    *_pages("zeros", [OK + b"Content-Length: %s19\r\n\r\n" % zeros + PAGE for zeros in (b"0", b"0" * 40)]),
+    *_pages("zeros", [OK + b"Content-Length: %s19\r\n\r\n" % zeros + PAGE for zeros in (b"0", b"0" * 40)], kept=True),
     *_broken("two lengths", [OK + b"Content-Length: %s\r\n\r\n" % v + PAGE for v in TWO_LENGTHS], "protocol_error"),
     *_cut("short", [OK + b"Content-Length: %d\r\n\r\n" % n + PAGE for n in (20, 1000, 10**9, 10**18 - 1)], PAGE),
     *_pages("odd header", [OK + header + REST for header in ODD_HEADERS]),

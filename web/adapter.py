@@ -79,8 +79,8 @@ class GuardedAdapter(HTTPAdapter):
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
         """Returns a response whose ``raw`` is the ``Message``; no cookies are kept."""
         response = requests.Response()
-        response.status_code, response.reason = resp.status, resp.reason
-        response.headers.update(resp.fields)
+        response.status_code, response.reason = resp.head.status, resp.head.reason
+        response.headers.update(resp.head.fields)
         response.raw, response.request, response.url = resp, req, str(req.url)
         return response
 
@@ -133,10 +133,10 @@ class GuardedAdapter(HTTPAdapter):
             whole: Whether all of it was, and without errors.
         """
         connection = message.connection
-        if message.will_close or not whole or not message.isclosed():
-            connection.close()
-        else:
+        if whole and message.keeps():
             self.idle.put(connection)
+        else:
+            connection.close()
 
     def close(self) -> None:
         """Closes the idle connections."""

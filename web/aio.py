@@ -20,7 +20,6 @@ from .response import Response
 from .route import Head, Route, split_url
 from .schemes import scheme_of
 from .steps import Locate, Request
-from .wire import parse_status_line
 
 T = TypeVar("T")
 _MAX_LOOKUPS = 64
@@ -128,15 +127,10 @@ class AioClient(ClientBase):
                 if was_idle:
                     raise IdleClosed("an idle connection was closed") from error
                 raise
-            message, fields, payload = exchanged
-            body = await connection.body(payload, fields, limit)
-            response.http_version = "HTTP/1.0" if message.version == (1, 0) else "HTTP/1.1"
-            response.status_line = connection.status_line
-            response.status = message.code
-            response.reason = parse_status_line(response.status_line)[2].strip()
-            response.headers = fields
-            self._fill(response, body, head.shown, connection)
-            whole = body.truncated is None and body.error is None and not message.should_close
+            answer, payload = exchanged
+            body = await connection.body(payload, answer.fields, limit)
+            self._fill(response, answer, body, head.shown, connection)
+            whole = body.truncated is None and body.error is None
         finally:
             if connection is not None:
                 connection.end()

@@ -1,8 +1,8 @@
 """One HTTP/1.1 exchange at a time on one connection of an event loop, with a limit on everything.
 
-aiohttp's protocol and parser do the work below: heads are read in C, bodies are
-streams. Our own are the dialling, which asks the guard; the limits on time,
-rate and size; and the errors, which are those of ``wire``.
+aiohttp's protocol and streams do the work below. Our own are the dialling, which
+asks the guard; the reading of responses, see ``response_reader``; the limits on
+time, rate and size; and the errors, which are those of ``wire``.
 """
 
 import asyncio
@@ -15,27 +15,17 @@ from typing import Any, cast
 from aiohttp import ClientError, ClientOSError, ClientPayloadError, ServerDisconnectedError
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.helpers import _EXC_SENTINEL
-from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EofStream, StreamReader
 
-from .aio_reader import Reader, end_of_head
+from .aio_reader import Reader
 from .body import Body, Taker, broken_body
 from .failures import NETWORK_ERRORS
 from .guard import Target
+from .heads import Head
 from .idle import Origin
-from .wire import (
-    MAX_HEAD_BYTES,
-    MAX_HEADERS,
-    MAX_INTERIM_HEADS,
-    MAX_LINE_BYTES,
-    HeadTooLarge,
-    LowRate,
-    ProxyFailed,
-    ProxyRefused,
-    TooSlow,
-    parse_status_line,
-)
+from .response_reader import ResponseReader
+from .wire import LowRate, ProxyFailed, TooSlow, check_tunnel
 
 _PIECE_BYTES = 65_536
 _GOODBYE_SECONDS = 1.0
@@ -52,7 +42,6 @@ class AioConnection(ResponseHandler):
         checked: Whether the server's certificate is; None without TLS.
         rate: Least bytes per second of a response, 0 for no least.
         grace: Seconds after its first byte from which on that counts.
-        status_line: Of the last response, as received if it came first.
     """
 
     origin: Origin
@@ -61,17 +50,15 @@ class AioConnection(ResponseHandler):
     checked: bool | None = None
     rate = 0.0
     grace = 10.0
-    status_line = ""
     _first = 0.0
     _received = 0
-    _used = False
-    _start = b""
+    _reader: Reader | None = None
     _late: asyncio.TimerHandle | None = None
 
     async def exchange(
         self, head: bytes, deadline: float, patience: float
-    ) -> tuple[RawResponseMessage, list[tuple[str, str]], StreamReader]:
-        """Sends a whole request; returns the response, its headers, and its body to be read.
+    ) -> tuple[Head, StreamReader]:
+        """Sends a whole request; returns the head of the response, and its body to be read.
 
         Args:
             head: The request.
@@ -82,35 +69,26 @@ class AioConnection(ResponseHandler):
             http.client.HTTPException: What came back is no HTTP.
             OSError: The connection broke.
         """
-        self._first, self._received, self._start = 0.0, 0, b""
-        self._payload, self._used = None, True
+        self._first, self._received, self._payload = 0.0, 0, None
         self.set_response_params(
             read_until_eof=True,
             auto_decompress=False,
             read_timeout=patience,
             read_bufsize=_PIECE_BYTES,
-            max_line_size=MAX_LINE_BYTES,
-            max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEADERS,
         )
-        self._parser = cast(Any, Reader(self._parser, self, self._loop))
+        reader = self._reader = Reader(self, self._loop, fresh=self._reader is None)
+        self._parser = cast(Any, reader)
         if self.transport is None:
             raise ConnectionResetError("closed while it was idle")
         self.transport.write(head)
         self.start_timeout()
         self._late = self._loop.call_at(deadline, self._expire)
         try:
-            for _ in range(MAX_INTERIM_HEADS):
-                message, payload = await self.read()
-                if message.code >= 200:
-                    break
-            else:
-                raise http.client.BadStatusLine("too many interim responses")
+            _, payload = await self.read()
         except (ClientError, HttpProcessingError, EofStream) as error:
             raise plain(error) from error
-        self.status_line = self._line_of(message)
-        fields = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in message.raw_headers]
-        return message, fields, payload
+        assert reader.response.head is not None
+        return reader.response.head, payload
 
     async def body(self, payload: StreamReader, fields: list[tuple[str, str]], limit: int) -> Body:
         """Reads and decodes a body; see ``read_body``."""
@@ -146,7 +124,8 @@ class AioConnection(ResponseHandler):
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""
-        return not self.should_close and self.is_connected()
+        keeps = self._reader is None or self._reader.response.keeps
+        return keeps and not self.should_close and self.is_connected()
 
     def close(self) -> None:
         """Ends the connection at once, and whatever goes on."""
@@ -155,7 +134,7 @@ class AioConnection(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         """Is given what came, and counts it."""
-        if not data or not self._used:
+        if not data or self._reader is None:
             super().data_received(data)
             return
         if self._late is None:  # nobody asked
@@ -165,15 +144,11 @@ class AioConnection(ResponseHandler):
         if not self._received:
             self._first = now
         self._received += len(data)
-        if b"\n" not in self._start:
-            self._start += data[:MAX_LINE_BYTES]
         super().data_received(data)
         payload = self._payload
         if payload is not None and payload.is_eof():
             return
-        if payload is None and self._received > MAX_HEAD_BYTES:
-            self._fail(HeadTooLarge("head of the response is too large"))
-        elif self.rate:
+        if self.rate:
             took = now - self._first
             if took > self.grace and self._received < self.rate * took:
                 self._fail(LowRate(f"{self._received} bytes in {took:.1f} s"))
@@ -196,11 +171,11 @@ class AioConnection(ResponseHandler):
         """Is told that the connection is over; ``exc`` says if not as it should be."""
         if exc is not None:  # else a body that ends with the connection would seem whole
             self._break_off(exc)
-        elif isinstance(reader := cast(Any, self._parser), Reader):
+        elif self._reader is not None:
             try:
-                for message, payload in reader.last():
+                for message, payload in self._reader.last():
                     self._payload = payload
-                    self.feed_data((message, payload))
+                    self.feed_data((cast(Any, message), payload))
             except http.client.HTTPException as error:
                 self.set_exception(HttpProcessingError(), error)
         super().connection_lost(exc)
@@ -209,18 +184,6 @@ class AioConnection(ResponseHandler):
         payload = self._payload
         if payload is not None and not payload.is_eof() and payload.exception() is None:
             payload.set_exception(error)
-
-    def _line_of(self, message: RawResponseMessage) -> str:
-        """Returns the status line: as received, or rebuilt where another response came first."""
-        line = self._start.partition(b"\n")[0].rstrip(b"\r").decode("latin-1")
-        try:
-            if parse_status_line(line)[1] == message.code:
-                return line
-        except http.client.HTTPException:
-            pass
-        version = f"HTTP/{message.version.major}.{message.version.minor}"
-        reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
-        return f"{version} {message.code} {reason}"
 
 
 def plain(error: BaseException) -> Exception:
@@ -317,21 +280,11 @@ async def _dialled(
 
 async def _open_tunnel(loop: asyncio.AbstractEventLoop, sock: socket.socket, tunnel: bytes) -> None:
     await loop.sock_sendall(sock, tunnel)
-    head = b""
-    for _ in range(MAX_INTERIM_HEADS):
-        while not (end := end_of_head(head)):
+    reader = ResponseReader()
+    try:
+        while reader.head is None:
             data = await loop.sock_recv(sock, _PIECE_BYTES)
-            head += data
-            if not data or len(head) > MAX_HEAD_BYTES:
-                raise ProxyFailed("the proxy's answer to CONNECT is no HTTP")
-        try:
-            line = head.partition(b"\n")[0].rstrip(b"\r")
-            status = parse_status_line(line.decode("latin-1"))[1]
-        except http.client.HTTPException as error:
-            raise ProxyFailed("the proxy's answer to CONNECT is no HTTP") from error
-        if status >= 200:
-            break
-        head = head[end:]
-    if not 200 <= status < 300:
-        failure = ProxyFailed if status == 407 else ProxyRefused
-        raise failure(f"the proxy refuses CONNECT: {status}")
+            reader.feed(data) if data else reader.end()
+    except http.client.HTTPException as error:
+        raise ProxyFailed("the proxy's answer to CONNECT is no HTTP") from error
+    check_tunnel(reader.head.status)

@@ -1,6 +1,5 @@
 """Reading a response's body: decoded, and never more than was asked for."""
 
-import http.client
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
@@ -11,7 +10,6 @@ from .failures import NETWORK_ERRORS, BadEncoding, reason_of
 from .wire import Message
 
 _PIECE_BYTES = 65_536
-_AT_ONCE_BYTES = 4 << 20
 _MAX_CODINGS = 2
 _MAX_RATIO = 200
 # Small bodies may shrink as they like: 1 MiB of spaces is harmless.
@@ -57,7 +55,6 @@ class Taker:
 
     Attributes:
         parts: What was decoded so far.
-        plain: Whether the body is not coded.
 
     >>> import gzip
     >>> taker = Taker([("Content-Encoding", "gzip")], 3)
@@ -70,10 +67,6 @@ class Taker:
         self._inflaters = [_decoder(coding) for coding in _codings(fields)]
         self._limit = limit
         self._taken = self._received = 0
-
-    @property
-    def plain(self) -> bool:
-        return not self._inflaters
 
     def take(self, piece: bytes) -> str | None:
         """Takes a piece; returns why no more is to be read, if so: ``length`` or ``ratio``.
@@ -120,17 +113,12 @@ def read_body(message: Message, limit: int) -> Body:
     """
     parts: list[bytes] = []
     try:
-        taker = Taker(message.fields, limit)
-        parts, length = taker.parts, message.length
-        at_once = limit if limit >= 0 else _AT_ONCE_BYTES
-        if taker.plain and length is not None and length <= at_once:
-            return _read_at_once(message, length)
-        while not message.isclosed():
-            why = taker.take(message.read(_PIECE_BYTES))
+        taker = Taker(message.head.fields, limit)
+        parts = taker.parts
+        while piece := message.read(_PIECE_BYTES):
+            why = taker.take(piece)
             if why is not None:
                 return taker.cut(why)
-        if message.length:  # what Content-Length promised did not come
-            raise http.client.IncompleteRead(b"", message.length)
         return taker.end()
     except NETWORK_ERRORS as error:
         return broken_body(parts, error)
@@ -151,14 +139,6 @@ def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:
         raise BadEncoding(f"cannot undo Content-Encoding {names!r}")
     return known
-
-
-def _read_at_once(message: Message, length: int) -> Body:
-    data = message.read(length) if length else b""
-    if len(data) < length:
-        return Body(data, "disconnect", "incomplete")
-    message.close()
-    return Body(data)
 
 
 class _Decoder(Protocol):

@@ -7,9 +7,11 @@ import ssl
 import requests
 import urllib3
 
+from .chunked import FramingTooLarge
 from .guard import Denied
+from .heads import HeadTooLarge
 from .idle import IdleClosed
-from .wire import HeadTooLarge, LowRate, ProxyFailed, ProxyRefused, TooSlow
+from .wire import LowRate, ProxyFailed, ProxyRefused, TooSlow
 
 
 class BadEncoding(Exception):
@@ -44,7 +46,8 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (ConnectionError, "reset"),
     (OSError, "unreachable"),
     (http.client.IncompleteRead, "incomplete"),
-    ((HeadTooLarge, http.client.LineTooLong), "headers_too_large"),
+    (HeadTooLarge, "headers_too_large"),
+    (FramingTooLarge, "framing_too_large"),
     ((http.client.HTTPException, ValueError), "protocol_error"),
 )
 

@@ -20,6 +20,7 @@ from .credentials import Credentials, load_credentials
 from .failures import NETWORK_ERRORS, may_resend, reason_of
 from .guard import Guard
 from .headers import parse_headers
+from .heads import Head
 from .options import option
 from .proxy import parse_proxy
 from .response import Response
@@ -248,8 +249,13 @@ class ClientBase:
             headers["Cookie"] = cookie
         return headers, authorization is not None
 
-    def _fill(self, response: Response, body: Body, request: bytes, connection: Any) -> None:
-        """Fills in what is alike: all but the head of the answer."""
+    def _fill(
+        self, response: Response, head: Head, body: Body, request: bytes, connection: Any
+    ) -> None:
+        """Fills in what came of an exchange."""
+        response.http_version, response.status_line = head.version, head.status_line
+        response.status, response.reason = head.status, head.reason
+        response.headers = head.fields
         response.body, response.truncated, response.error = body
         response.ip, checked = connection.ip, connection.checked
         response.request = request.decode("latin-1")
@@ -324,10 +330,7 @@ class Client(ClientBase):
         request.headers = headers  # type: ignore[assignment]
         message = cast(Message, self._adapter.send(request, stream=True).raw)
         body = read_body(message, limit)
-        response.http_version = "HTTP/1.0" if message.version == 10 else "HTTP/1.1"
-        response.status, response.reason = message.status, message.reason
-        response.headers, response.status_line = message.fields, message.status_line
-        self._fill(response, body, message.request, message.connection)
+        self._fill(response, message.head, body, message.request, message.connection)
         self._adapter.release(message, whole=body.truncated is None and body.error is None)
 
     def address(self, url: str) -> str | None:

@@ -9,7 +9,7 @@ class Response:
 
     Attributes:
         url: As asked for.
-        http_version: ``HTTP/1.1``; empty without an answer.
+        http_version: ``HTTP/1.1``; ``HTTP/0.9`` of a page without a head; empty without an answer.
         status: Status code; 0 without an answer.
         reason: Reason phrase.
         headers: (name, value) in the order received.
@@ -22,7 +22,7 @@ class Response:
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
             unreachable, tls, low_rate, proxy_error (it cannot be
             used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
-            bad_encoding, bad_url, address_denied, port_denied, agent_missing,
+            framing_too_large (trailers, chunk extensions), bad_encoding, bad_url, address_denied, port_denied, agent_missing,
             ftp_through_proxy, stopped.
         status_line: As received, without the line's end.
         tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.

@@ -1,14 +1,12 @@
 """One HTTP/1.1 exchange on one connection, with a limit on everything.
 
-Built on urllib3's connections (TLS, certificate and host name checks) and
-http.client's reading of bodies. Our own are the dialling, which asks the
-guard; sockets that know when the whole request must be over; and the reading
-of heads, which keeps headers as they came and costs a third of http.client's.
+Built on urllib3's connections (TLS, certificate and host name checks). Our own
+are the dialling, which asks the guard; sockets that know when the whole request
+must be over; and the reading of responses, see ``response_reader``.
 """
 
 import http.client
 import math
-import re
 import socket
 import ssl
 import time
@@ -18,15 +16,10 @@ from typing import Any
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from .guard import Denied, Target
+from .heads import Head
+from .response_reader import ResponseReader
 
-# More than RFC 9112 4 allows, as http.client does: tabs, spaces, versions.
-_STATUS_LINE = re.compile(r"(HTTP/[^\s]*)[ \t]+([1-9][0-9]{2})(?:[ \t](.*))?[ \t]*", re.DOTALL)
-MAX_LINE_BYTES = 65_536
-MAX_HEAD_BYTES = 262_144
-MAX_HEADERS = 256
-MAX_INTERIM_HEADS = 10
-# RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
-_BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))
+_PIECE_BYTES = 65_536
 
 
 class TooSlow(OSError):
@@ -43,10 +36,6 @@ class ProxyFailed(OSError):
 
 class ProxyRefused(OSError):
     """The proxy will not lead to this host."""
-
-
-class HeadTooLarge(http.client.HTTPException):
-    """A response's head has too many headers, or too long ones."""
 
 
 class _Timed:
@@ -68,7 +57,19 @@ class _Timed:
         self.deadline, self._cut = deadline, False
         self._first, self._received = 0.0, 0
 
+    def recv(self, *args: Any) -> bytes:
+        """Receives as ever, but within the limits."""
+        data: bytes = self._in_time(super().recv, *args)  # type: ignore[misc]
+        self._count(len(data))
+        return data
+
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        """Receives as ever, but within the limits."""
+        number: int = self._in_time(super().recv_into, *args, **kwargs)  # type: ignore[misc]
+        self._count(number)
+        return number
+
+    def _in_time(self, receive: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         now = time.monotonic()
         left = self.deadline - now
         if left <= 0:
@@ -82,15 +83,16 @@ class _Timed:
             self._cut = True
             self.settimeout(left)  # type: ignore[attr-defined]
         try:
-            number: int = super().recv_into(*args, **kwargs)  # type: ignore[misc]
+            return receive(*args, **kwargs)
         except TimeoutError as error:
             if self._cut:
                 raise TooSlow("the time for the whole request is over") from error
             raise
+
+    def _count(self, number: int) -> None:
         self._received += number
         if not self._first:
             self._first = time.monotonic()
-        return number
 
 
 class _Socket(_Timed, socket.socket):
@@ -117,128 +119,83 @@ def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
     if not check:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    # RFC 9525 2: the common name of a certificate names no server.
+    context.hostname_checks_common_name = False
     return context
 
 
-class Message(http.client.HTTPResponse):
-    """A response whose head was read with bounds; bodies are read by the base class.
+class Message:
+    """A response whose head has come, its body still to be read.
+
+    Args:
+        sock: What it comes on.
+        fresh: Whether that carried none before; see ``ResponseReader``.
 
     Attributes:
-        status_line: As received, without the line's end.
-        fields: (name, value) of each header, in the order received.
+        head: The head.
         connection: What it came on.
         request: The request as it was sent, but for what is secret.
     """
 
-    status_line: str
-    fields: list[tuple[str, str]]
+    head: Head
     connection: "Connection"
     request: bytes
-    # Declared for http.client's private reading of bodies.
-    chunked: bool
-    chunk_left: int | None
-    length: int | None
-    will_close: bool
+
+    def __init__(self, sock: "_Socket", fresh: bool = False) -> None:
+        self._sock = sock
+        self._reader = ResponseReader(fresh)
+        self._data = b""
 
     def begin(self) -> None:
-        """Reads the status line and the headers.
+        """Reads the head.
 
         Raises:
             http.client.HTTPException: What came is no HTTP, or too large.
             OSError: The connection broke.
         """
-        for _ in range(MAX_INTERIM_HEADS):
-            self.begin_once()
-            if self.status >= 200:
-                return
-        raise http.client.BadStatusLine("too many interim responses")
+        while self._reader.head is None:
+            self._receive(_PIECE_BYTES)
+        self.head = self._reader.head
 
-    def begin_once(self) -> None:
-        """Reads one head, which may be that of an interim response (RFC 9110 15.2)."""
-        version, self.status, reason = self._read_status()
-        self.fields = self._read_fields()
-        self.code = self.status
-        self.reason = reason.strip()
-        self.version = 10 if version == "HTTP/1.0" else 11
-        self.headers = self.msg = http.client.HTTPMessage()
-        self._frame()
+    def read(self, amount: int = -1) -> bytes:
+        """Returns at most ``amount`` bytes of the body, all of it if negative; empty at its end.
 
-    def _read_status(self) -> tuple[str, int, str]:
-        line = self.fp.readline(MAX_LINE_BYTES + 1).decode("latin-1")
-        if len(line) > MAX_LINE_BYTES:
-            raise http.client.LineTooLong("status line")
-        if not line:
-            raise http.client.RemoteDisconnected("no response")
-        self.status_line = line.rstrip("\r\n")
-        return parse_status_line(self.status_line)
+        Raises:
+            http.client.HTTPException: The body breaks off, or is not as it should be.
+            OSError: The connection broke.
+        """
+        if amount < 0:
+            return b"".join(iter(lambda: self.read(_PIECE_BYTES), b""))
+        while not self._data and not self._reader.ended:
+            if self._reader.error is not None:
+                raise self._reader.error
+            self._receive(amount)
+        data, self._data = self._data[:amount], self._data[amount:]
+        return data
 
-    def _read_fields(self) -> list[tuple[str, str]]:
-        fields: list[tuple[str, str]] = []
-        left = MAX_HEAD_BYTES
-        while True:
-            line = self.fp.readline(MAX_LINE_BYTES + 1)
-            left -= len(line)
-            if len(line) > MAX_LINE_BYTES or left < 0 or len(fields) > MAX_HEADERS:
-                raise HeadTooLarge("head of the response is too large")
-            if line in (b"\r\n", b"\n", b""):
-                return fields
-            line = line.removesuffix(b"\n").removesuffix(b"\r").translate(_BARE)
-            name, colon, value = line.decode("latin-1").partition(":")
-            if line[0] in b" \t" and fields:  # RFC 9112 5.2: a folded line
-                last, start = fields[-1]
-                fields[-1] = (last, f"{start} {(name + colon + value).strip()}".strip())
-            elif colon and name.strip():
-                fields.append((name.strip(), value.strip()))
+    def _receive(self, amount: int) -> None:
+        data = self._sock.recv(amount)
+        self._data += self._reader.feed(data) if data else self._reader.end()
 
-    def _read_next_chunk_size(self) -> int:
-        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
-        if size < 0:  # int() takes a sign; reading -1 bytes would mean all there are
-            raise ValueError("negative chunk size")
-        return size
+    def is_whole(self) -> bool:
+        """Returns whether all of the body was read."""
+        return self._reader.ended and not self._data
 
-    def _frame(self) -> None:
-        """Finds where the body ends (RFC 9112 6.3)."""
-        lengths, codings, connection = set(), "", ""
-        for name, value in self.fields:
-            lower = name.lower()
-            if lower == "content-length":
-                lengths |= {part.strip() for part in value.split(",")}
-            elif lower == "transfer-encoding":
-                codings = value.lower()
-            elif lower == "connection":
-                connection += value.lower()
-        self.chunked = codings.endswith("chunked")
-        self.chunk_left = None
-        self.length = None
-        if self.status in (204, 304) or self._method == "HEAD":  # type: ignore[attr-defined]
-            self.length, self.chunked = 0, False
-        elif not self.chunked and lengths:
-            self.length = _length(lengths)
-        keep = "keep-alive" in connection if self.version == 10 else "close" not in connection
-        self.will_close = not keep or (self.length is None and not self.chunked)
+    def keeps(self) -> bool:
+        """Returns whether its connection may carry another request."""
+        return self._reader.keeps and self.is_whole()
 
 
-def _length(lengths: set[str]) -> int:
-    value = min(lengths)
-    # RFC 9112 6.3: lengths that differ, or are no numbers, cannot be framed.
-    if len(lengths) > 1 or not (value.isascii() and value.isdigit()):
-        raise http.client.HTTPException(f"bad Content-Length {value!r}")
-    return int(value)
-
-
-def parse_status_line(line: str) -> tuple[str, int, str]:
-    """Returns version, status and reason phrase of a status line without its end.
+def check_tunnel(status: int) -> None:
+    """Checks what a proxy answered to CONNECT.
 
     Raises:
-        http.client.BadStatusLine: It is none.
-
-    >>> parse_status_line("HTTP/1.1 404 Not Found")
-    ('HTTP/1.1', 404, 'Not Found')
+        ProxyFailed: It does not know us.
+        ProxyRefused: It will not lead to this host.
     """
-    match = _STATUS_LINE.fullmatch(line)
-    if match is None:
-        raise http.client.BadStatusLine(line[:100])
-    return match[1], int(match[2]), match[3] or ""
+    if not 200 <= status < 300:
+        failure = ProxyFailed if status == 407 else ProxyRefused
+        raise failure(f"the proxy refuses CONNECT: {status}")
 
 
 class PlainConnection(HTTPConnection):
@@ -290,12 +247,9 @@ class PlainConnection(HTTPConnection):
         try:
             sock.expect(self.deadline)
             sock.sendall(self.tunnel)
-            message = Message(sock, method="CONNECT")
+            message = Message(sock)
             message.begin()
-            if not 200 <= message.status < 300:
-                failure = ProxyFailed if message.status == 407 else ProxyRefused
-                raise failure(f"the proxy refuses CONNECT: {message.status}")
-            message.fp.close()  # what follows is TLS
+            check_tunnel(message.head.status)
         except BaseException as error:
             sock.close()
             if isinstance(error, http.client.HTTPException):
@@ -330,14 +284,15 @@ class PlainConnection(HTTPConnection):
             Denied: The gate is shut; nothing was sent.
         """
         self._pass()
-        if self.sock is None:
+        fresh = self.sock is None
+        if fresh:
             self.connect()
             self._pass()  # connecting may have taken long
         self.sock.expect(self.deadline)
         self.sock.rate, self.sock.grace = self.rate, self.grace
         self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
         self.sock.sendall(head)
-        message = Message(self.sock, method="GET")
+        message = Message(self.sock, fresh)
         message.connection, message.request = self, head
         message.begin()
         return message
@@ -348,7 +303,9 @@ class PlainConnection(HTTPConnection):
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""
-        return self.sock is not None and self.is_connected
+        if self.sock is None or not self.is_connected:
+            return False
+        return not (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending())
 
 
 class TlsConnection(PlainConnection, HTTPSConnection):

@@ -1,0 +1,134 @@
+"""The chunked transfer coding (RFC 9112 7.1): undone as bytes come, with a limit on its framing."""
+
+import http.client
+import re
+
+# Of one line, of all trailers, and of all extensions beyond the bytes of their chunks.
+_MAX_BYTES = 16_384
+_MAX_EXTENSIONS = 64
+_MAX_TRAILERS = 100
+
+# What ends the chunk before, and the next one's size.
+_NEXT = re.compile(rb"\r\n([0-9A-Fa-f]{1,15})(?:[ \t]*(;[^\r\n]*))?\r\n")
+_ODD_NEXT = re.compile(rb"\r?\n([0-9A-Fa-f]{1,15})[ \t]*(;[^\r\n]*)?\r?\n")
+_TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n")
+
+
+class FramingTooLarge(http.client.HTTPException):
+    """Trailers or chunk extensions are too many, or too long."""
+
+
+class ChunkReader:
+    """Undoes the coding of one body; steps grow with its chunks, not with its bytes.
+
+    Attributes:
+        ended: Whether the body is whole.
+        lenient: Whether something came that RFC 9112 does not allow.
+        error: Why no more can be read, if so.
+
+    >>> chunks = ChunkReader()
+    >>> chunks.feed(b"3\\r\\nabc\\r\\n2;x"), chunks.feed(b"=y\\r\\nde\\r\\n0\\r\\n\\r\\n"), chunks.ended
+    (b'abc', b'de', True)
+    """
+
+    def __init__(self) -> None:
+        self.ended = self.lenient = False
+        self.error: Exception | None = None
+        self._rest = b"\r\n"  # as if a chunk had come before the first
+        self._left = 0
+        self._excess = 0
+        self._trailing = False
+        self._trailers = self._trailer_bytes = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns what a piece holds of the body; sets ``error`` where it breaks off."""
+        if self.error is not None:
+            return b""
+        data, parts = self._rest + data, list[bytes]()
+        try:
+            at = self._take_chunks(data, parts)
+            if self._trailing:
+                at = self._take_trailers(data, at)
+            self._rest = data[at:]
+        except (ValueError, http.client.HTTPException) as error:
+            self.error = error
+        return b"".join(parts)
+
+    def end(self) -> None:
+        """Ends the body with the connection: whole if the last chunk has come."""
+        if self._trailing:
+            self.lenient = self.ended = True
+        elif self.error is None:
+            self.error = http.client.IncompleteRead(b"")
+
+    def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:
+        """Returns where the chunks that came end."""
+        at, left = 0, self._left
+        while not self._trailing:
+            if left:
+                part = data[at : at + left]
+                parts.append(part)
+                at += len(part)
+                left -= len(part)
+                if left:
+                    break
+            match = _NEXT.match(data, at) or self._odd(data, at)
+            if match is None:
+                break
+            if match[2] or match.end() - at > _MAX_BYTES:
+                self._check_extensions(match)
+            at, left = match.end(), int(match[1], 16)
+            self._trailing = not left
+        self._left = left
+        return at
+
+    def _odd(self, data: bytes, at: int) -> re.Match[bytes] | None:
+        """Returns the next size in a lenient reading; None if more must come first.
+
+        Raises:
+            http.client.IncompleteRead: It is no size.
+            FramingTooLarge: Its line is too long.
+        """
+        line = data[at : at + _MAX_BYTES + 1]
+        after = line.removeprefix(b"\r")
+        if not after:
+            return None
+        if after[:1] != b"\n":
+            raise http.client.IncompleteRead(b"")
+        if b"\n" not in after[1:]:
+            if len(line) > _MAX_BYTES:
+                raise FramingTooLarge("chunk size")
+            return None
+        match = _ODD_NEXT.match(data, at)
+        if match is None:
+            raise http.client.IncompleteRead(b"")
+        self.lenient = True
+        return match
+
+    def _check_extensions(self, match: re.Match[bytes]) -> None:
+        extensions = match[2] or b""
+        self._excess = max(0, self._excess + len(extensions) - int(match[1], 16))
+        longest = max(self._excess, len(match[0]))
+        if longest > _MAX_BYTES or extensions.count(b";") > _MAX_EXTENSIONS:
+            raise FramingTooLarge("chunk extensions")
+
+    def _take_trailers(self, data: bytes, at: int) -> int:
+        """Returns where the trailers that came end; nothing is kept of them."""
+        while not self.ended and (end := data.find(b"\n", at) + 1):
+            line, at = data[at:end], end
+            self._trailer_bytes += len(line)
+            self.ended = line in (b"\r\n", b"\n")
+            if not self.ended:
+                self._trailers += 1
+            if line != b"\r\n" and not _TRAILER.fullmatch(line):
+                self.lenient = True
+            self._check_trailers(0)
+        if self.ended:
+            self.lenient |= at < len(data)  # what nobody asked for
+            return len(data)
+        self._check_trailers(len(data) - at)
+        return at
+
+    def _check_trailers(self, more: int) -> None:
+        if self._trailers > _MAX_TRAILERS or self._trailer_bytes + more > _MAX_BYTES:
+            raise FramingTooLarge("trailers")

@@ -1,0 +1,207 @@
+"""Heads of HTTP/1.1 responses, read as browsers read them, and where the body after one ends.
+
+What RFC 9112 does not allow is read where only one reading makes sense, and
+marked: a connection that carried it must not carry another request.
+"""
+
+import http.client
+import re
+from typing import NamedTuple
+
+MAX_LINE_BYTES = 65_536
+MAX_HEAD_BYTES = 262_144
+MAX_HEADERS = 256
+MAX_INTERIM_HEADS = 10
+
+_CLEAN_STATUS_LINE = re.compile(rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n")
+# More than RFC 9112 4 allows: tabs, any version or none, anything right after the code.
+_STATUS_LINE = re.compile(r"(HTTP[^ \t]*)[ \t]+([1-9][0-9]{2})(?![0-9])(.*)", re.DOTALL | re.IGNORECASE)
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n")
+# RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
+_BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))
+_BLANK = " \t"
+_LEAD = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
+# The binary data bytes of https://mimesniff.spec.whatwg.org/#binary-data-byte.
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# Servers of another protocol: SSH, SMTP, FTP, POP3, IMAP, Redis, memcached, VNC, rsync, RTSP. And
+# PNG, whose first line has no binary data byte.
+_GREETING = re.compile(
+    rb"[0-9]{3}[ -]|[A-Z]+[/-][0-9]+\.[0-9]|[+](?:OK|PONG)\b|-[A-Z]+ |[*] (?:OK|BYE|PREAUTH)\b"
+    rb"|RFB [0-9]|ICY [0-9]|@RSYNCD:|ERROR\r?\n|\x89PNG\r"
+)
+_MAX_LENGTH_DIGITS = 18
+
+
+class HeadTooLarge(http.client.HTTPException):
+    """A response's head has too many headers, or too long ones."""
+
+
+class Head(NamedTuple):
+    """The head of a response.
+
+    Attributes:
+        version: ``HTTP/1.1``, ``HTTP/1.0``, or ``HTTP/0.9`` where there is no head at all.
+        status: Status code.
+        reason: Reason phrase.
+        status_line: As received, without the line's end.
+        fields: (name, value) of each header, in the order received.
+        chunked: Whether the body is chunked.
+        length: Bytes of a body that is not; None if it ends with the connection.
+        keeps: Whether the connection may carry another request after the body.
+    """
+
+    version: str
+    status: int
+    reason: str
+    status_line: str
+    fields: list[tuple[str, str]]
+    chunked: bool
+    length: int | None
+    keeps: bool
+
+
+NO_HEAD = Head("HTTP/0.9", 200, "", "", [], False, None, False)
+
+
+def parse_status_line(line: str) -> tuple[str, int, str]:
+    """Returns version, status and reason phrase of a status line without its end.
+
+    Raises:
+        http.client.BadStatusLine: It is none.
+
+    >>> parse_status_line("HTTP/1.1 404 Not Found"), parse_status_line("HTTP/1.1 200: OK")
+    (('HTTP/1.1', 404, 'Not Found'), ('HTTP/1.1', 200, 'OK'))
+    """
+    match = _STATUS_LINE.fullmatch(line)
+    if match is None:
+        raise http.client.BadStatusLine(line[:100])
+    return match[1], int(match[2]), match[3].lstrip(_BLANK + ":").rstrip(_BLANK)
+
+
+def lead_of(data: bytes) -> int:
+    """Returns how many bytes come before the status line: white space and a byte order mark."""
+    match = _LEAD.match(data)
+    return match.end() if match else 0
+
+
+def check_page(line: bytes) -> None:
+    """Checks the first line of an answer that has no head.
+
+    Text is a page, as browsers and Nutch take it (HTTP/0.9). What is binary, or
+    a greeting of another protocol, is none.
+
+    Raises:
+        http.client.BadStatusLine: It is no page.
+    """
+    if not line.strip() or _BINARY.search(line) or _GREETING.match(line):
+        raise http.client.BadStatusLine(line[:100].decode("latin-1"))
+
+
+def parse_head(data: bytes) -> Head:
+    """Returns the head that bytes are, white space before it and all.
+
+    Raises:
+        http.client.HTTPException: They are no HTTP, or too many.
+
+    >>> parse_head(b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\n").length
+    5
+    """
+    start = lead_of(data)
+    at = data.find(b"\n", start) + 1 or len(data)
+    clean = start == 0 and _CLEAN_STATUS_LINE.match(data) is not None
+    if at - start > MAX_LINE_BYTES or len(data) > MAX_HEAD_BYTES:
+        raise HeadTooLarge("head of the response is too large")
+    status_line = data[start:at].rstrip(b"\r\n").decode("latin-1")
+    version, status, reason = parse_status_line(status_line)
+    fields, clean_fields = _parse_fields(data, at)
+    chunked, length, clean_framing = _framing(status, fields)
+    keeps = clean and clean_fields and clean_framing and (chunked or length is not None)
+    known = "HTTP/1.0" if version.upper() == "HTTP/1.0" else "HTTP/1.1"
+    keeps = keeps and _is_kept(known, fields)
+    return Head(known, status, reason, status_line, fields, chunked, length, keeps)
+
+
+def _parse_fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], bool]:
+    """Returns the headers that begin at ``at``, and whether all are as they should be."""
+    fields: list[tuple[str, str]] = []
+    clean = data.endswith(b"\r\n\r\n")
+    while at < len(data):
+        if match := _FIELD.match(data, at):
+            line = match[0]
+            fields.append((match[1].decode(), match[2].decode("latin-1").rstrip(_BLANK)))
+        else:
+            line = data[at : data.find(b"\n", at) + 1 or len(data)]
+            if line != b"\r\n":
+                clean = False
+                _add_odd(fields, line)
+        at += len(line)
+        if len(line) > MAX_LINE_BYTES or len(fields) > MAX_HEADERS:
+            raise HeadTooLarge("head of the response is too large")
+    return fields, clean
+
+
+def _add_odd(fields: list[tuple[str, str]], line: bytes) -> None:
+    text = line.removesuffix(b"\n").removesuffix(b"\r").translate(_BARE).decode("latin-1")
+    name, colon, value = text.partition(":")
+    if text[:1] in (" ", "\t") and fields:  # RFC 9112 5.2: a folded line
+        last, start = fields[-1]
+        fields[-1] = (last, f"{start} {text.strip(_BLANK)}".strip(_BLANK))
+    elif colon and name.strip(_BLANK):
+        fields.append((name.strip(_BLANK), value.strip(_BLANK)))
+
+
+def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | None, bool]:
+    """Returns whether a body is chunked, its length, and whether its head says so cleanly.
+
+    Raises:
+        http.client.HTTPException: Lengths disagree. To take either could make a
+            part of the body the next response (RFC 9112 6.3, 11.2).
+    """
+    lengths = _values(fields, "content-length")
+    named = _values(fields, "transfer-encoding")
+    codings = [coding.lower() for coding in named if coding.lower() not in ("", "identity")]
+    if status in (204, 304) or status < 200:
+        return False, 0, not named
+    if codings:  # RFC 9112 6.1: where both are there, a length means nothing
+        chunked = codings[-1] == "chunked"
+        return chunked, None, len(named) == 1 and not lengths
+    if len(set(lengths)) > 1:
+        raise http.client.HTTPException(f"Content-Length {lengths[0]!r} and {lengths[1]!r}")
+    length = _length(lengths[0]) if lengths else None
+    return False, length, len(lengths) == 1 and length is not None and not named
+
+
+def _values(fields: list[tuple[str, str]], wanted: str) -> list[str]:
+    return [
+        part.strip(_BLANK)
+        for name, value in fields
+        if len(name) == len(wanted) and name.lower() == wanted
+        for part in value.split(",")
+    ]
+
+
+def _length(text: str) -> int | None:
+    """Returns a length; None of what is none: then the body ends with the connection.
+
+    >>> _length("0019"), _length("thousand"), _length("-5"), _length("9" * 25)
+    (19, None, None, None)
+    """
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0") or "0"
+    return int(digits) if len(digits) <= _MAX_LENGTH_DIGITS else None
+
+
+def _is_kept(version: str, fields: list[tuple[str, str]]) -> bool:
+    connection = ",".join(value.lower() for name, value in fields if name.lower() == "connection")
+    return "keep-alive" in connection if version == "HTTP/1.0" else "close" not in connection
+
+
+def end_of_head(data: bytes, start: int = 0) -> int:
+    """Returns where a head ends, looked for from ``start`` on; 0 if it does not.
+
+    >>> end_of_head(b"HTTP/1.1 200 OK\\r\\n\\r\\nmore"), end_of_head(b"HTTP/1.1 200 OK\\r\\n")
+    (19, 0)
+    """
+    ends = [at + len(end) for end in (b"\n\r\n", b"\n\n") if (at := data.find(end, start)) >= 0]
+    return min(ends, default=0)

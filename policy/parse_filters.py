@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..web.parsers.page import Page, ParseFailed
-from ..web.urls import parse
+from ..web.userinfo import parse_target
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -68,7 +68,7 @@ class FilteredPage:
         if self._links is None:
             page = self._page
             self._links = [
-                Link(parse(href, page.base) or href, anchor, rel)
+                Link(parse_target(href, page.base) or href, anchor, rel)
                 for href, anchor, rel in zip(page.hrefs, page.anchors, page.rels, strict=True)
             ]
         return self._links
@@ -95,7 +95,7 @@ class FilteredPage:
             TypeError: Something that must be a text is none.
         """
         page, url = self._page, _text("the url of a part", url)
-        url = parse(url, page.base) or url
+        url = parse_target(url, page.base) or url
         part = Page(_text("title", title), _text("text", text), base=url, charset=page.charset)
         part.language = page.language
         part.metas = {name: _text(f"metadata {name!r}", value) for name, value in metadata.items()}

@@ -1,3 +1,4 @@
+import ipaddress
 import socket
 
 import pytest
@@ -187,6 +188,66 @@ def test_allow_addresses_opens_a_door(canary):
     options = HttpOptions(allow_addresses=("127.0.0.0/8",), allowed_ports=(str(canary.port),))
     assert Client(options).get(f"http://127.0.0.1:{canary.port}/").body == b"secret"
     assert Client(options).get(f"http://[::ffff:127.0.0.1]:{canary.port}/").status in (200, 0)
+
+
+def networks():
+    """Each length of a mapped block that holds 127.0.0.1, with the IPv4 block that it is."""
+    for length in range(96, 129):
+        block = ipaddress.ip_network((0x7F000001, length - 96), strict=False)
+        yield str(ipaddress.IPv6Address((0xFFFF << 32) + int(block[0]))) + f"/{length}", block
+
+
+@pytest.mark.parametrize(("mapped", "block"), networks())
+def test_a_mapped_block_is_the_ipv4_block(mapped, block):
+    """An address that the one opens the other opens, and no other."""
+    guard, same = Guard([mapped]), Guard([str(block)])
+    last, first = int(block[-1]), int(block[0])
+    for number in {first, last, max(0, first - 1), min(2**32 - 1, last + 1), 0x7F000001}:
+        inner = ipaddress.IPv4Address(number)
+        for text in (str(inner), f"::ffff:{inner}"):
+            assert guard.allows(text) == same.allows(text) == (inner in block), text
+        for text in (
+            f"::{inner}",
+            f"64:ff9b::{inner}",
+            str(ipaddress.IPv6Address((0x2002 << 112) + (number << 80))),
+        ):
+            assert not guard.allows(text)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["::ffff:7f00:0/104", "::FFFF:127.0.0.0/104", "0:0:0:0:0:ffff:7f00::/104"]
+)
+def test_spellings_of_a_mapped_block(spelling):
+    assert Guard([spelling]).allows("127.0.0.1")
+    assert not Guard([spelling]).allows("128.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "entry", ["::/0", "::/8", "::/64", "::/80", "::fffe:0:0/95", "::ffff:0:0/90"]
+)
+def test_a_wider_block_of_ipv6_opens_no_ipv4(entry):
+    guard = Guard([entry])
+    assert not guard.allows("127.0.0.1")
+    assert not guard.allows("::ffff:127.0.0.1")
+    assert guard.allows("::1") == (
+        ipaddress.ip_address("::1") in ipaddress.ip_network(entry, strict=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "itself"),
+    [
+        ("64:ff9b::/96", "64:ff9b::7f00:1"),
+        ("64:ff9b::7f00:0/104", "64:ff9b::7f00:1"),
+        ("2002::/16", "2002:7f00:1::1"),
+        ("2002:7f00::/24", "2002:7f00:1::1"),
+        ("::/96", "::7f00:1"),
+    ],
+)
+def test_what_carries_an_ipv4_address_is_opened_by_itself_alone(entry, itself):
+    assert Guard([entry]).allows(itself)
+    assert not Guard([entry]).allows("127.0.0.1")
+    assert not Guard(["127.0.0.0/8"]).allows(itself)
 
 
 def test_port_must_be_allowed():

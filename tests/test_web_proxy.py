@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 
+import private_spellings
 import pytest
 from http_clients import Client, HttpOptions
 from test_web_http import CERTIFICATE
@@ -15,6 +16,7 @@ from nutbeam.web.guard import Denied
 from nutbeam.web.protocol import classify
 from nutbeam.web.proxy import judge_name, parse_proxy
 from nutbeam.web.tasks import Task
+from nutbeam.web.urls import parse
 
 pytestmark = pytest.mark.usefixtures("each_client")
 PASSWORD = "s3cret"
@@ -175,6 +177,23 @@ def test_literals_and_special_names_do_not_reach_the_proxy(host):
         assert server.connections == 0
 
 
+@pytest.mark.parametrize("kind", ["ADDRESSES", "V6", "NAMES"])
+def test_no_spelling_and_no_private_name_is_sent_to_the_proxy(kind):
+    with proxied() as (client, server):
+        for host in getattr(private_spellings, kind):
+            for url in (f"http://{host}/", f"https://{host}/"):
+                read = parse(url)
+                errors = {client.get(asked).error for asked in (url, read) if asked is not None}
+                assert errors <= {"address_denied", "bad_url"}, (url, read)
+                assert read is None or client.get(read).error == "address_denied", (url, read)
+        assert server.connections == 0
+
+
+def test_there_are_enough_spellings_and_names():
+    assert len({*private_spellings.ADDRESSES, *private_spellings.V6}) >= 400
+    assert len(set(private_spellings.NAMES)) >= 100
+
+
 def test_ports_and_the_agent_are_checked():
     with proxied() as (client, server):
         assert client.get("http://www.example.org:6379/").error == "port_denied"
@@ -220,7 +239,11 @@ def test_what_is_left_open_is_said_at_the_start(caplog):
 
 
 def test_names_that_pass():
-    for name in ("www.example.org", "xn--nxasmq6b.example", "a1.b2", "1.1.1.1", "127.0.0.1.nip.io"):
+    for name in (
+        *("www.example.org", "www.example.org.", "xn--nxasmq6b.xn--p1ai", "a1.museum", "1.1.1.1"),
+        *("127.0.0.1.nip.io", "www.home.com", "localhost.com", "local.net", "arpa.com", "lan.de"),
+        *("box.com", "www.o3.box", "asus.com", "consul.io", "corp.com", "a_b.example.co.uk"),
+    ):
         judge_name(name)
     with pytest.raises(Denied):
         judge_name("")

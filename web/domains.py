@@ -46,6 +46,15 @@ def is_public_suffix(host: str) -> bool:
     return bool(parts.suffix) and not parts.domain
 
 
+def is_known_suffix(label: str) -> bool:
+    """Returns whether a label is a top-level domain that the list knows.
+
+    >>> [is_known_suffix(label) for label in ("com", "xn--p1ai", "lan", "belkin", "localhost")]
+    [True, True, False, False, False]
+    """
+    return bool(_extractor()(f"a.{label}").suffix)
+
+
 def is_shared_suffix(host: str) -> bool:
     """Returns whether strangers to each other have names below a name.
 

@@ -34,6 +34,7 @@ _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
 _DENIED_V6 = tuple(
     ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20")
 )
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 _CONNECT_TO = re.compile(r"(\[[^\]]*\]|[^:\[\]]*):(\d*):(\[[^\]]+\]|[^:\[\]]*):(\d*)")
@@ -122,19 +123,31 @@ def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...
 def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
     """Returns the networks of ``allow_addresses``.
 
+    A block within ``::ffff:0:0/96`` is the IPv4 block that it stands for, since
+    a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
+    hold no IPv4 address. Blocks of NAT64 and 6to4 are IPv6 alone: what they
+    carry is reached in another way, so neither opens the other.
+
     Raises:
         ValueError: An entry is no address and no CIDR block.
 
-    >>> parse_networks(["127.0.0.1", "fd00::/8"])
-    (IPv4Network('127.0.0.1/32'), IPv6Network('fd00::/8'))
+    >>> parse_networks(["127.0.0.1", "fd00::/8", "::ffff:7f00:0/104"])
+    (IPv4Network('127.0.0.1/32'), IPv6Network('fd00::/8'), IPv4Network('127.0.0.0/8'))
     """
     networks = []
     for entry in entries:
         try:
-            networks.append(ipaddress.ip_network(entry, strict=False))
+            networks.append(_unmapped(ipaddress.ip_network(entry, strict=False)))
         except ValueError as error:
             raise ValueError(f"allow_addresses must be CIDR blocks, got {entry!r}") from error
     return tuple(networks)
+
+
+def _unmapped(network: Network) -> Network:
+    if isinstance(network, ipaddress.IPv4Network) or not network.subnet_of(_MAPPED):
+        return network
+    first = int(network.network_address) & 0xFFFFFFFF
+    return ipaddress.IPv4Network((first, network.prefixlen - 96))
 
 
 def parse_door(entry: str) -> Door:

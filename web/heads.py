@@ -15,7 +15,9 @@ MAX_INTERIM_HEADS = 10
 
 _CLEAN_STATUS_LINE = re.compile(rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n")
 # More than RFC 9112 4 allows: tabs, any version or none, anything right after the code.
-_STATUS_LINE = re.compile(r"(HTTP[^ \t]*)[ \t]+([1-9][0-9]{2})(?![0-9])(.*)", re.DOTALL | re.IGNORECASE)
+_STATUS_LINE = re.compile(
+    r"(HTTP[^ \t]*)[ \t]+([1-9][0-9]{2})(?![0-9])(.*)", re.DOTALL | re.IGNORECASE
+)
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n")
 # RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
 _BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))

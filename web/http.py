@@ -27,6 +27,7 @@ from .response import Response
 from .route import split_url
 from .schemes import FileOptions, other_clients, scheme_of
 from .steps import Locate, Request
+from .userinfo import mask_headers
 from .wire import Message
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ class ClientBase:
         """Fills in what came of an exchange."""
         response.http_version, response.status_line = head.version, head.status_line
         response.status, response.reason = head.status, head.reason
-        response.headers = head.fields
+        response.headers = mask_headers(head.fields, response.url)
         response.body, response.truncated, response.error = body
         response.ip, checked = connection.ip, connection.checked
         response.request = request.decode("latin-1")

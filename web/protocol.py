@@ -1,12 +1,11 @@
 """What a response means for its page: Nutch's protocol and fetch statuses."""
 
-import contextlib
 import email.utils
 import time
 from typing import NamedTuple
 
 from .response import Response
-from .urls import parse
+from .userinfo import from_wire, parse_target
 
 # CrawlDatum's fetch statuses.
 FETCH_SUCCESS = 33
@@ -169,13 +168,11 @@ redirect_target=None, retry_after_s=None)
 
 
 def redirect_target(response: Response) -> str | None:
-    """Returns the absolute URL that Location names; None where it names none."""
+    """Returns the absolute URL that Location names, without user; None where it names none."""
     location = response.header("location")
     if not location:
         return None
-    with contextlib.suppress(UnicodeError):  # sent as UTF-8, read byte by byte
-        location = location.encode("latin-1").decode()
-    return parse(location, response.url)
+    return parse_target(from_wire(location), response.url)
 
 
 def _retry_after(response: Response) -> float | None:

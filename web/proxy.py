@@ -5,13 +5,28 @@ import re
 import socket
 from typing import NamedTuple
 
+from .domains import is_known_suffix
 from .guard import Denied, is_public
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
-# Names that are nobody's on the internet: RFC 6761, 6762, 7686, 8375, 9476, and the cloud's own.
-_SPECIAL = (
-    *("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp"),
-    *("private", "svc", "home.arpa", "onion", "alt", "test", "invalid"),
+# Names that lead to nobody on the internet though their last label is one of its top-level domains:
+# infrastructure (RFC 3172, home.arpa of RFC 8375 below it) and RFC 7686, then what routers and
+# development tools answer themselves, or the name server with a loopback address.
+_SPECIAL = frozenset(
+    {
+        *("arpa", "onion", "fritz.box", "easy.box", "o2.box", "congstar.box", "pi.hole"),
+        *(
+            "router.asus.com",
+            "asusrouter.com",
+            "tplinkwifi.net",
+            "tplinkmodem.net",
+            "tplinklogin.net",
+        ),
+        *("tplinkap.net", "tplinkrepeater.net", "tplinkextender.net", "tplinkplclogin.net"),
+        *("routerlogin.net", "routerlogin.com", "orbilogin.com", "orbilogin.net", "mywifiext.net"),
+        *("huaweimobilewifi.com", "tendawifi.com", "tendawifi.net", "attlocal.net"),
+        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st"),
+    }
 )
 # What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.
 _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")
@@ -83,12 +98,25 @@ def judge_name(host: str, opened: bool = False) -> None:
         if not opened and not is_public(literal):
             raise Denied("address_denied", f"{literal} is no public address")
         return
-    labels = host.rstrip(".").split(".")
-    special = any(
-        host.rstrip(".") == name or host.rstrip(".").endswith(f".{name}") for name in _SPECIAL
-    )
-    if special or len(labels) < 2 or _NUMBER.fullmatch(labels[-1]):
+    if not _is_of_the_internet(host.removesuffix(".")):
         raise Denied("address_denied", f"{host!r} is no name of a public host")
+
+
+def _is_of_the_internet(name: str) -> bool:
+    """Returns whether a name may be that of a public host.
+
+    A top-level domain that the public suffix list does not know is a private
+    world's (``belkin``, ``consul``, ``intra``, ``lan``) or a special one
+    (``localhost``, ``local``, ``internal``, ``test``): IANA's registry of
+    special-use names, ICANN's name collisions, and whatever else a network
+    makes up.
+    """
+    labels = name.split(".")
+    if len(labels) < 2 or not all(labels) or _NUMBER.fullmatch(labels[-1]):
+        return False
+    if not is_known_suffix(labels[-1]):
+        return False
+    return not any(".".join(labels[at:]) in _SPECIAL for at in range(len(labels)))
 
 
 def as_address(host: str) -> str | None:

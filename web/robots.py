@@ -16,6 +16,7 @@ from .robots_rules import Reading, read_rules
 from .robots_shelf import shelf_for
 from .route import request_url
 from .steps import Ask, Steps, drive
+from .userinfo import mask_users
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
@@ -23,6 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
+_SITEMAP_LINE = re.compile(r"^[ \t]*site-?map[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
 _SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
 
 ALLOW = "allow"
@@ -203,7 +205,8 @@ def decode_robots(body: bytes) -> str:
     if len(body) > MAX_BYTES:
         body = body[:MAX_BYTES]
         body = body[: body.rfind(b"\n") + 1] or body
-    return body.removeprefix(_BOM).decode("utf-8", "replace").replace("\0", "")
+    text = body.removeprefix(_BOM).decode("utf-8", "replace").replace("\0", "")
+    return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
 
 
 def fetch_robots(

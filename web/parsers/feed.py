@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import urls
 from ..charset import decode
+from ..userinfo import parse_target
 from .directives import header_directives, obey_nofollow
 from .html import parse_html
 from .html_tree import collapse
@@ -88,7 +89,7 @@ class _Item:
     ) -> None:
         self.fields = fields
         link = _link(fields)
-        self.url = urls.parse(link, source.url) if link else None
+        self.url = parse_target(link, source.url) if link else None
         self.title = _plain(fields.get("title_detail") or fields.get("title"), source, options)
         content = next(iter(_each(fields, "content")), None)
         summary = fields.get("summary_detail") or fields.get("summary")

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from .. import urls
 from ..charset import to_utf8
+from ..userinfo import parse_target
 from .directives import header_directives, obey_nofollow, robot_names, robots_directives
 from .html_flatten import flattened
 from .html_guard import has_crowded_tag, is_hazardous
@@ -210,18 +210,18 @@ class _Reader:
     def _resolve(self) -> None:
         page = self.page
         url = self._source.url
-        base = urls.parse(self._base.strip(), url) if self._base else None
+        base = parse_target(self._base.strip(), url) if self._base else None
         page.base = base if base and base.startswith(_BASE_SCHEMES) else url
         page.canonical = next(filter(None, map(self._target, self._canonicals)), None)
         for language, href in self._alternates.items():
-            if alternate := urls.parse(href, page.base):
+            if alternate := parse_target(href, page.base):
                 page.alternates[language] = alternate
         targets = ((self._target(href) if href else url, s) for href, s in self._refreshes)
         page.refresh = next(((target, s) for target, s in targets if target), None)
 
     def _target(self, href: str) -> str | None:
         """Returns where a page says it is, or leads: to a page, not to a script or a mail."""
-        absolute = urls.parse(href.strip(), self.page.base)
+        absolute = parse_target(href.strip(), self.page.base)
         own = self._source.url.partition(":")[0] + ":"
         return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
 

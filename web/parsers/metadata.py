@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..userinfo import mask_users
 from .page import Page
 
 MAX_CONTENT_CHARS = 65_536
@@ -113,7 +114,7 @@ def metadata_of(page: Page) -> dict[str, str]:
     >>> metadata_of(page)
     {'h1': 'A', 'h2': 'B\\nC', 'json-ld': '{}', 'json-ld:2': '[]'}
     """
-    found: dict[str, Any] = dict(page.metas)
+    found: dict[str, Any] = {name: mask_users(value) for name, value in page.metas.items()}
     if page.canonical:
         found["canonical"] = page.canonical
     for language, url in page.alternates.items():
@@ -123,5 +124,5 @@ def metadata_of(page: Page) -> dict[str, str]:
         headings.setdefault(tag, []).append(text)
     found.update((tag, "\n".join(texts)) for tag, texts in headings.items())
     for number, block in enumerate(page.json_ld, 1):
-        found["json-ld" if number == 1 else f"json-ld:{number}"] = block
+        found["json-ld" if number == 1 else f"json-ld:{number}"] = mask_users(block)
     return found

@@ -1,0 +1,80 @@
+"""User and password in URLs: taken out before a URL that somebody else wrote is kept or shown."""
+
+import re
+from collections.abc import Iterable
+
+import ada_url
+
+from .urls import parse
+
+# Up to the last @ before what ends a host: also where a browser would find a URL in a text.
+_USER = re.compile(r"((?:https?|ftp|wss?):[/\\]*|[/\\]{2})[^/\\?#\s\"'<>]*@", re.IGNORECASE)
+# Their values are no URLs, and are sent back as they came.
+_VERBATIM = frozenset({"set-cookie", "etag", "www-authenticate", "proxy-authenticate"})
+_TARGETS = frozenset({"location", "content-location"})
+
+
+def parse_target(href: str, base: str) -> str | None:
+    """Returns the absolute URL of a link or redirect, without user and password; None if invalid.
+
+    >>> parse_target("//me:secret@foo.com/a?b=c@d", "http://bar.com/")
+    'http://foo.com/a?b=c@d'
+    """
+    url = parse(href, base)
+    return url if url is None else without_user(url)
+
+
+def without_user(url: str) -> str:
+    """Returns a URL that ``parse`` gave, without user and password.
+
+    What its path or query holds is part of its name and stays.
+
+    >>> without_user("http://us%65r:p%77@foo.com/x@y"), without_user("mailto:me@foo.com")
+    ('http://foo.com/x@y', 'mailto:me@foo.com')
+    """
+    if "@" not in url:
+        return url
+    try:
+        parsed = ada_url.URL(url)
+        parsed.username = parsed.password = ""
+    except ValueError:  # without a host, such as mailto: and view-source:
+        return mask_users(url)
+    return str(parsed.href)
+
+
+def mask_users(text: str) -> str:
+    """Returns a text without the user and password of the URLs in it.
+
+    >>> mask_users('<http://me:secret@foo.com/>; rel="next", 0; url=//u@bar.com')
+    '<http://foo.com/>; rel="next", 0; url=//bar.com'
+    """
+    return _USER.sub(r"\1", text) if "@" in text else text
+
+
+def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str, str]]:
+    """Returns a response's headers without the users and passwords of URLs in them.
+
+    Args:
+        fields: (name, value) of each.
+        url: What was asked for.
+
+    >>> mask_headers([("Location", "ht\\ttp:me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
+    [('Location', 'http://foo.com/'), ('Age', '1')]
+    """
+    return [(name, _masked(name.lower(), value, url)) for name, value in fields]
+
+
+def _masked(name: str, value: str, url: str) -> str:
+    if "@" not in value or name in _VERBATIM:
+        return value
+    if name in _TARGETS and (target := parse(from_wire(value), url)):
+        return without_user(target) if without_user(target) != target else value
+    return mask_users(value)
+
+
+def from_wire(value: str) -> str:
+    """Returns the text of a header: sent as UTF-8, read byte by byte."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

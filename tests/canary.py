@@ -5,6 +5,8 @@ import contextlib
 import socket
 import threading
 
+import private_spellings
+
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.255.255.254", "::1")
 
 # No network has routed 3ffe::/16 since 2006 (RFC 3701): public by its number, and nobody is there.
@@ -56,12 +58,17 @@ OTHERS = (
     *(name for name in NAMES if not name.startswith(("inside", "mapped", "localhost", "app"))),
 )
 HOSTS = (*LEADING, *OTHERS)
+# More ways to write more than a host stand in ``private_spellings``.
 # Ways to write more than a host.
 WHOLE = (
     *("http:{at}", "http:/{at}", "http:///{at}", "http:\\\\{at}", "HtTp://{at}", "http://{at}\\@a.test"),
     *("https://{at}", "file://{at}", "gopher://{at}", "ftp://{at}", "dict://{at}", "ws://{at}"),
     *("http://127.0.0.1:22", "http://127.0.0.1:6379", "http://127.0.0.1:0"),
 )  # fmt: skip
+
+
+PRIVATE = {name.lower().rstrip(".") for name in private_spellings.NAMES}
+INSIDE = [["127.0.0.1", "::1"]]
 
 
 def spellings(port):
@@ -76,7 +83,7 @@ def lookup():
 
     def find(host, port, **wanted):
         name = host.lower().rstrip(".")
-        answers = NAMES.get(name)
+        answers = NAMES.get(name, INSIDE if name in PRIVATE else None)
         if answers is None:
             return socket.getaddrinfo(host, port, flags=socket.AI_NUMERICHOST, **wanted)
         asked[name] = asked.get(name, -1) + 1

@@ -10,7 +10,7 @@ import ipaddress
 # The ways in which a URL comes in.
 WAYS = (
     *("seed", "link", "redirect", "robots", "refresh", "canonical", "sitemap", "feed"),
-    *("image", "frame", "base", "header"),
+    *("frame", "base", "header", "proxy"),
 )
 
 # One of each block that is private or special, and what a cloud answers at.
@@ -113,5 +113,11 @@ WHOLE = (
     *("javascript://{at}", "data://{at}", "//{at}", "///{at}", "\\\\{at}", "/\\{at}", "{at}", "http//{at}"),
 )  # fmt: skip
 
+
+def spellings(port):
+    """Returns the URLs, each without a path, that may lead to a port on loopback."""
+    urls = [f"http://{host}:{port}" for host in (*ADDRESSES, *V6, *NAMES)]
+    return urls + [url.format(at=f"127.0.0.1:{port}", port=port) for url in WHOLE]
+
+
 ADDRESSES = tuple(dict.fromkeys(host for text in V4 for host in of_v4(text)))
-HOSTS = (*ADDRESSES, *V6, *NAMES)

@@ -70,7 +70,9 @@ class HttpOptions(AgentOptions, FileOptions):
         "*.DOMAIN is the domain and all below it. Empty ports are any, or the same.",
     )
     allow_addresses: tuple[str, ...] = option(
-        (), "CIDR blocks that may be reached though they are private or special."
+        (),
+        "CIDR blocks that may be reached though they are private or special. A block within "
+        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 hold no IPv4 address.",
     )
     allowed_ports: tuple[str, ...] = option(
         ("80", "443", "8000-8999"),

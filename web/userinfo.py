@@ -9,6 +9,7 @@ from .urls import parse
 
 # Up to the last @ before what ends a host: also where a browser would find a URL in a text.
 _USER = re.compile(r"((?:https?|ftp|wss?):[/\\]*|[/\\]{2})[^/\\?#\s\"'<>]*@", re.IGNORECASE)
+_BROKEN_USER = re.compile(r"[/\\]{2}.*@", re.DOTALL)
 # Their values are no URLs, and are sent back as they came.
 _VERBATIM = frozenset({"set-cookie", "etag", "www-authenticate", "proxy-authenticate"})
 _TARGETS = frozenset({"location", "content-location"})
@@ -67,9 +68,12 @@ def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str,
 def _masked(name: str, value: str, url: str) -> str:
     if "@" not in value or name in _VERBATIM:
         return value
-    if name in _TARGETS and (target := parse(from_wire(value), url)):
-        return without_user(target) if without_user(target) != target else value
-    return mask_users(value)
+    if name not in _TARGETS:
+        return mask_users(value)
+    target = parse(from_wire(value), url)
+    if target is None:  # what is broken is cut at the last @, wherever that stands
+        return _BROKEN_USER.sub("//", value)
+    return without_user(target) if without_user(target) != target else value
 
 
 def from_wire(value: str) -> str:

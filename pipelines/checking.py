@@ -3,10 +3,11 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..web.rules import UrlOptions, UrlRules
+from ..web.visible import visible_lines
 from .command import Argument, configuration
 
 _LOG = logging.getLogger(__name__)
@@ -37,16 +38,7 @@ def urls_of(given: Sequence[str]) -> Iterator[str]:
             yield url
 
 
-def say(record: Mapping[str, Any], text: str, form: str) -> None:
-    """Prints a result at once: one line of JSON, or the text for people."""
-    line = json.dumps(record, ensure_ascii=False) if form == "json" else shown(text)
-    print(line, flush=True)
-
-
-def shown(text: str) -> str:
-    """Returns a text without what a terminal might obey; ends of lines and tabs stay.
-
-    >>> shown("a\\x1b[2Jb\\n")
-    'a\\ufffd[2Jb\\n'
-    """
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:
+    """Prints a result at once: one line of JSON, or the lines for people."""
+    json_line = form == "json"
+    print(json.dumps(record, ensure_ascii=False) if json_line else visible_lines(lines), flush=True)

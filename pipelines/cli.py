@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 from ..web import json_logs
 from ..web.errors import UsageError, UserError
 from ..web.memory import collect_seldom, share_heaps
+from ..web.terminal import LineFormatter, pass_records, visible_streams
+from ..web.visible import visible
 from .arguments import command_options, read, split
 from .command import CommandModule
 from .config import Known, suggestion
@@ -92,6 +94,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
     share_heaps()
+    with visible_streams():
+        return _guarded(command, words)
+
+
+def _guarded(command: str, words: list[str]) -> int:
     try:
         code = _run(command, words)
         sys.stdout.flush()
@@ -153,6 +160,8 @@ def _run(command: str, words: list[str]) -> int:
         json_logs.install()
         if invocation.progress is None:  # its lines are no objects
             invocation = dataclasses.replace(invocation, progress=False)
+    if invocation.format != "text":
+        pass_records()
     formats = getattr(module, "FORMATS", ("text", "json"))
     if common.format not in formats:
         raise UsageError(
@@ -198,7 +207,9 @@ def _beam_parser() -> "ArgumentParser":
 
 def quiet(level: int) -> None:
     """Keeps others' logs and warnings from the user, unless asked for by a level below warning."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
@@ -225,8 +236,7 @@ def _reader_left() -> bool:
 def _say(command: str, message: str, code: int) -> int:
     """Prints one line on standard error, and returns the code."""
     name = f"nutbeam {command}".rstrip()
-    # What a damaged file or a page put into a message is not for the terminal to obey.
-    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(message.split()))
+    line = visible(" ".join(message.split()))
     with contextlib.suppress(OSError):
         if json_logs.installed():
             logging.getLogger("nutbeam").error("%s: %s", name, line)

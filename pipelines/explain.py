@@ -223,7 +223,7 @@ def verdict(record: Mapping[str, Any]) -> str:
     return f"{said}; as a link dropped: {reason}" if reason else said
 
 
-def _lines(record: Mapping[str, Any]) -> str:
+def _lines(record: Mapping[str, Any]) -> list[str]:
     lines = [f"url: {record['url']}"]
     if record["parsed"] != record["url"]:
         lines.append(f"parsed: {record['parsed'] or 'no URL'}")
@@ -237,7 +237,7 @@ def _lines(record: Mapping[str, Any]) -> str:
         lines.append(f"key: {record['key']} ({record['key_bytes']} bytes)")
     if "row" in record:
         lines += _table_lines(record)
-    return "\n".join([*lines, f"verdict: {verdict(record)}", ""])
+    return [*lines, f"verdict: {verdict(record)}", ""]
 
 
 def _verdict_line(kind: str, said: Mapping[str, Any]) -> str:

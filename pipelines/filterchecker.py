@@ -44,5 +44,5 @@ def run(invocation: Invocation) -> int:
             "url": url, "accepted": reason is None, "reason": reason, "by": by, "rule": rule,
             "file": rules.source_of(by),
         }  # fmt: skip
-        say(record, f"{'-' if reason else '+'}{url}", invocation.format)
+        say(record, [f"{'-' if reason else '+'}{url}"], invocation.format)
     return DONE

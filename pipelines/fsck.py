@@ -36,6 +36,7 @@ from ..io.tablets import TABLETS
 from ..web.errors import UserError
 from ..web.options import option
 from ..web.progress import PROGRESS
+from ..web.visible import visible_lines
 from .command import DONE, TABLE, Invocation
 from .history import in_bytes
 from .live import live_view
@@ -113,7 +114,7 @@ def run(invocation: Invocation) -> int:
     if invocation.format == "json":
         print(json.dumps(_record(found, done, finished)))
     else:
-        print("\n".join(_lines(found, done, finished, table, options)))
+        print(visible_lines(_lines(found, done, finished, table, options)))
     return DAMAGED if found.problems else DONE
 
 

@@ -11,6 +11,7 @@ from ..io.history import Change, Event, events, sizes
 from ..io.places import root_of
 from ..web.errors import UserError
 from ..web.options import option
+from ..web.visible import visible_lines
 from .command import TABLE, Invocation
 
 ARGUMENTS = (TABLE,)
@@ -42,7 +43,7 @@ def run(invocation: Invocation) -> int:
         print(json.dumps(record))
         return 0
     for event in found:
-        print("\n".join(_lines(event, invocation.options.counts)))
+        print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
         print(f"{name}: {_files(files)}, {rows:,} rows, {in_bytes(size)}")
     return 0

@@ -167,18 +167,23 @@ def _plain(
 def _live(
     progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
 ) -> None:
-    from rich.console import Console
     from rich.live import Live
     from rich.spinner import Spinner
+    from rich.text import Text
 
-    console = Console(file=out)
+    from .console import VisibleConsole
+
+    console, done = VisibleConsole(out), Text("✓", "green")
     spinner = Spinner("dots")
-    # redirect_stdout would send the result to standard error too.
-    with Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False) as live:
+    # To redirect them would send the result to standard error, too, and obey the escapes of logs.
+    with Live(
+        console=console, auto_refresh=False, transient=True,
+        redirect_stdout=False, redirect_stderr=False,
+    ) as live:  # fmt: skip
 
         def ended(phase: Phase) -> None:
             live.update("")
-            console.print(f"[green]✓[/] {line(phase)}", highlight=False)
+            console.print(done, line(phase))
 
         def current(phase: Phase | None) -> None:
             live.update(_bar(spinner, phase) if phase else "", refresh=True)
@@ -190,9 +195,8 @@ def _bar(spinner: object, phase: Phase) -> "Group | Table":
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
-    from rich.text import Text
 
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
     row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
-    return Group(row, Text(f"  {tail_line(phase.tail)}")) if phase.tail else row
+    return Group(row, f"  {tail_line(phase.tail)}") if phase.tail else row

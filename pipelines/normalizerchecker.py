@@ -57,7 +57,7 @@ def run(invocation: Invocation) -> int:
             "url": url, "normalized": normalized, "reason": reason,
             "steps": [{"by": by, "url": after} for by, after in trace],
         }  # fmt: skip
-        say(record, normalized or "", invocation.format)
+        say(record, [normalized or ""], invocation.format)
     return DONE
 
 

@@ -134,7 +134,7 @@ def _shown(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lines(record: Mapping[str, Any], options: Options) -> str:
+def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     lines = [f"given: {record['url']}"]
     lines += [f"redirect from: {url}" for url in record.get("redirects", ())]
     fetch = record.get("fetch")
@@ -147,7 +147,7 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
         if status:
             lines.append(f"status: {status}")
         lines.append(f"not parsed: {record['error']['reason']}{f' ({message})' if message else ''}")
-        return "\n".join([*lines, ""])
+        return [*lines, ""]
     parse = record["parse"]
     for name in ("status", "title", "language", "charset", "signature", "refresh", "canonical"):
         if parse[name]:
@@ -164,5 +164,5 @@ def _lines(record: Mapping[str, Any], options: Options) -> str:
     lines += [f"part: {part['url']} {part['title']}".rstrip() for part in parse["parts"]]
     lines.append(f"text: {len(parse['text'])} characters")
     if options.dump_text:
-        lines.append(parse["text"])
-    return "\n".join([*lines, ""])
+        lines += parse["text"].split("\n")
+    return [*lines, ""]

@@ -35,6 +35,7 @@ from ..web.options import option
 from ..web.rules import UrlOptions, UrlRules
 from ..web.schemes import SCHEMES
 from ..web.urls import from_key
+from ..web.visible import visible_lines
 from .command import TABLE, Invocation
 from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
 from .launch import LaunchOptions
@@ -101,7 +102,7 @@ def run(invocation: Invocation) -> int:
             )
         return 0
     record, _ = look(table, options, invocation.beam_args)
-    print(json.dumps(record) if invocation.format == "json" else "\n".join(_lines(record)))
+    print(json.dumps(record) if invocation.format == "json" else visible_lines(_lines(record)))
     return 0
 
 
@@ -187,9 +188,8 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     if invocation.format == "json":
         print(json.dumps(record))
     else:
-        print(
-            "\n".join(f"{name:>16}: {value}" for name, value in record.items() if value is not None)
-        )
+        known = ((name, value) for name, value in record.items() if value is not None)
+        print(visible_lines(f"{name:>16}: {value}" for name, value in known))
     return 0
 
 

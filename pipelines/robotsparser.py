@@ -21,7 +21,8 @@ from ..web.robots import (
 )
 from ..web.robots_options import RobotsOptions
 from ..web.url_parts import host_of_url
-from .checking import shown, urls_of
+from ..web.visible import visible
+from .checking import urls_of
 from .command import DONE, Argument, Invocation, configuration
 
 ARGUMENTS = (
@@ -52,7 +53,7 @@ def run(invocation: Invocation) -> int:
         verdict = _verdict(url, rules, options)
         judged.append({"url": url, "verdict": verdict})
         if invocation.format == "text":
-            print(shown(f"{verdict}:\t{url}"), flush=True)
+            print(visible(f"{verdict}:\t{url}"), flush=True)
     if invocation.format == "json":
         record = {
             "state": rules.state,

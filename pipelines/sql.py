@@ -15,6 +15,7 @@ from ..io.places import Remote, place_of
 from ..io.views import MACROS, batches_frame, empty_table, files_of, links_sql, shown, view_sql
 from ..web.errors import UsageError, UserError
 from ..web.options import option
+from ..web.visible import visible
 from .command import TABLE, Argument, Invocation
 from .export import csv_line
 
@@ -167,26 +168,24 @@ def _flat(value: Any) -> Any:
 
 def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> None:
     from rich.box import SQUARE
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from .console import VisibleConsole
 
     shown = Table(box=SQUARE)
     for name in names:
-        shown.add_column(Text(_cell(name)), overflow="fold")
+        shown.add_column(_cell(name), overflow="fold")
     cut = False
     for number, row in enumerate(rows):
         if cut := number == most > 0:
             break
-        shown.add_row(*(Text(_cell(_flat(value))) for value in row))
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200)
-    console.print(shown)
+        shown.add_row(*(_cell(_flat(value)) for value in row))
+    width = None if sys.stdout.isatty() else 200
+    VisibleConsole(sys.stdout, width).print(shown)
     if cut:
         print(f"the first {most:,} rows; --max_rows 0 shows all")
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    # What a page sent is not for the terminal to obey.
-    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    text = "" if value is None else visible(str(value))
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -1,6 +1,7 @@
 """What a crawl says at its end: what was found, how fast, and what was left out."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from ..io.manifest import Manifest
 from ..policy.rule_counts import is_of_rule
 from ..web.progress import PROGRESS
+from ..web.terminal import unwrapped
 from .command import Invocation
 from .launch import LaunchOptions
 from .readdb import look
@@ -64,11 +66,11 @@ def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
 
 
 def _print_tables(record: dict[str, Any], table: str) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from .console import VisibleConsole
+
+    console = VisibleConsole(sys.stdout)
     parts: list[Any] = []
 
     def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -78,7 +80,7 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
         for at, head in enumerate(heads):
             shown.add_column(head, justify="left" if at == 0 else "right", overflow="fold")
         for row in rows:
-            shown.add_row(*(escape(cell) for cell in row))
+            shown.add_row(*row)
         parts.append(shown)
 
     show("URLs by status", ("status", "URLs"),
@@ -97,8 +99,8 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
     show(f"Best {BEST} by score", ("URL", "score"),
          [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
-    parts.append(escape(f"{record['fetched']:,} requests in {rounds}; the table is in {table}"))
+    parts.append(f"{record['fetched']:,} requests in {rounds}; the table is in {table}")
     # At once, and not by rich: it ends the process where nobody reads any more.
     with console.capture() as captured:
         console.print(*parts, sep="\n")
-    print(captured.get(), end="")
+    print(captured.get(), end="", file=unwrapped(sys.stdout))

@@ -9,6 +9,7 @@ from ..io.bigtable_address import BigtableAddress, is_bigtable, parse_address
 from ..io.places import place_of
 from ..web.errors import UsageError
 from ..web.options import option
+from ..web.visible import visible_lines
 from .command import DONE, Argument, Invocation
 
 ACTIONS = ("create", "describe", "drop")
@@ -108,4 +109,4 @@ def _place(files: str) -> str:
 
 
 def _print(invocation: Invocation, record: dict[str, object], lines: list[str]) -> None:
-    print(json.dumps(record) if invocation.format == "json" else "\n".join(lines))
+    print(json.dumps(record) if invocation.format == "json" else visible_lines(lines))

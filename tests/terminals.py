@@ -1,0 +1,90 @@
+"""Commands on a real pseudo-terminal, and what strangers must not make it do."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import unicodedata
+
+from nutbeam.pipelines.cli import main
+
+# What others say: a window's title, a colour that we never use, C1, DEL, bidirectional and invisible
+# characters, a tag. WORD stands in all of it, so that a test sees that it has arrived.
+WORD = "PWNED"
+COLOUR = "\x1b[95;105m"
+EVIL = f"\x1b]0;{WORD}\x07{COLOUR}\x9b2J\x7f\u202e\u2066\u200b\u200f\u061c\ufeff\U000e0041end"
+# What rich says by itself: styles, hiding and moving the cursor, clearing a line.
+_OURS = re.compile(r"\x1b\[(?:\d{1,3}(?:;\d{1,3})*)?m|\x1b\[\?25[lh]|\x1b\[2K|\x1b\[1A|\r")
+_NEVER = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def obeyed(output, term="dumb"):
+    """Returns what of an output a terminal would obey, and that is not our own doing.
+
+    Args:
+        output: The bytes that came to the terminal.
+        term: Of a ``dumb`` one nothing at all is our own doing.
+    """
+    text = output.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+    found = [COLOUR] if COLOUR in text else []
+    text = text if term == "dumb" else _OURS.sub("", text)
+    return found + sorted({c for c in text if unicodedata.category(c) in _NEVER} - {"\n", "\t"})
+
+
+@contextlib.contextmanager
+def terminal(chunks, width=400):
+    """Opens a pseudo-terminal; yields its descriptor for programs; what they write comes to ``chunks``."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    reader = threading.Thread(target=lambda: chunks.extend(_read(master)), daemon=True)
+    reader.start()
+    try:
+        yield slave
+    finally:
+        os.close(slave)
+        reader.join()
+        os.close(master)
+
+
+def _read(master):
+    with contextlib.suppress(OSError):  # what a terminal says once its other end is closed
+        while chunk := os.read(master, 1 << 16):
+            yield chunk
+
+
+def typed(monkeypatch, *words, term="dumb"):
+    """Runs a command in this process on a terminal; returns its exit code, and the bytes that came."""
+    chunks = []
+    with terminal(chunks) as slave, monkeypatch.context() as patch:
+        patch.setenv("TERM", term)
+        patch.setattr(logging.getLogger(), "handlers", [])  # pytest's
+        patch.delenv("COLUMNS", raising=False)
+        with (
+            open(slave, "w", encoding="utf-8", closefd=False) as out,
+            open(slave, "w", encoding="utf-8", closefd=False, errors="backslashreplace") as err,
+        ):
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = main(list(map(str, words)))
+            for handler in logging.getLogger().handlers:
+                handler.flush()
+    return code, b"".join(chunks)
+
+
+def process(*command, term="dumb", **environment):
+    """Runs a process on a terminal; returns its exit code, and the bytes that came."""
+    chunks = []
+    with terminal(chunks) as slave:
+        known = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+        done = subprocess.run(
+            list(map(str, command)), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+            env=known | {"TERM": term} | environment, timeout=100, check=False,
+        )  # fmt: skip
+    return done.returncode, b"".join(chunks)

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from ..policy.documents import AFTER_ROWS
 from ..web.errors import UsageError, UserError
+from ..web.terminal import Relay
 from .parse_worker import (
     OUT_OF_MEMORY,
     PIPE_CLOSED,
@@ -51,7 +52,7 @@ _SPARING = {
 
 
 class _Child:
-    def __init__(self, memory: int, scratch: str) -> None:
+    def __init__(self, memory: int, scratch: str, stderr: int | None) -> None:
         # What it leaves there goes with it, also what pages and plug-ins put into temporary files.
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
@@ -63,7 +64,7 @@ class _Child:
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, process_group=0,
+            stdout=subprocess.DEVNULL, stderr=stderr, process_group=0,
         )  # fmt: skip
         theirs.close()
         self.job: int | None = None
@@ -195,7 +196,8 @@ class ParsePool:
         self._memory = memory
         # Pages and documents go through files: a pipe would make both sides wait.
         self._scratch = tempfile.mkdtemp(prefix="nutbeam-parse-")
-        self._children = [_Child(memory, self._scratch) for _ in range(size)]
+        self._relay = Relay()  # pages may say things to a plug-in that a terminal would obey
+        self._children = [self._child() for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
         self._parts: dict[int, list[Parsed]] = {}
@@ -322,6 +324,7 @@ class ParsePool:
         for child in self._children:
             child.end()
         self._children = []
+        self._relay.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
@@ -364,9 +367,11 @@ class ParsePool:
     def _replace(self, child: _Child) -> str:
         """Puts another child in the place of one; returns why that one ended."""
         why = child.end()
-        fresh = _Child(self._memory, self._scratch)
-        self._children[self._children.index(child)] = fresh
+        self._children[self._children.index(child)] = self._child()
         return why
+
+    def _child(self) -> _Child:
+        return _Child(self._memory, self._scratch, self._relay.stderr)
 
 
 @functools.cache

@@ -79,12 +79,13 @@ def script() -> NoReturn:
 
     Taking apart the memory of Beam's and our modules would take 0.3 s.
     """
-    code = main()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    atexit._run_exitfuncs()
-    os._exit(code)
+    with visible_streams():  # threads may speak up to the end
+        code = main()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        atexit._run_exitfuncs()
+        os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

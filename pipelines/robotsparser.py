@@ -20,6 +20,7 @@ from ..web.robots import (
     is_exempt,
 )
 from ..web.robots_options import RobotsOptions
+from ..web.rule_files import lines_of
 from ..web.url_parts import host_of_url
 from ..web.visible import visible
 from .checking import urls_of
@@ -100,7 +101,7 @@ def _urls(given: list[str]) -> list[str]:
             found.append(name)
         else:
             try:
-                found += _read(name).decode("utf-8-sig").splitlines()
+                found += lines_of(_read(name).decode())
             except UnicodeDecodeError as error:
                 raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
     return [url.strip() for url in found if url.strip()]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .percent import name_url
+from .visible import visible
 
 HTML = "text/html; charset=utf-8"
 
@@ -67,5 +68,4 @@ def index_page(
 
 
 def _shown(name: bytes) -> str:
-    text = name.decode("utf-8", "replace")
-    return html.escape("".join(char if char.isprintable() else "\ufffd" for char in text))
+    return html.escape(visible(name.decode("utf-8", "replace"), keep=""))

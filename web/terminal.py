@@ -3,29 +3,35 @@
 import codecs
 import contextlib
 import logging
+import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, TextIO, cast
 
 from .visible import visible
 
 _KEPT = "\n\t"
+_PATIENCE_S = 1.0
 
 
 class VisibleStream:
     """A text stream that writes all text through ``visible``, lines and tabs apart.
 
-    Records for scripts pass as they are (``pass_records``, and all bytes) where the stream is no
-    terminal.
+    Records for scripts, which are all bytes and what ``pass_records`` is called for, pass as they
+    are where the stream is no terminal.
+
+    Attributes:
+        stream: Where the text goes.
+        exact: Whether text passes as it is.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream, self.records = stream, False
+        self.stream, self.exact = stream, False
 
     def write(self, text: str) -> int:
         """Writes a text; returns its length."""
-        exact = self.records and not self.stream.isatty()
-        self.stream.write(text if exact else visible(text, _KEPT))
+        self.stream.write(text if self.exact else visible(text, _KEPT))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -61,10 +67,41 @@ class VisibleBytes:
         self._stream.flush()
 
 
+class Relay:
+    """Shows what child processes write on standard error, where that is a terminal.
+
+    Attributes:
+        stderr: Descriptor to give to children; None where they may have ours.
+    """
+
+    def __init__(self) -> None:
+        self.stderr: int | None = None
+        with contextlib.suppress(OSError):
+            if os.isatty(2):
+                self._reader, self.stderr = os.pipe()
+                self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Waits for the rest; to be called when all children have ended."""
+        if self.stderr is not None:
+            os.close(self.stderr)
+            self._thread.join(_PATIENCE_S)  # what a child has started may still have it
+            self.stderr = None
+
+    def _copy(self) -> None:
+        out = VisibleBytes(sys.stderr)
+        while data := os.read(self._reader, 1 << 16):
+            with contextlib.suppress(OSError, ValueError):
+                out.write(data)
+                out.flush()
+        os.close(self._reader)
+
+
 class LineFormatter(logging.Formatter):
     """Makes one line of a record; the lines of a traceback follow."""
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+    def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line."""
         return visible(super().formatMessage(record))
 
@@ -86,7 +123,7 @@ def visible_streams() -> Iterator[None]:
 def pass_records() -> None:
     """Lets what is printed pass as it is, where standard output is no terminal: it is for scripts."""
     if isinstance(sys.stdout, VisibleStream):
-        sys.stdout.records = True
+        sys.stdout.exact = not sys.stdout.isatty()
 
 
 def unwrapped(stream: TextIO) -> TextIO:

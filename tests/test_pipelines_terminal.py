@@ -258,3 +258,21 @@ def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
     code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])
     assert output.count(f"]0;{WORD}".encode()) >= 2
+
+
+SAYS = f"""
+import os
+if "CONTROL_API_SERVICE_DESCRIPTOR" in os.environ:
+    os.write(2, {EVIL!r}.encode())
+"""
+
+
+@pytest.mark.long
+def test_what_workers_of_beam_print_is_shown_too(folder, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SAYS)
+    workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
+    words = ("readdb", folder / "table", *workers, "--log_level", "info")
+    program = "from nutbeam.pipelines.cli import script; script()"
+    code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
+    assert (code, obeyed(output)) == (0, [])
+    assert f"]0;{WORD}".encode() in output

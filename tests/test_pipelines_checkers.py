@@ -223,6 +223,33 @@ def test_robotsparser_of_files(typed, tmp_path):
     assert typed("robotsparser", robots, tmp_path / "binary")[0] == 3
 
 
+ODD = "http://a.com/\x0bb\x1c\x85\x1b[2J\u2028c\u202ed"
+SHOWN = "http://a.com/\\x0bb\\x1c\\u0085\\x1b[2J\\u2028c\\u202ed"
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("filterchecker",), f"+{SHOWN}\n"),
+        (("normalizerchecker", "--normalizer", "querystring"), f"{SHOWN}\n"),
+        (("robotsparser", "robots.txt"), f"not allowed:\t{SHOWN}\n"),
+    ],
+)
+def test_a_line_is_one_url_and_its_control_characters_are_shown(
+    typed, tmp_path, monkeypatch, words, answer
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    (tmp_path / "urls.txt").write_text(f"\ufeff{ODD}\r\n\r\n", "utf-8")
+    assert typed(*words, ODD)[:2] == (0, answer)
+    assert typed(*words, stdin=f"{ODD}\n")[:2] == (0, answer)
+    if words[0] == "robotsparser":
+        assert typed(*words, "urls.txt")[:2] == (0, answer)
+    record = json.loads(typed(*words, ODD, "--format", "json")[1])
+    (urls,) = record.get("urls", [record])
+    assert urls["url"] == ODD
+
+
 PAGE = (
     "<html lang=en><title>A page</title><meta name=description content='of words'>"
     "<body>Text here<a href=/b#x>more</a><a href='http://far.com/'>far</a></body>"

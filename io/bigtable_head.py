@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..web.errors import UserError
+from .formats import WRITER, check_format, this_version
 
 FORMAT = 1
 Made = TypeVar("Made")
@@ -53,8 +54,8 @@ class Settings:
 def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
     """Returns what the manifest row is to say."""
     record = {
-        "format": FORMAT, "snapshot": snapshot, "id": attempt, "applying": applying,
-        "time": now, "writes": writes,
+        "format": FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
+        "applying": applying, "time": now, "writes": writes,
     }  # fmt: skip
     return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
 
@@ -78,11 +79,8 @@ def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
     """
     try:
         record = json.loads(value)
-        if isinstance(record, dict) and record["format"] > FORMAT:
-            raise UserError(
-                f"the table has format {record['format']!r}, this version reads up to {FORMAT}: "
-                "upgrade nutbeam"
-            )
+        if isinstance(record, dict):
+            check_format(record, FORMAT, "the table")
         return make(record)
     except (ValueError, KeyError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else error

@@ -17,6 +17,7 @@ from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files
 from .files import crc32_of, list_files, size_of
+from .formats import NewerFormat
 from .manifest import (
     Manifest,
     SnapshotTooOld,
@@ -48,12 +49,14 @@ class Problem:
         path: The file, below the table; of a cell COMPONENT/KEY.
         message: What is wrong with it.
         component: Where a data file belongs, or empty.
+        newer: Whether a later version wrote it, and no damage.
     """
 
     kind: str
     path: str
     message: str
     component: str = ""
+    newer: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
@@ -113,7 +116,8 @@ def check_manifests(root: Root) -> list[Problem]:
             continue  # deleted since
         except UserError as error:
             text = without(error, _called(root, number))
-            problems.append(Problem("manifest", _name(root, number), text))
+            newer = isinstance(error, NewerFormat)
+            problems.append(Problem("manifest", _name(root, number), text, newer=newer))
     first = known[0] if known else max(1, newest)
     for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
         text = "is missing" + (": an operation has read or made it" if number > newest else "")

@@ -19,6 +19,7 @@ from .bigtable_root import BigtableRoot
 from .commit import create_exclusive
 from .file_lists import Component, DataFile, load_files
 from .files import cure, file_version, first_line, names, read_bytes, versions
+from .formats import WRITER, check_format, this_version
 from .places import Place, Remote, Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
@@ -98,10 +99,6 @@ class Manifest:
         """Returns the batches whose pages are in the table but were not compared yet."""
         waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
-
-
-class NewerFormat(UserError):
-    """A later version of nutbeam has written what is to be read."""
 
 
 def manifest_path(root: Root, snapshot: int) -> Place:
@@ -257,11 +254,7 @@ def _parse_manifest(path: Place, version: Hashable) -> Manifest:
 def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
     try:
         record = json.loads(data)
-        if record["format"] > FORMAT:
-            raise NewerFormat(
-                f"{called} has format {record['format']!r}, this version reads up to {FORMAT}: "
-                "upgrade nutbeam"
-            )
+        check_format(record, FORMAT, called)
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")
         manifest = _from_record(record)
@@ -288,7 +281,7 @@ def store_manifest(
     Returns:
         False if its number was taken by somebody else.
     """
-    record = {"format": FORMAT} | vars(manifest)
+    record: dict[str, Any] = {"format": FORMAT, WRITER: this_version()} | vars(manifest)
     for name in ("components", "batches"):
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}

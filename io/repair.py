@@ -13,7 +13,8 @@ from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files, store_files
 from .files import list_files
 from .fsck import described, list_problem
-from .manifest import Manifest, NewerFormat, load_manifest, snapshots, store_manifest
+from .formats import NewerFormat
+from .manifest import Manifest, load_manifest, snapshots, store_manifest
 from .operations import seen_snapshots
 from .parquet_files import collect, scan, schema_of
 from .places import Place, Root, below, place_of

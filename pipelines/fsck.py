@@ -149,6 +149,9 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
 def look(root: Root, options: Options) -> Findings:
     """Looks at a table: at its manifests, and at all of the newest that can be read."""
     problems, newest = check_manifests(root), latest_snapshot(root)
+    if any(problem.newer for problem in problems):
+        # What belongs together, and what is left over, only the newer version can say.
+        return Findings(newest, tuple(problems), Left(), 0)
     manifest = _newest(root)
     if isinstance(root, BigtableRoot) and manifest.snapshot < newest:
         # Rows are as the newest snapshot has them, whatever older ones say.
@@ -256,6 +259,8 @@ def _lines(
     if not found.problems:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
         yield f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
+    elif any(problem.newer for problem in found.problems):
+        yield "nothing was repaired: this version cannot tell what is damage"
     elif not options.repair:
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     elif not options.drop:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..io.bigtable_address import BigtableAddress, is_bigtable, parse_address
-from ..io.places import place_of
+from ..io.manifest import latest_snapshot, load_manifest
+from ..io.places import place_of, root_of
 from ..web.errors import UsageError
 from ..web.options import option
 from ..web.visible import visible_lines
@@ -63,6 +64,8 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
     from ..io.bigtable_admin import describe_table
 
     found = describe_table(address)
+    root = root_of(str(address))
+    load_manifest(root, latest_snapshot(root))  # says where a later version made it
     record = dataclasses.asdict(found) | {"table": str(address)}
     del record["address"]
     record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]

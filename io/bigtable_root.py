@@ -116,6 +116,21 @@ class BigtableRoot:
         files = [change_of(name, file) for name, some in changes.items() for file in some]
         return self.log.store(snapshot, record, files)
 
+    def check_fresh(self) -> None:
+        """Sees whether what was read of the pinned snapshot is whole.
+
+        Raises:
+            SnapshotTooOld: Bigtable may have removed versions that it shows.
+        """
+        self.log.check_fresh(self._pinned)
+
+    def changed_keys(self, component: str, tablet: "Tablet", since: int) -> "Iterator[pl.Series]":
+        """Yields the keys of the rows of a tablet that were changed after a snapshot."""
+        from .bigtable_ranges import KeyRange
+        from .bigtable_table import changed_keys
+
+        return changed_keys(self.log, component, KeyRange(tablet.first, tablet.last), since)
+
     def way_back(self, component: str, tablet: "Tablet", to: int) -> "Iterator[DataFile]":
         """Writes what makes rows what they were in an older snapshot; yields files of changes.
 

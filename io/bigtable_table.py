@@ -129,13 +129,20 @@ def way_back(
     Raises:
         SnapshotTooOld: The snapshot is too old.
     """
-    for changed in log.table.changed(CELLS[component], part, snapshot):
-        keys = to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
+    for keys in changed_keys(log, component, part, snapshot):
         rows = find_rows(log, component, keys, snapshot)
         known = rows.get_column("key")
         yield write_changes(root, component, rows, known)
         yield write_deletions(root, component, keys.filter(~keys.is_in(known.implode())))
     log.check_fresh(snapshot)
+
+
+def changed_keys(
+    log: SnapshotLog, component: str, part: KeyRange, snapshot: int
+) -> Iterator[pl.Series]:
+    """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
+    for changed in log.table.changed(CELLS[component], part, snapshot):
+        yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
 
 
 def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:

@@ -36,6 +36,10 @@ class SnapshotTooOld(UserError):
     """What the snapshot says was deleted: its retention is over, or newer rows took the place."""
 
 
+class PurgedMeanwhile(UserError):
+    """A purge that left nothing behind has deleted what was to be read."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Batch:
     """What is known of a batch: the phase that it has reached, and its making.
@@ -167,6 +171,11 @@ def lineage(root: Root, since: int = 0) -> Iterator[Manifest]:
         yield manifest
         lost.update(manifest.lost)
         number = number - 1 if manifest.restores is None else manifest.restores
+
+
+def purged_since(root: Root, snapshot: int) -> bool:
+    """Returns whether a purge was committed after a snapshot."""
+    return any(manifest.job == "purge" for manifest in lineage(root, snapshot))
 
 
 def undone_by(root: Root, snapshot: int) -> int | None:
@@ -354,11 +363,15 @@ class Pinned:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Says of a file that is missing whether that is because the snapshot is too old."""
+        """Says of a file that is missing whether its snapshot is too old, or a purge deleted it."""
         try:
             yield
-        except UserError:
+        except UserError as error:
             check_kept(self.root, self.snapshot)
+            if "file is missing" in str(error) and purged_since(self.root, self.snapshot):
+                raise PurgedMeanwhile(
+                    f"what snapshot {self.snapshot} says was purged in the meantime: run it again"
+                ) from error
             raise
 
     def manifest(self) -> Manifest:

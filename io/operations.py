@@ -11,14 +11,17 @@ import json
 import secrets
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..web.errors import UserError
 from .commit import check_exclusive, create_exclusive
 from .files import cure, list_files, read_bytes, read_if_there
+from .hold import wait_for_purge
 from .manifest import (
     Manifest,
     Pinned,
+    SnapshotTooOld,
     check_kept,
     check_newest,
     lineage,
@@ -28,6 +31,7 @@ from .manifest import (
     undone_by,
 )
 from .places import Place, Root, root_of
+from .processes import is_dead, this_process
 
 # Ending of what says that a pinned operation has lost to a commit, beside its file.
 LOST = ".lost"
@@ -47,6 +51,7 @@ class Operation(Pinned):
         batch: The batch that it works on or makes, or None.
         idle: Why there is nothing to do: ``done`` (committed before) or
             ``nothing`` (the job before left no work); empty if there is.
+        process: Which process pinned it, see ``this_process``; None is not known.
     """
 
     table: str
@@ -57,6 +62,7 @@ class Operation(Pinned):
     seed: int
     batch: str | None = None
     idle: str = ""
+    process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
 
 def new_id(now: float | None = None) -> str:
@@ -81,6 +87,8 @@ def begin(
     """
     root = root_of(table)
     path, known = _pin(root, operation)
+    if known is None:
+        wait_for_purge(root, operation)
     pinned = Operation(
         table=table,
         id=operation,
@@ -89,6 +97,7 @@ def begin(
         now=int(time.time() * 1000) if now is None else now,
         seed=zlib.crc32(operation.encode()),
         batch=batch,
+        process=this_process(),
     )
     load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
     check_newest(root, pinned.snapshot)
@@ -175,6 +184,16 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
         before = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
     if before > operation.snapshot and before not in lost:
         check_kept(operation.root, before)
+
+
+def has_ended(operation: Operation) -> bool:
+    """Returns whether an operation will not commit any more: it has, it has lost, or its process is dead."""
+    if operation.process is not None and is_dead(operation.process):
+        return True
+    with contextlib.suppress(SnapshotTooOld):
+        _, data = _pin(operation.root, operation.id)
+        return data is None or committed(operation) is not None
+    return True
 
 
 def find(table: str, operation: str) -> Operation | None:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -22,7 +22,14 @@ from .file_lists import DataFile
 from .files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from .fold import folded
 from .hosts import SEED_HOSTS
-from .manifest import load_manifest, manifest_path, settled_snapshot, snapshots
+from .manifest import (
+    SnapshotTooOld,
+    latest_snapshot,
+    load_manifest,
+    manifest_path,
+    settled_snapshot,
+    snapshots,
+)
 from .operations import Operation
 from .parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
 from .places import Place, Remote, Root, below, files_of
@@ -32,6 +39,8 @@ from .tablet_writer import TabletWriter
 from .tablets import TABLETS, Tablet, tablets
 from .written import Written
 
+# What a fetch writes before it commits.
+FLUSHED = ("pages", "learnt", "documents")
 # Folders that hold rows; what lies there and is named by no snapshot is left over.
 DATA = ("bars", "batches", "changes", "exports", "hosts", "links", "seed_hosts", "state")
 
@@ -45,60 +54,77 @@ class Piece:
         component: Where it belongs.
         tablet: A tablet, or None.
         file: A file of a batch, or None.
+        clean: Paths of files of which it is known that they hold nothing of it.
     """
 
     operation: Operation
     component: str
     tablet: Tablet | None = None
     file: DataFile | None = None
+    clean: frozenset[str] = frozenset()
 
 
 def pieces(operation: Operation) -> Iterator[Piece]:
     """Yields all that a table holds, to be purged."""
     yield Piece(operation, COMPONENT)
     for component in operation.manifest().components:
-        files = operation.files(component)
-        if component in TABLETS:
-            yield from (Piece(operation, component, tablet=t) for t in tablets(files))
-        elif component != COMPONENT:
-            yield from (Piece(operation, component, file=file) for file in files)
+        if component != COMPONENT:
+            yield from pieces_of(operation, component)
+
+
+def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
+    """Yields what a component other than the bars holds."""
+    files = operation.files(component)
+    if component in TABLETS:
+        yield from (Piece(operation, component, tablet=tablet) for tablet in tablets(files))
+    else:
+        yield from (Piece(operation, component, file=file) for file in files)
 
 
 def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
     """Writes a piece anew without what is purged, if there is something."""
     table, component = piece.operation.root, piece.component
     root = files_of(table)
-    purge = Purge(names)
+    purge = purge_of(names)
     if piece.tablet is not None and isinstance(table, BigtableRoot):
-        yield from _purge_range(table, component, piece.tablet, purge)
+        rows = fresh_rows(table, component, piece.tablet)
+        yield from purge_rows_of_range(table, component, piece.tablet, rows, purge)
     elif piece.tablet is not None:
-        yield from _purge_tablet(root, component, piece.tablet, purge)
+        yield from _purge_tablet(root, component, piece.tablet, purge, piece.clean)
     elif piece.file is not None:
-        yield from _purge_file(root, component, piece.file, purge)
+        yield from purge_file(root, component, piece.file, purge)
     else:
         yield set_bars(piece.operation, names)
 
 
+def purge_of(names: Names) -> "Purge":
+    """Returns what takes names out of rows."""
+    return Purge(bars_of(names.rows(0)), pattern_of(names))
+
+
+@dataclasses.dataclass(frozen=True)
 class Purge:
-    """Takes out of rows what names stand for, and counts.
+    """Takes out of rows what is barred or named, and counts.
 
     Attributes:
-        bars: The names, as bars.
-        pattern: The names, as a regular expression for texts.
+        bars: Names, as bars.
+        pattern: Names, as a regular expression for texts; without one, nothing is named.
     """
 
-    def __init__(self, names: Names) -> None:
-        self.bars: Bars = bars_of(names.rows(0))
-        self.pattern = pattern_of(names)
+    bars: Bars
+    pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
         of_hosts = component.rpartition("/")[2] in ("hosts", "learnt", SEED_HOSTS)
         return purge_rows(table, self.bars, self.pattern, of_hosts)
 
 
-def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> Iterator[Written]:
+def _purge_tablet(
+    root: Place, component: str, tablet: Tablet, purge: Purge, clean: frozenset[str]
+) -> Iterator[Written]:
     # Each file by itself: what a run supersedes is still in the file below.
-    if not any(touched(root / path, component, purge) for path in tablet.paths):
+    unknown = [path for path in tablet.paths if path not in clean]
+    if not any(touched(root / path, component, purge) for path in unknown):
         return
     check_tablets(root, tablet)
     counted = _Counts(component)
@@ -113,15 +139,37 @@ def _purge_tablet(root: Place, component: str, tablet: Tablet, purge: Purge) -> 
     yield Written(component, files, tablet.paths, counted.named())
 
 
-def _purge_range(
-    root: BigtableRoot, component: str, tablet: Tablet, purge: Purge
+def fresh_rows(root: BigtableRoot, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+    """Yields the rows of a range in Bigtable, each as some snapshot has it, pinned or newer.
+
+    Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
+    snapshot; what was changed since the pinned one must be read again anyway.
+    """
+    while True:
+        try:
+            for rows in root.scan(component, tablet):
+                root.check_fresh()
+                yield rows
+                behind = f"{rows.get_column('key')[-1]}\0"
+                tablet = Tablet(dataclasses.replace(tablet.base, first=behind))
+            return
+        except SnapshotTooOld:
+            root = root.at(latest_snapshot(root))
+
+
+def purge_rows_of_range(
+    root: BigtableRoot,
+    component: str,
+    tablet: Tablet,
+    frames: Iterable[pl.DataFrame],
+    purge: Purge,
 ) -> Iterator[Written]:
-    """Writes what is to become of the rows of a range in Bigtable as files of changes."""
+    """Writes what is to become of rows of a range in Bigtable as files of changes."""
     from .bigtable_changes import changed_rows, write_changes, write_deletions
 
     counted = _Counts(component)
     gone, changed = [], []
-    for frame in root.scan(component, tablet):
+    for frame in frames:
         rows, *numbers = purge(frame.to_arrow(), component)
         counted.add(*numbers)
         left = to_frame(rows)
@@ -141,7 +189,8 @@ def _purge_range(
         yield Written(component, files, (), counted.named())
 
 
-def _purge_file(root: Place, component: str, file: DataFile, purge: Purge) -> Iterator[Written]:
+def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> Iterator[Written]:
+    """Writes a file of a batch anew without what is purged, if there is something."""
     if not touched(root / file.path, component, purge):
         return
     check_file(root, file)
@@ -275,7 +324,7 @@ def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
     kept = [load_manifest(table, number) for number in snapshots(table) if number >= since]
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
-    purge = Purge(names)
+    purge = purge_of(names)
     counts = {"files": 0, "bytes": 0}
     for found in unnamed_files(root, named, before):
         if _spared(root, found.path, waiting, purge):
@@ -304,7 +353,8 @@ def _written_at(table: Root, snapshot: int) -> float:
 def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
     """Tells whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
     parts = below(root, path).split("/")
-    if len(parts) != 4 or parts[1] not in waiting or parts[2] not in ("pages", "learnt"):
+    # A fetch that runs may be about to commit documents.
+    if len(parts) != 4 or parts[1] not in waiting or parts[2] not in FLUSHED:
         return False
     if path.name.startswith("."):
         return False

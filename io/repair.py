@@ -12,8 +12,8 @@ from .batches import page_order, place
 from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files, store_files
 from .files import list_files
-from .fsck import described, list_problem
 from .formats import NewerFormat
+from .fsck import described, list_problem
 from .manifest import Manifest, load_manifest, snapshots, store_manifest
 from .operations import seen_snapshots
 from .parquet_files import collect, scan, schema_of

@@ -130,13 +130,13 @@ def _operations(root: Root, now: float, until: float) -> _Operations:
     )
 
 
-def changes_under_way(root: Root) -> list[str]:
-    """Returns the operations that change tablets and may be under way: theirs must stay."""
+def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]:
+    """Returns the operations of some jobs, those that change tablets, that may be under way."""
     now = store_time(root / "manifest")
     files = {
         file.path: file.changed
         for file in list_files(root / "operations")
-        if _name(file.path).endswith(CHANGING) and file.changed > now - UNDER_WAY
+        if _name(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
     # Who has lost to another one's commit will not commit.
     pins = {

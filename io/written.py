@@ -6,6 +6,7 @@ unless they changed what the operation has read.
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from ..policy.rule_counts import capped
 from ..web.errors import UserError
@@ -13,7 +14,14 @@ from .bigtable_ranges import grown
 from .bigtable_root import BigtableRoot
 from .file_lists import Component, DataFile, load_files, store_files
 from .files import size_of
-from .manifest import Batch, Manifest, lineage, load_manifest, settled_snapshot, store_manifest
+from .manifest import (
+    Batch,
+    Manifest,
+    load_manifest,
+    purged_since,
+    settled_snapshot,
+    store_manifest,
+)
 from .operations import Operation, committed, note_loss
 from .tablets import TABLETS
 
@@ -75,20 +83,21 @@ def commit(
             has changed; nothing is changed.
     """
     try:
-        return _commit(operation, list(written), reads, batch, others or {}, forgets)
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets)
     except ConflictError:
         note_loss(operation)
         raise
 
 
-def _commit(
+def commit_once(
     operation: Operation,
     written: list[Written],
     reads: frozenset[str],
-    batch: Batch | None,
-    others: Mapping[str, Batch],
-    forgets: frozenset[str],
+    batch: Batch | None = None,
+    others: Mapping[str, Batch] = MappingProxyType({}),
+    forgets: frozenset[str] = frozenset(),
 ) -> Manifest:
+    """Does what ``commit`` does, for who tries again: a conflict is not noted."""
     before = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
     changes = _changes(operation, written)
@@ -98,7 +107,7 @@ def _commit(
             return done
         latest = load_manifest(operation.root, settled_snapshot(operation.root))
         _check_unchanged(operation, before, latest, reads)
-        _check_there(operation, written)
+        check_there(operation, written)
         if batch is not None:
             check_batch(operation, latest)
         known = dict(others)
@@ -120,9 +129,13 @@ def _changes(operation: Operation, written: list[Written]) -> dict[str, list[Dat
     }
 
 
-def _check_there(operation: Operation, written: list[Written]) -> None:
-    """Sees whether a purge that left nothing behind has taken our files, too."""
-    if any(found.job == "purge" for found in lineage(operation.root, operation.snapshot)):
+def check_there(operation: Operation, written: list[Written]) -> None:
+    """Sees whether a purge that left nothing behind has taken our files, too.
+
+    Raises:
+        ConflictError: It has.
+    """
+    if purged_since(operation.root, operation.snapshot):
         in_bigtable = isinstance(operation.root, BigtableRoot)
         for name, file in ((part.component, file) for part in written for file in part.files):
             # What a commit is to apply must not go behind it: that would stop the table.

@@ -15,11 +15,18 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.address import open_table
-from ..io.manifest import Manifest, latest_snapshot, load_manifest
+from ..io.manifest import (
+    Manifest,
+    PurgedMeanwhile,
+    latest_snapshot,
+    load_manifest,
+    purged_since,
+)
 from ..io.operations import begin, new_id
 from ..io.parse_pool import shared_pool
 from ..io.places import root_of
 from ..io.rounds import next_round, stop_file
+from ..io.written import ConflictError
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.operations import Ticket, check_versions
@@ -111,18 +118,35 @@ def crawl(
         injecting = prepare(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
-        run_pipeline(injecting)
+        _run(injecting, table)
     # Built once: the graph names the table and the launch, each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
     while _next_round(table, launched, options, options.rounds) is not None:
-        run_pipeline(pipeline)
+        _run(pipeline, table)
         seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
         yield from made
         if not made:
             break
+
+
+def _run(pipeline: beam.Pipeline, table: str) -> None:
+    """Runs a pipeline; again, where a purge was committed before one of its phases.
+
+    A phase that has lost changed nothing, and begins anew on what the purge has left.
+    """
+    root = root_of(table)
+    while True:
+        seen = latest_snapshot(root)
+        try:
+            run_pipeline(pipeline)
+            return
+        except (ConflictError, PurgedMeanwhile) as error:
+            if not purged_since(root, seen):
+                raise
+            _LOG.warning("a purge was first, the phase is run again: %s", error)
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:

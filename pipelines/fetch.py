@@ -113,7 +113,7 @@ def build(
     )
     phase = "parsed" if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
-        reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",)
+        reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",), over_purges=True
     )
 
 

@@ -78,7 +78,7 @@ def build(
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
     documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written, step="Files")
     return (operations, documents) | Commit(
-        reads=("batches/{batch}/pages",), phase="parsed", whole=("Files",)
+        reads=("batches/{batch}/pages",), phase="parsed", whole=("Files",), over_purges=True
     )
 
 

@@ -4,21 +4,26 @@
 
     all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
     names ─ hashes ─▶ bars'
+
+Jobs that commit meanwhile are not in its way: see ``io/purge_commit.py``.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
-from ..io.manifest import latest_snapshot
-from ..io.operations import Operation, committed, find
+from ..io.hold import held
+from ..io.operations import Operation
 from ..io.places import root_of
-from ..io.purge import Piece, pieces, purge_piece, set_bars, sweep
+from ..io.purge import Piece, sweep
+from ..io.purge_commit import Task, commit_purge, prepare_purge
 from ..io.written import Written
 from ..policy.bars import Names
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.metrics import count
+from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ..web.domains import is_public_suffix
 from ..web.errors import UsageError
 from ..web.normalize import normalize_basic
@@ -50,6 +55,13 @@ class PurgeOptions:
         False,
         "Delete what only older snapshots need, at once: there is no way back then. "
         "Without it, that goes when those snapshots expire.",
+        group="purge",
+    )
+    wait_seconds: int = option(
+        600,
+        "How long to wait for jobs under way that would fail if the purge committed before them; "
+        "after that they do, and a crawl runs them again.",
+        minimum=0,
         group="purge",
     )
 
@@ -115,39 +127,37 @@ def build(
         options: How.
         names: What.
     """
+    task = Task(names, options.unbar)
     operations = tickets | "Begin" >> Begin("purge")
-    written = operations | "Pieces" >> ForEach(
-        _bars_alone if options.unbar else _pieces, _purge, (names, options.unbar), Written,
-        step="Pieces",
-    )  # fmt: skip
-    # All that is there was read: whatever is committed meanwhile may hold it again.
-    done = (operations, written) | Commit(reads=("*",), whole=("Pieces",))
-    if not options.now:
-        return done
-    return done | "Sweep" >> beam.Map(_sweep, names).with_output_types(Ticket)
+    pieces = ForEach(_Pieces(task), _purge, (task,), Written, step="Pieces")
+    written = operations | "Pieces" >> pieces
+    finish = beam.Map(_finish, task, options).with_output_types(Ticket)
+    # One small group: descriptors.
+    return (operations, written) | Together() | "Commit" >> finish
 
 
-def _pieces(operation: Operation) -> Iterator[Piece]:
-    found = list(pieces(operation))
-    PROGRESS.start("purge", total=len(found), unit="files")
-    yield from found
+@dataclasses.dataclass(frozen=True)
+class _Pieces:
+    task: Task
+
+    def __call__(self, operation: Operation) -> Iterator[Piece]:
+        found = list(self.task.pieces(operation))
+        PROGRESS.start("purge", total=len(found), unit="files")
+        yield from found
 
 
-def _bars_alone(operation: Operation) -> Iterator[Piece]:
-    yield Piece(operation, "bars")
-
-
-def _purge(piece: Piece, names: Names, lift: bool) -> Iterator[Written]:
-    if lift:
-        yield set_bars(piece.operation, names, lift=True)
-    else:
-        yield from purge_piece(piece, names)
+def _purge(piece: Piece, task: Task) -> Iterator[Written]:
+    yield from task(piece)
     PROGRESS.add()
 
 
-def _sweep(ticket: Ticket, names: Names) -> Ticket:
-    operation = find(ticket.table, f"{ticket.operation}.purge")
-    made = committed(operation) if operation is not None else None
-    root = root_of(ticket.table)
-    sweep(root, made.snapshot if made else latest_snapshot(root), names)
-    return ticket
+def _finish(grouped: tuple[int, Iterable[Any]], task: Task, options: PurgeOptions) -> Ticket:
+    operation, written, _ = gathered(grouped, ("Pieces",))
+    root, purged = root_of(operation.table), prepare_purge(operation, written, task)
+    with held(root, operation.id):
+        made = commit_purge(operation, purged, task, options.wait_seconds)
+        if options.now:
+            sweep(root, made.snapshot, task.names)
+    count(operation.job, made.counts)
+    PROGRESS.finish()
+    return ticket_after(operation, nothing=False)

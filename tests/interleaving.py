@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from nutbeam.io import history, operations, written
-from nutbeam.pipelines import compact, dedup, generate, inject, purge, update
+from nutbeam.io import history, hold, operations, over_purges, purge_commit, written
+from nutbeam.pipelines import compact, dedup, generate, inject, update
 from nutbeam.pipelines.cli import load
 from nutbeam.pipelines.command import Invocation
 from nutbeam.transforms import apply_changes, threads
@@ -28,7 +28,8 @@ GATES = [
     *((update, name) for name in ("place", "changes_of")),
     *((dedup, name) for name in ("place", "read_tablets")),
     *((compact, name) for name in ("plan_folds", "fold", "sweep", "commit")),
-    *((purge, name) for name in ("pieces", "purge_piece")),
+    *((purge_commit, name) for name in ("pieces", "purge_piece", "rebase", "commit_once")),
+    (over_purges, "commit_once"),
     *((history, name) for name in ("begin", "store_manifest")),
 ]
 
@@ -93,11 +94,21 @@ class Running:
         return f"{self.name} at {self.at}"
 
 
+# Who waits for another job stops here: it must be let on until that one is through.
+WAITS = [(hold, "pause"), (purge_commit, "pause")]
+
+
 @contextlib.contextmanager
-def gates():
-    """Puts the gates in their places."""
+def gates(waits=False):
+    """Puts the gates in their places.
+
+    Args:
+        waits: Whether jobs that begin wait for a purge; else that must do without.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        for owner, name in GATES:
+        if not waits:
+            patch.setattr(hold, "TIMES", hold.TIMES._replace(most=0.0))
+        for owner, name in [*GATES, *(WAITS if waits else [])]:
             real = getattr(owner, name)
 
             def gated(*args, _real=real, _name=f"{owner.__name__}.{name}", **kwargs):

@@ -87,4 +87,4 @@ class MadeUpWeb:
             for kind, found in (("pages", pages), ("documents", documents))
         ]
         reads = (f"batches/{batch}/fetchlist",)
-        commit_job(pinned, written, reads, "parsed", False, None)
+        commit_job(pinned, written, reads, "parsed", False, None, over_purges=True)

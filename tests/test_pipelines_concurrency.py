@@ -186,7 +186,7 @@ class Job:
             "updatedb": {"batch": self.batch},
             "dedup": {"batch": self.batch},
             "compact": {"snapshot_retention": self.retention},
-            "purge": {"host": (WEB.urls(self.numbers[:1])[0].split("/")[2],)},
+            "purge": {"host": (WEB.urls(self.numbers[:1])[0].split("/")[2],), "wait_seconds": 0},
             "rollback": {"to": self.to},
         }[self.kind]
         return launch(self.kind, table, operation=self.operation, **more)

@@ -3,15 +3,23 @@
 import dataclasses
 import platform
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.portability import common_urns
 
-from ..io.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
-from ..io.operations import Operation, begin, find, new_id
+from ..io.manifest import (
+    PHASES,
+    Batch,
+    Manifest,
+    PurgedMeanwhile,
+    latest_snapshot,
+    load_manifest,
+)
+from ..io.operations import Operation, begin, find, new_id, note_loss
+from ..io.over_purges import commit_over_purges
 from ..io.written import Written, check_whole, commit, sum_counts
 from ..web.errors import UserError
 from ..web.json_logs import working_on
@@ -170,6 +178,7 @@ class Commit(Displayed):
         opens: Makes the batch's record from the operation and the counts,
             where the job makes a batch; a batch without URLs is not made.
         whole: Steps whose work must all have been done.
+        over_purges: Whether a purge may come in between; see ``io/over_purges.py``.
     """
 
     reads: tuple[str, ...] = ()
@@ -177,9 +186,10 @@ class Commit(Displayed):
     dedups: bool = False
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
     whole: tuple[str, ...] = ()
+    over_purges: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        how = (self.reads, self.phase, self.dedups, self.opens)
+        how = (self.reads, self.phase, self.dedups, self.opens, self.over_purges)
         commits = beam.Map(_commit, self.whole, *how).with_output_types(Ticket)
         return inputs | Together() | "Commit" >> commits
 
@@ -314,9 +324,21 @@ class _Part:
 
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
     if not operation.idle:
-        items = list(divide(operation))
+        with _reading(operation):
+            items = list(divide(operation))
         first = _Part(items[0] if items else None, len(items))
         yield from enumerate([first, *map(_Part, items[1:])])
+
+
+@contextmanager
+def _reading(operation: Operation) -> Iterator[None]:
+    """Lets the same id begin anew where a purge has deleted what the operation reads."""
+    try:
+        with operation.reading():
+            yield
+    except PurgedMeanwhile:
+        note_loss(operation)
+        raise
 
 
 def _work(
@@ -324,7 +346,7 @@ def _work(
 ) -> Iterator[Any]:
     part, (step, tag) = numbered[1], tells
     operation = getattr(part.item, "operation", None)
-    reading = operation.reading() if isinstance(operation, Operation) else nullcontext()
+    reading = _reading(operation) if isinstance(operation, Operation) else nullcontext()
     with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)), reading:
         if part.of != 0:
             yield from work(part.item, *args)
@@ -341,12 +363,13 @@ def _commit(
     phase: str | None,
     dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
+    over_purges: bool,
 ) -> Ticket:
     operation, written, _ = gathered(grouped, whole)
     if operation.idle:
         nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
         return ticket_after(operation, nothing=nothing)
-    return commit_job(operation, written, reads, phase, dedups, opens)
+    return commit_job(operation, written, reads, phase, dedups, opens, over_purges)
 
 
 def commit_job(
@@ -356,6 +379,7 @@ def commit_job(
     phase: str | None,
     dedups: bool,
     opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
+    over_purges: bool = False,
 ) -> Ticket:
     """Commits one job's work; see ``Commit``."""
     batch: Batch | None = None
@@ -371,7 +395,10 @@ def commit_job(
         name: dataclasses.replace(before.batches[name], deduped=True)
         for name in (before.without_dedup() if dedups else ())
     }
-    made = commit(operation, written, reads=names, batch=batch, others=others)
+    if over_purges:
+        made = commit_over_purges(operation, written, names, batch)
+    else:
+        made = commit(operation, written, reads=names, batch=batch, others=others)
     count(operation.job, made.counts)
     PROGRESS.finish()
     return ticket_after(operation, nothing=opens is not None and batch is None)

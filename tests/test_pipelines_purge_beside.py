@@ -1,0 +1,245 @@
+"""purge beside a crawl: it commits within one phase, and the crawl goes on."""
+
+import itertools
+import json
+
+import pytest
+from crawling import manifest_of, nutbeam, rows_of
+from interleaving import Running, gates, launch
+from made_up import MadeUpWeb
+from web_tables import Snapshot, newest
+
+from nutbeam.io import hold, purge_commit
+from nutbeam.io.places import files_of, root_of
+from nutbeam.io.processes import this_process
+from nutbeam.io.written import ConflictError
+from nutbeam.policy.bars import Names, bars_of
+from nutbeam.web.urls import host_key
+
+WEB = MadeUpWeb()
+HOST = "h1.example.com"
+GONE = bars_of(Names(hosts=(host_key(HOST),)).rows(0))
+
+
+@pytest.fixture
+def table(backend):
+    """A table with a batch that is updated, and one that is not."""
+    made = backend.fresh()
+    launch("inject", made, {"seeds": WEB.urls(range(12))}, operation="seeds")
+    for number in range(2):
+        launch("generate", made, top_n=4, operation=f"g{number}")
+        WEB.fetch(made, manifest_of(made).batch, f"f{number}")
+    launch("updatedb", made, operation="u0")
+    yield made
+    backend.remove(made)
+
+
+def phases(table):
+    """Yields the phases of a crawl that goes on for ever."""
+    for number in itertools.count():
+        yield lambda n=number: launch("generate", table, top_n=2, operation=f"r{n}", add_days=90)
+        yield lambda n=number: WEB.fetch(table, open_batch(table), f"r{n}")
+        yield lambda n=number: launch("updatedb", table, operation=f"r{n}")
+        yield lambda n=number: launch("dedup", table, operation=f"r{n}")
+
+
+def open_batch(table):
+    known = manifest_of(table).batches
+    return max(name for name, batch in known.items() if batch.phase == "generated")
+
+
+def purge(table, **options):
+    return Running("purge", lambda: launch("purge", table, operation="p", host=(HOST,), **options))
+
+
+def advance_far(job):
+    """Lets a job on, to its end or until it waits for another one."""
+    job.advance()
+    while not job.done and not job.at.endswith(".pause"):
+        job.advance()
+
+
+def assert_gone(table, whole=True):
+    """Asserts that no row of the newest snapshot is of the host, and that the table is whole."""
+    for component, rows in Snapshot(table).contents().items():
+        if rows is not None and component != "bars":
+            of_hosts = component.endswith(("hosts", "learnt"))
+            keys = rows["key"]
+            assert not (GONE.hosts_hit(keys) if of_hosts else GONE.hit(keys)).any(), component
+    assert nutbeam("fsck", table) == 0
+
+
+@pytest.fixture
+def tries(monkeypatch):
+    """Collects the snapshots on which the purge tries to commit, and what it reads for each."""
+    found, commit, piece = [], purge_commit.commit_once, purge_commit.purge_piece
+
+    def counted(operation, *args):
+        found.append(operation.snapshot)
+        return commit(operation, *args)
+
+    monkeypatch.setattr(purge_commit, "commit_once", counted)
+    return found
+
+
+@pytest.mark.folder_first
+def test_a_phase_commits_between_each_of_its_steps(table, tries):
+    following, phase, commits = phases(table), None, 0
+    with gates(waits=True):
+        job = purge(table)
+        while not job.done:
+            before = newest(table)
+            if phase is None or phase.done:
+                phase = Running("phase", next(following))
+            advance_far(phase)
+            commits += newest(table) - before
+            assert phase.error is None, phase.error
+            job.advance()
+        assert job.error is None, job.error
+        assert commits >= 8
+        assert len(tries) <= 2
+        made = manifest_of(table)
+        assert made.operation == "p.purge"
+        assert_gone(table)
+        # The phase that has waited goes on, and so does the crawl.
+        phase.finish()
+        assert phase.error is None, phase.error
+    for one in itertools.islice(following, 8):
+        one()
+    assert newest(table) > made.snapshot + 6
+    assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
+    with gates(waits=True):
+        update = Running("update", lambda: launch("updatedb", table, operation="slow"))
+        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+            update.advance()
+        job = purge(table)
+        advance_far(job)
+        assert job.at.endswith("purge_commit.pause")
+        assert "purge 'p.purge' waits for update 'slow.update' to commit" in caplog.text
+        update.finish()
+        assert update.error is None
+        job.finish()
+        assert job.error is None
+    assert manifest_of(table).operation == "p.purge"
+    assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_it_waits_no_longer_than_it_is_told_and_the_other_begins_anew(table):
+    with gates(waits=True):
+        update = Running("update", lambda: launch("updatedb", table, operation="slow"))
+        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+            update.advance()
+        job = purge(table, wait_seconds=0)
+        job.finish()
+        assert job.error is None
+        update.finish()
+        assert isinstance(update.error, ConflictError)
+    launch("updatedb", table, operation="slow")
+    assert manifest_of(table).operation == "slow.update"
+    assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
+    launch("generate", table, top_n=8, operation="last")
+    batch = manifest_of(table).batch
+    listed = Snapshot(table).of_batch(batch, "fetchlist")["key"]
+    assert GONE.hit(listed).any()
+    with gates(waits=True):
+        fetch = Running("fetch", lambda: WEB.fetch(table, batch, "long"))
+        while fetch.at != "nutbeam.io.over_purges.commit_once":
+            fetch.advance()
+        job = purge(table)
+        job.finish()
+        assert job.error is None
+        fetch.finish()
+        assert fetch.error is None
+    assert manifest_of(table).operation == "long.fetch"
+    pages = Snapshot(table).of_batch(batch, "pages")["key"]
+    assert set(pages) == set(listed.filter(~GONE.hit(listed)))
+    assert manifest_of(table).counts["dropped/purged"] > 0
+    assert_gone(table)
+    launch("updatedb", table, batch=batch)
+    assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_only_what_is_new_is_read_again(table, monkeypatch):
+    reads = []
+    with gates(waits=True):
+        job = purge(table)
+        while job.at != "nutbeam.io.purge_commit.rebase":
+            job.advance()
+        launch("generate", table, top_n=2, operation="more", add_days=90)
+        real = purge_commit.purge_piece
+        monkeypatch.setattr(
+            purge_commit, "purge_piece", lambda p, n: reads.append(p.component) or real(p, n)
+        )
+        job.finish()
+    assert job.error is None
+    assert [name.rpartition("/")[2] for name in reads] == ["fetchlist"]
+    assert_gone(table)
+
+
+# What a purge that was killed leaves behind.
+
+
+def leave_hold(table, **process):
+    path = root_of(table) / hold.HOLD
+    record = {"operation": "dead.purge", "beat": 3, "process": {**this_process(), **process}}
+    path.write_text(json.dumps(record))
+    return path
+
+
+def test_nobody_waits_for_a_purge_that_is_dead(table, monkeypatch):
+    path = leave_hold(table, pid=2**22 + 1)
+    monkeypatch.setattr(hold, "pause", lambda: pytest.fail("it waits"))
+    launch("generate", table, top_n=2, operation="next")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{half", b'{"operation": 7, "process": 1}'])
+def test_nobody_waits_long_for_a_hold_that_is_written_no_more(table, monkeypatch, content):
+    path = leave_hold(table, boot="another machine")
+    if content is not None:
+        path.write_bytes(content)
+    looks, now = [], [0.0]
+
+    def later():
+        looks.append(1)
+        now[0] += 1.0
+
+    monkeypatch.setattr(hold, "pause", later)
+    monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
+    hold.wait_for_purge(root_of(table), "next.generate")
+    assert len(looks) == hold.TIMES.stale
+    assert not path.exists()
+    hold.wait_for_purge(root_of(table), "next.generate")
+    assert len(looks) == hold.TIMES.stale
+
+
+def test_nobody_waits_for_ever(table, monkeypatch):
+    path, now = leave_hold(table, boot="another machine"), [0.0]
+
+    def later():
+        now[0] += 1.0
+        path.write_text(json.dumps({"operation": "p", "beat": now[0]}))
+
+    monkeypatch.setattr(hold, "pause", later)
+    monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
+    hold.wait_for_purge(root_of(table), "next.generate")
+    assert now[0] == hold.TIMES.most
+    assert path.exists()
+
+
+def test_no_hold_is_left(table):
+    launch("purge", table, operation="p", host=(HOST,))
+    assert not (files_of(root_of(table)) / hold.HOLD).exists()
+    with pytest.raises(ZeroDivisionError), hold.held(root_of(table), "p"):
+        raise ZeroDivisionError
+    assert not (files_of(root_of(table)) / hold.HOLD).exists()

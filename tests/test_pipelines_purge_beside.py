@@ -4,13 +4,13 @@ import itertools
 import json
 
 import pytest
-from crawling import manifest_of, nutbeam, rows_of
+from crawling import manifest_of, nutbeam
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
 from nutbeam.io import hold, purge_commit
-from nutbeam.io.places import files_of, root_of
+from nutbeam.io.operations import begin
 from nutbeam.io.processes import this_process
 from nutbeam.io.written import ConflictError
 from nutbeam.policy.bars import Names, bars_of
@@ -59,7 +59,7 @@ def advance_far(job):
         job.advance()
 
 
-def assert_gone(table, whole=True):
+def assert_gone(table):
     """Asserts that no row of the newest snapshot is of the host, and that the table is whole."""
     for component, rows in Snapshot(table).contents().items():
         if rows is not None and component != "bars":
@@ -71,8 +71,8 @@ def assert_gone(table, whole=True):
 
 @pytest.fixture
 def tries(monkeypatch):
-    """Collects the snapshots on which the purge tries to commit, and what it reads for each."""
-    found, commit, piece = [], purge_commit.commit_once, purge_commit.purge_piece
+    """Collects the snapshots on which the purge tries to commit."""
+    found, commit = [], purge_commit.commit_once
 
     def counted(operation, *args):
         found.append(operation.snapshot)
@@ -189,57 +189,62 @@ def test_only_what_is_new_is_read_again(table, monkeypatch):
 # What a purge that was killed leaves behind.
 
 
-def leave_hold(table, **process):
-    path = root_of(table) / hold.HOLD
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "operations").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time as who waits sees it: each look takes a second."""
+    now = [0.0]
+    monkeypatch.setattr(hold, "pause", lambda: now.__setitem__(0, now[0] + 1))
+    monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
+    return now
+
+
+def leave_hold(root, **process):
     record = {"operation": "dead.purge", "beat": 3, "process": {**this_process(), **process}}
-    path.write_text(json.dumps(record))
-    return path
+    (root / hold.HOLD).write_text(json.dumps(record))
 
 
-def test_nobody_waits_for_a_purge_that_is_dead(table, monkeypatch):
-    path = leave_hold(table, pid=2**22 + 1)
-    monkeypatch.setattr(hold, "pause", lambda: pytest.fail("it waits"))
-    launch("generate", table, top_n=2, operation="next")
-    assert not path.exists()
+def test_nobody_waits_for_a_purge_that_is_dead(root, clock):
+    leave_hold(root, pid=2**22 + 1)
+    assert begin(str(root), "generate", "next.generate").snapshot == 0
+    assert clock == [0.0]
+    assert not (root / hold.HOLD).exists()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"{half", b'{"operation": 7, "process": 1}'])
-def test_nobody_waits_long_for_a_hold_that_is_written_no_more(table, monkeypatch, content):
-    path = leave_hold(table, boot="another machine")
+def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, content):
+    leave_hold(root, boot="another machine")
     if content is not None:
-        path.write_bytes(content)
-    looks, now = [], [0.0]
-
-    def later():
-        looks.append(1)
-        now[0] += 1.0
-
-    monkeypatch.setattr(hold, "pause", later)
-    monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
-    hold.wait_for_purge(root_of(table), "next.generate")
-    assert len(looks) == hold.TIMES.stale
-    assert not path.exists()
-    hold.wait_for_purge(root_of(table), "next.generate")
-    assert len(looks) == hold.TIMES.stale
+        (root / hold.HOLD).write_bytes(content)
+    begin(str(root), "generate", "next.generate")
+    assert clock == [hold.TIMES.stale]
+    assert not (root / hold.HOLD).exists()
+    begin(str(root), "fetch", "next.fetch")
+    assert clock == [hold.TIMES.stale]
 
 
-def test_nobody_waits_for_ever(table, monkeypatch):
-    path, now = leave_hold(table, boot="another machine"), [0.0]
+def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
+    leave_hold(root, boot="another machine")
+    later = hold.pause
 
-    def later():
-        now[0] += 1.0
-        path.write_text(json.dumps({"operation": "p", "beat": now[0]}))
+    def beat():
+        later()
+        (root / hold.HOLD).write_text(json.dumps({"operation": "p.purge", "beat": clock[0]}))
 
-    monkeypatch.setattr(hold, "pause", later)
-    monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
-    hold.wait_for_purge(root_of(table), "next.generate")
-    assert now[0] == hold.TIMES.most
-    assert path.exists()
+    monkeypatch.setattr(hold, "pause", beat)
+    begin(str(root), "generate", "next.generate")
+    assert clock == [hold.TIMES.most]
+    assert (root / hold.HOLD).exists()
+    assert "'next.generate' waits for purge 'dead.purge'" in caplog.text
+    assert "waits no longer" in caplog.text
 
 
-def test_no_hold_is_left(table):
-    launch("purge", table, operation="p", host=(HOST,))
-    assert not (files_of(root_of(table)) / hold.HOLD).exists()
-    with pytest.raises(ZeroDivisionError), hold.held(root_of(table), "p"):
-        raise ZeroDivisionError
-    assert not (files_of(root_of(table)) / hold.HOLD).exists()
+def test_a_hold_ends_with_what_it_is_for(root):
+    with hold.held(root, "p.purge"):
+        assert (root / hold.HOLD).exists()
+    assert list((root / "operations").iterdir()) == []

@@ -71,12 +71,19 @@ class Left:
         orphan_bytes: Their size.
         temporary: Files that were never completed.
         leases: Claims of attempts at fetching, held or not.
+        unfinished: Operations that began more than a day ago and never committed.
     """
 
     orphans: int = 0
     orphan_bytes: int = 0
     temporary: int = 0
     leases: int = 0
+    unfinished: tuple[str, ...] = ()
+
+    def __add__(self, other: "Left") -> "Left":
+        return Left(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
 
 
 @dataclasses.dataclass(frozen=True)

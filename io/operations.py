@@ -16,7 +16,7 @@ from typing import Any
 
 from ..web.errors import UserError
 from .commit import check_exclusive, create_exclusive
-from .files import cure, list_files, read_bytes, read_if_there
+from .files import list_files, read_bytes, read_if_there
 from .hold import wait_for_purge
 from .manifest import (
     Manifest,
@@ -28,13 +28,15 @@ from .manifest import (
     load_manifest,
     made_snapshots,
     settled_snapshot,
+    snapshots,
     undone_by,
 )
+from .operation_records import LOST, parse_record
 from .places import Place, Root, root_of
 from .processes import is_dead, this_process
 
-# Ending of what says that a pinned operation has lost to a commit, beside its file.
-LOST = ".lost"
+# An operation has read no snapshot that is further than this ahead of the newest one.
+MOST_AHEAD = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +106,7 @@ def begin(
     if known is None:
         if pinned.snapshot == 0:
             check_exclusive(path.parent)
-        if create_exclusive(path, _to_json(pinned)):
+        if create_exclusive(path, to_json(pinned)):
             return pinned
         known = read_bytes(path)
     pinned = dataclasses.replace(_from_json(path, known), table=table)
@@ -205,14 +207,16 @@ def find(table: str, operation: str) -> Operation | None:
 def seen_snapshots(root: Root) -> list[int]:
     """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
     found = made_snapshots(root)
+    most = max([*found, *snapshots(root)], default=0) + MOST_AHEAD
     for file in list_files(root / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
                 found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
-    return found
+    return [number for number in found if number <= most]
 
 
-def _to_json(operation: Operation) -> bytes:
+def to_json(operation: Operation) -> bytes:
+    """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
     return json.dumps(
         {name: record[name] for name in record if name not in ("table", "idle")}
@@ -220,7 +224,4 @@ def _to_json(operation: Operation) -> bytes:
 
 
 def _from_json(path: Place, data: bytes) -> Operation:
-    try:
-        return Operation(table="", **json.loads(data))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"operation file is damaged: {path}: {error}{cure(path)}") from error
+    return Operation(table="", **parse_record(path, data))

@@ -10,13 +10,11 @@ or gone, and the next sweep deletes the rest.
 """
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ..web.errors import UserError
 from .bigtable_root import BigtableRoot
 from .file_lists import load_files
 from .files import (
@@ -29,7 +27,7 @@ from .files import (
     store_time,
 )
 from .manifest import PHASES, Batch, Manifest, latest_snapshot, lineage, load_manifest, snapshots
-from .operations import LOST
+from .operation_records import LOST, id_of, parse_record
 from .places import Place, Root, below
 
 # What holds data files, and what is in use only as long as its job runs.
@@ -115,13 +113,13 @@ def _operations(root: Root, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in list_files(root / "operations")}
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
     under_way = _under_way(root, now, files, pins)
-    alive = {_name(path) for path, written in files.items() if written > until}
-    alive.update(_name(path) for path in under_way)
+    alive = {id_of(path) for path, written in files.items() if written > until}
+    alive.update(id_of(path) for path in under_way)
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
     expired, snapshots = [], []
     for path, written in files.items():
-        launch, _, job = _name(path).rpartition(".")
-        if _name(path) in alive or (job == "crawl" and launch in launches):
+        launch, _, job = id_of(path).rpartition(".")
+        if id_of(path) in alive or (job == "crawl" and launch in launches):
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
@@ -136,7 +134,7 @@ def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]
     files = {
         file.path: file.changed
         for file in list_files(root / "operations")
-        if _name(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
+        if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
     # Who has lost to another one's commit will not commit.
     pins = {
@@ -144,12 +142,7 @@ def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]
         for path in files
         if path.suffix == ".json" and path.with_suffix(LOST) not in files
     }
-    return sorted(_name(path) for path in _under_way(root, now, files, pins))
-
-
-def _name(path: Place) -> str:
-    """Returns the id of an operation; one that was pinned anew after a rollback is ID@SNAPSHOT."""
-    return path.stem.partition("@")[0]
+    return sorted(id_of(path) for path in _under_way(root, now, files, pins))
 
 
 def _under_way(
@@ -165,7 +158,7 @@ def _under_way(
 
     def is_done(path: Place, pinned: _Pinned) -> bool:
         # What was rolled back is not done, unless it will be pinned anew.
-        made = (n for n in done.get(_name(path), ()) if n > pinned.snapshot)
+        made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
 
     # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
@@ -193,11 +186,8 @@ class _Pinned(NamedTuple):
 
 
 def _pinned(path: Place) -> _Pinned:
-    try:
-        record = json.loads(read_bytes(path))
-        return _Pinned(str(record["job"]), int(record["snapshot"]), record["batch"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"operation file is damaged: {path}: {error}") from error
+    record = parse_record(path, read_bytes(path))
+    return _Pinned(record["job"], record["snapshot"], record["batch"])
 
 
 def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:

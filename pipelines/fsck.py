@@ -9,7 +9,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -28,6 +28,8 @@ from ..io.fsck import (
     list_problem,
 )
 from ..io.manifest import Manifest, latest_snapshot, load_manifest, snapshots
+from ..io.operation_fsck import KIND as OPERATION
+from ..io.operation_fsck import Mended, check_operations, left_operations, mend_operations
 from ..io.operations import new_id
 from ..io.places import Root, root_of
 from ..io.repair import Repair, repair
@@ -104,6 +106,10 @@ def run(invocation: Invocation) -> int:
     finished = _settle(root, options) if options.repair else None
     with live_view(invocation.progress):
         found = look(root, options)
+    mended = _mend_operations(root, found, options)
+    if mended:
+        with live_view(invocation.progress):
+            found = look(root, options)
     done = None
     if options.repair and found.problems:
         done = _repair(table, found, options)
@@ -112,9 +118,10 @@ def run(invocation: Invocation) -> int:
         if done.manifest is None and found.problems == before.problems:
             done = None
     if invocation.format == "json":
-        print(json.dumps(_record(found, done, finished)))
+        print(json.dumps(_record(found, done, finished, mended)))
     else:
-        print(visible_lines(_lines(found, done, finished, table, options)))
+        lines = [*map(str, mended), *_lines(found, done, finished, table, options)]
+        print(visible_lines(lines))
     return DAMAGED if found.problems else DONE
 
 
@@ -122,6 +129,17 @@ def _is_begun(root: Root) -> bool:
     if isinstance(root, BigtableRoot):
         return root.log.head().snapshot > 0
     return bool(snapshots(root))
+
+
+def _mend_operations(root: Root, found: Findings, options: Options) -> list[Mended]:
+    damaged = [problem for problem in found.problems if problem.kind == OPERATION]
+    mends = options.repair and not _is_newer(found.problems)
+    return mend_operations(root, damaged, options.drop) if mends else []
+
+
+def _is_newer(problems: Iterable[Problem]) -> bool:
+    """Returns whether a later version has made a snapshot."""
+    return any(problem.newer and problem.kind == "manifest" for problem in problems)
 
 
 def _settle(root: Root, options: Options) -> int | None:
@@ -148,14 +166,14 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
 
 def look(root: Root, options: Options) -> Findings:
     """Looks at a table: at its manifests, and at all of the newest that can be read."""
-    problems, newest = check_manifests(root), latest_snapshot(root)
-    if any(problem.newer for problem in problems):
+    problems, newest = check_manifests(root) + check_operations(root), latest_snapshot(root)
+    if _is_newer(problems):
         # What belongs together, and what is left over, only the newer version can say.
         return Findings(newest, tuple(problems), Left(), 0)
     manifest = _newest(root)
     if isinstance(root, BigtableRoot) and manifest.snapshot < newest:
         # Rows are as the newest snapshot has them, whatever older ones say.
-        return Findings(manifest.snapshot, tuple(problems), left_over(root), 0)
+        return Findings(manifest.snapshot, tuple(problems), _left(root), 0)
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
     PROGRESS.start("fsck", total=len(files), unit="files")
@@ -178,7 +196,11 @@ def look(root: Root, options: Options) -> Findings:
         if needed and f"batches/{batch}/fetchlist" not in manifest.components:
             path = f"batches/{batch}/fetchlist"
             problems.append(Problem("batch", path, "the batch has no fetch list"))
-    return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files), rows)
+    return Findings(manifest.snapshot, tuple(problems), _left(root), len(files), rows)
+
+
+def _left(root: Root) -> Left:
+    return left_over(root) + left_operations(root)
 
 
 def _check(root: Root, component: str, file: DataFile, quick: bool) -> Problem | None:
@@ -204,7 +226,9 @@ def _files(root: Root, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
             yield from ((name, file) for file in load_files(root, component))
 
 
-def _record(found: Findings, done: Repair | None, finished: int | None) -> dict[str, Any]:
+def _record(
+    found: Findings, done: Repair | None, finished: int | None, mended: list[Mended]
+) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": found.snapshot,
         "clean": not found.problems,
@@ -218,6 +242,8 @@ def _record(found: Findings, done: Repair | None, finished: int | None) -> dict[
         record["unfinished"] = found.rows.unfinished
     if finished is not None:
         record["finished"] = finished
+    if mended:
+        record["operations"] = [dataclasses.asdict(one) for one in mended]
     if done is not None and done.manifest is not None:
         record["repaired"] = {
             "snapshot": done.manifest.snapshot,
@@ -251,6 +277,11 @@ def _lines(
         )
     if left.leases:
         yield f"left over, harmless: {left.leases:,} leases of fetches"
+    if left.unfinished:
+        yield (
+            f"left over, harmless: {len(left.unfinished):,} operations that began more than a day "
+            f"ago and never committed, such as {left.unfinished[0]}"
+        )
     if found.rows.unfinished is not None:
         yield (
             f"snapshot {found.rows.unfinished} is not wholly applied: the next job that changes "
@@ -259,7 +290,7 @@ def _lines(
     if not found.problems:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
         yield f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
-    elif any(problem.newer for problem in found.problems):
+    elif _is_newer(found.problems):
         yield "nothing was repaired: this version cannot tell what is damage"
     elif not options.repair:
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"

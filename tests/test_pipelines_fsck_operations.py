@@ -1,0 +1,237 @@
+"""fsck looks at the records of operations; damaged ones stop nobody with a traceback, and can be repaired."""
+
+import json
+import os
+import random
+import shutil
+
+import pytest
+from crawling import manifest_of, nutbeam, place_in, tree
+from short_form import first
+from web_tables import newest
+
+from nutbeam.io.operations import begin
+
+URLS = ("http://a.example.com/", "http://b.example.com/")
+# One that is committed, and one that is not.
+DONE, OPEN = "one.inject", "two.inject"
+
+
+@pytest.fixture(scope="module")
+def original(backend):
+    table = backend.fresh()
+    assert nutbeam("inject", table, *URLS, "--operation", "one") == 0
+    assert nutbeam("generate", table, "--operation", "three") == 0
+    begin(table, "inject", OPEN)
+    begin(table, "crawl", "three.crawl")
+    yield table
+    backend.remove(table)
+
+
+@pytest.fixture
+def table(backend, original):
+    made = backend.copy(original)
+    yield made
+    backend.remove(made)
+
+
+@pytest.fixture
+def fsck(capsys):
+    """Runs fsck and returns its record; without --repair it changes nothing."""
+
+    def run(table, *words, code=0):
+        before = tree(table, ignore=())
+        capsys.readouterr()
+        assert nutbeam("fsck", table, *words, "--format", "json") == code
+        if "--repair" not in words:
+            assert tree(table, ignore=()) == before
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def record_of(table, name, ending=".json"):
+    return place_in(table, "operations") / f"{name}{ending}"
+
+
+def edited(**changes):
+    return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def without_name(path):
+    record = json.loads(path.read_text())
+    del record["snapshot"]
+    path.write_text(json.dumps(record))
+
+
+def swapped(path):
+    other = path.with_name("three.generate.json")
+    one, two = path.read_bytes(), other.read_bytes()
+    path.write_bytes(two)
+    other.write_bytes(one)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:20]),
+    "no JSON": lambda path: path.write_bytes(b"\xff\x1b[31m"),
+    "a list": lambda path: path.write_bytes(b"[1]"),
+    "a number": lambda path: path.write_bytes(b"7"),
+    "too deep": lambda path: path.write_bytes(b"[" * 100_000),
+    "lacks a name": without_name,
+    "a text for a number": edited(snapshot="1"),
+    "a number for a text": edited(job=1),
+    "below zero": edited(snapshot=-1),
+    "another id": edited(id="else.inject"),
+    "far ahead": edited(snapshot=10**15),
+    "no such batch": edited(job="fetch", batch="nowhere"),
+    "swapped": swapped,
+}
+
+
+def damaged(found):
+    return sorted(p["path"] for p in found["problems"] if p["kind"] == "operation")
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_record_of_a_committed_operation_is_made_again(table, fsck, what):
+    assert fsck(table)["clean"]
+    DAMAGE[what](record_of(table, DONE))
+    paths = [f"operations/{DONE}.json"]
+    paths += ["operations/three.generate.json"] if what == "swapped" else []
+    assert damaged(fsck(table, code=3)) == paths
+    found = fsck(table, "--repair")
+    assert found["operations"] == [{"path": path, "done": "made again"} for path in paths]
+    assert fsck(table)["clean"]
+    snapshot = newest(table)
+    assert nutbeam("inject", table, *URLS, "--operation", "one") == 0  # done before
+    assert newest(table) == snapshot
+    assert nutbeam("compact", table) == 0
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("what", ["cut", "far ahead", "another id"])
+def test_one_of_an_operation_that_never_committed_is_removed_when_that_is_safe(
+    table, fsck, backend, what
+):
+    path = record_of(table, OPEN)
+    DAMAGE[what](path)
+    named = [f"operations/{OPEN}.json"]
+    # It may be under way.
+    left = fsck(table, "--repair", code=3)
+    assert damaged(left) == named
+    assert "operations" not in left
+    removed = [{"path": named[0], "done": "removed"}]
+    other = backend.copy(table)
+    assert fsck(other, "--repair", "--drop")["operations"] == removed
+    assert nutbeam("inject", other, "http://c.example.com/", "--operation", "two") == 0
+    assert manifest_of(other).operation == OPEN
+    backend.remove(other)
+    os.utime(path, (0, 0))  # for long
+    assert fsck(table, "--repair")["operations"] == removed
+    assert not path.exists()
+    assert fsck(table)["clean"]
+
+
+COMMANDS = {
+    "inject": ("http://c.example.com/", "--operation", "one"),
+    "compact": (),
+    "purge": ("--host", "a.example.com", "--operation", "one"),
+    "rollback": ("--to", "1", "--operation", DONE),
+    "readdb": (),
+    "generate": (),
+    "history": (),
+}
+# These work on what other operations have pinned, or on this one.
+STOPPED = ("inject", "compact", "rollback")
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_damaged_record_stops_says_so_in_one_line(table, command, capsys):
+    record_of(table, DONE).write_bytes(b'{"id": "\x1b]0;')
+    capsys.readouterr()
+    code = nutbeam(command, table, *COMMANDS[command])
+    err = capsys.readouterr().err
+    assert code == (3 if command in STOPPED else 0), err
+    assert "Traceback" not in err
+    if command in STOPPED:
+        assert err.count("\n") == 1
+        assert "operation file is damaged" in err
+        assert f"{DONE}.json" in err
+        assert f"run nutbeam fsck {table}" in err
+
+
+@pytest.mark.folder_first
+def test_a_record_of_a_newer_format_is_left_alone(table, fsck, capsys):
+    edited(format=99, written_by="99.1")(record_of(table, DONE))
+    (problem,) = fsck(table, code=3)["problems"]
+    assert problem["newer"]
+    assert "upgrade nutbeam to 99.1" in problem["message"]
+    before = tree(table, ignore=())
+    assert damaged(fsck(table, "--repair", "--drop", code=3)) == [f"operations/{DONE}.json"]
+    assert tree(table, ignore=()) == before
+    assert nutbeam("inject", table, *URLS, "--operation", "one") == 3
+    assert "upgrade nutbeam to 99.1" in capsys.readouterr().err
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("content", [b"", b"x", b"-1", b"9" * 5_000])
+def test_a_note_of_a_loss(table, fsck, content):
+    path = record_of(table, OPEN, ".lost")
+    path.write_bytes(content)
+    assert damaged(fsck(table, code=3)) == [f"operations/{OPEN}.lost"]
+    assert fsck(table, "--repair")["clean"]
+    assert not path.exists()
+    assert record_of(table, OPEN).exists()
+
+
+@pytest.mark.folder_first
+def test_a_record_of_a_crawl_is_made_again(table, fsck):
+    path = record_of(table, "three.crawl")
+    path.write_bytes(b"{")
+    assert fsck(table, "--repair")["clean"]
+    record = json.loads(path.read_text())
+    assert (record["job"], record["snapshot"], record["batch"]) == ("crawl", 1, None)
+
+
+@pytest.mark.folder_first
+def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
+    before = fsck(table)["left"]
+    assert before["unfinished"] == []
+    folder = place_in(table, "operations")
+    (folder / ".x.inject.json.0123").write_bytes(b"half")
+    (folder / "notes.txt").write_bytes(b"somebody's")
+    (folder / "sub").mkdir()
+    shutil.copy(record_of(table, DONE), folder / "sub")
+    os.utime(record_of(table, OPEN), (0, 0))
+    left = fsck(table)["left"]
+    assert left["temporary"] == before["temporary"] + 1
+    assert left["orphans"] == before["orphans"] + 2
+    assert left["unfinished"] == [OPEN]
+    assert nutbeam("fsck", table) == 0
+    assert f"1 operations that began more than a day ago and never committed, such as {OPEN}" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("seed", first(3, range(40)))
+def test_damage_at_random(table, fsck, seed):
+    """Bytes are turned around, cut off or added: either nothing is lost, or fsck repairs it."""
+    chance = random.Random(seed)
+    for name in (DONE, OPEN, "three.generate", "three.crawl"):
+        path = record_of(table, name)
+        data = bytearray(path.read_bytes())
+        for _ in range(chance.randrange(1, 4)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        cut = chance.choice([len(data), chance.randrange(len(data))])
+        path.write_bytes(bytes(data[:cut]) + chance.randbytes(chance.randrange(3)))
+    assert nutbeam("fsck", table) in (0, 3)
+    assert fsck(table, "--repair", "--drop")["clean"]
+    assert nutbeam("compact", table, "--snapshot_retention", 0) == 0
+    for command in ("inject", "generate"):
+        words = URLS if command == "inject" else ()
+        assert nutbeam(command, table, *words, "--operation", "two") in (0, 1)
+    assert fsck(table)["clean"]

@@ -67,7 +67,7 @@ def _problem(root: Root, path: Place, newest: int) -> str:
     record = parse_record(path, data)
     batch, snapshot = record["batch"], record["snapshot"]
     on_batch = record["job"] in _ON_BATCHES and batch is not None
-    if on_batch and snapshot in snapshots(root):
+    if on_batch and snapshot in (0, *snapshots(root)):
         if batch in load_manifest(root, snapshot).batches:
             return ""
         return f"names batch {batch!r}, which snapshot {snapshot} does not have"

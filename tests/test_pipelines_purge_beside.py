@@ -2,18 +2,26 @@
 
 import itertools
 import json
+import random
+import subprocess
+import sys
+import time
 
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
-from crawling import manifest_of, nutbeam
+from crawling import manifest_of, nutbeam, reach
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
 from nutbeam.io import hold, purge_commit
 from nutbeam.io.operations import begin
+from nutbeam.io.places import files_of, root_of
 from nutbeam.io.processes import this_process
 from nutbeam.io.written import ConflictError
 from nutbeam.policy.bars import Names, bars_of
+from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import host_key
 
 WEB = MadeUpWeb()
@@ -248,3 +256,91 @@ def test_a_hold_ends_with_what_it_is_for(root):
     with hold.held(root, "p.purge"):
         assert (root / hold.HOLD).exists()
     assert list((root / "operations").iterdir()) == []
+
+
+# In processes of their own, over a simulated web.
+
+
+@pytest.fixture
+def web():
+    with SimWeb(hosts=3, pages=60, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+def started(*words):
+    command = [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words)]
+    return subprocess.Popen([*command, "--progress", "false"], stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def crawling(backend, web):
+    """A table, and a crawl of it in many short rounds that has made some."""
+    made = backend.fresh()
+    more = [f"http://h{n}.example.com/" for n in range(3)]
+    words = ["crawl", made, *more, "--rounds", "-1", "--top_n", "3", *reach(web)]
+    process = started(*words)
+    await_snapshot(made, 12, process)
+    yield made, process
+    process.kill()
+    process.communicate(timeout=20)
+    backend.remove(made)
+
+
+def await_snapshot(table, number, process):
+    """Waits until a crawl has come to a snapshot."""
+    until = time.monotonic() + 120
+    while newest(table) < number:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until, newest(table)
+        time.sleep(0.05)
+
+
+def end(table, process):
+    """Ends a crawl after its round, as its user would."""
+    files = files_of(root_of(table))
+    (files / ".STOP").touch()
+    error = process.communicate(timeout=120)[1]
+    (files / ".STOP").unlink()
+    assert process.returncode == 0, error
+    return error
+
+
+def keys_on_disk(table):
+    """Returns the keys of all rows in all data files that there are, named by a snapshot or not."""
+    found = set()
+    for path in files_of(root_of(table)).rglob("*.parquet"):
+        if path.parent.name not in ("lists", "bars") and "key" in pq.read_schema(path).names:
+            found |= set(pq.read_table(path, columns=["key"])["key"].to_pylist())
+    return pl.Series(sorted(found))
+
+
+@pytest.mark.folder_first
+def test_a_purge_beside_a_crawl_that_runs(crawling):
+    table, crawl = crawling
+    assert GONE.hit(keys_on_disk(table)).any()
+    assert nutbeam("purge", table, "--host", HOST, "--now") == 0
+    assert crawl.poll() is None  # while the crawl goes on
+    await_snapshot(table, newest(table) + 8, crawl)
+    error = end(table, crawl)
+    assert "Traceback" not in error
+    keys = keys_on_disk(table)
+    assert not GONE.hit(keys).any()
+    assert not GONE.hosts_hit(keys).any()
+    assert_gone(table)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+def test_a_purge_that_is_killed_beside_a_crawl(crawling, seed):
+    table, crawl = crawling
+    for _ in range(4):
+        purge = started("purge", table, "--host", HOST, "--operation", "order", "--now")
+        time.sleep(random.Random(seed).uniform(1.0, 4.0))
+        purge.kill()
+        purge.communicate(timeout=20)
+        await_snapshot(table, newest(table) + 3, crawl)  # nobody waits for who is dead
+    assert nutbeam("purge", table, "--host", HOST, "--operation", "order", "--now") == 0
+    await_snapshot(table, newest(table) + 3, crawl)
+    end(table, crawl)
+    assert not GONE.hit(keys_on_disk(table)).any()
+    assert_gone(table)

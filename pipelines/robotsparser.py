@@ -48,7 +48,8 @@ def run(invocation: Invocation) -> int:
     answer = (
         f"{rules.error or rules.status}" if rules.state == DEFER or rules.error else rules.state
     )
-    print(f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps", file=sys.stderr)
+    sitemaps = f"{len(rules.sitemaps)} sitemaps"
+    print(visible(f"robots.txt: {answer}{delay}, {sitemaps}"), file=sys.stderr)
     judged = []
     for url in _urls(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)

@@ -5,6 +5,9 @@ import pty
 import threading
 import time
 
+import rich.live  # noqa: F401 (the view's thread need not load it then, while its time runs)
+from terminals import EVIL, obeyed, terminal
+
 from nutbeam.pipelines.live import duration, line, live_view
 from nutbeam.web.progress import Phase, Progress
 from nutbeam.web.tail import SlowHost, Tail
@@ -85,6 +88,24 @@ def test_a_live_view_on_a_terminal(monkeypatch):
     assert "generate: 7 rows in " in shown
     assert " of 4 pages" in shown
     assert "fetch: 4 pages in " in shown
+
+
+def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    progress, chunks, name = Progress(), [], f"[red]:cat:[link=http://x/]{EVIL}"
+    with (
+        terminal(chunks) as slave,
+        open(slave, "w", closefd=False) as stream,
+        live_view(progress=progress, stream=stream),
+    ):
+        progress.start(name, total=4)
+        progress.watch(lambda: Tail(7, 30, (SlowHost(name, 50, 250.0),)))
+        progress.add(1, **{name: 1})
+        time.sleep(0.5)
+        progress.finish()
+    shown = b"".join(chunks)
+    assert obeyed(shown, "xterm") == []
+    assert shown.count(b"[red]:cat:[link=http://x/]\\x1b]0;") >= 4
 
 
 def test_line_without_anything_done():

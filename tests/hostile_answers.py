@@ -250,6 +250,7 @@ ANSWERS = (
     *_cut("short", [OK + b"Content-Length: %d\r\n\r\n" % n + PAGE for n in (20, 1000, 10**9, 10**18 - 1)], PAGE),
     *_pages("odd header", [OK + header + REST for header in ODD_HEADERS]),
     *_pages("bare line feeds", [(OK + REST).replace(b"\r\n", b"\n"), OK + LENGTH + b"\n" + PAGE]),
+    Answer("two ends", OK + b"A: b\r\n\n\r\n" + PAGE, body=b"\r\n" + PAGE, closes=True),
     *_pages("header", [OK + header + REST for header in KEPT_HEADERS], kept=True),
     *_pages("closing", [OK + header + REST for header in CLOSING]),
     *_pages("head without end", [OK, OK + b"A: b\r\n", OK + b"A: b", OK[:-2], OK[:-1]], body=b"", closes=True),

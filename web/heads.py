@@ -18,7 +18,7 @@ _CLEAN_STATUS_LINE = re.compile(rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x8
 _STATUS_LINE = re.compile(
     r"(HTTP[^ \t]*)[ \t]+([1-9][0-9]{2})(?![0-9])(.*)", re.DOTALL | re.IGNORECASE
 )
-_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n")
+_CLEAN_FIELDS = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n")
 # RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
 _BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))
 _BLANK = " \t"
@@ -110,36 +110,43 @@ def parse_head(data: bytes) -> Head:
     """
     start = lead_of(data)
     at = data.find(b"\n", start) + 1 or len(data)
-    clean = start == 0 and _CLEAN_STATUS_LINE.match(data) is not None
     if at - start > MAX_LINE_BYTES or len(data) > MAX_HEAD_BYTES:
         raise HeadTooLarge("head of the response is too large")
     status_line = data[start:at].rstrip(b"\r\n").decode("latin-1")
     version, status, reason = parse_status_line(status_line)
-    fields, clean_fields = _parse_fields(data, at)
+    clean = start == 0 and _CLEAN_STATUS_LINE.match(data) is not None
+    if _CLEAN_FIELDS.fullmatch(data, at):
+        lines = data[at:-4].decode("latin-1").split("\r\n") if len(data) > at + 2 else []
+        fields = _clean_fields(lines)
+    else:
+        fields, clean = _odd_fields(data, at), False
     chunked, length, clean_framing = _framing(status, fields)
-    keeps = clean and clean_fields and clean_framing and (chunked or length is not None)
     known = "HTTP/1.0" if version.upper() == "HTTP/1.0" else "HTTP/1.1"
+    keeps = clean and clean_framing and (chunked or length is not None)
     keeps = keeps and _is_kept(known, fields)
     return Head(known, status, reason, status_line, fields, chunked, length, keeps)
 
 
-def _parse_fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], bool]:
-    """Returns the headers that begin at ``at``, and whether all are as they should be."""
+def _clean_fields(lines: list[str]) -> list[tuple[str, str]]:
+    fields = []
+    for line in lines:
+        name, _, value = line.partition(":")
+        fields.append((name, value.strip(_BLANK)))
+        if len(line) > MAX_LINE_BYTES - 2 or len(fields) > MAX_HEADERS:
+            raise HeadTooLarge("head of the response is too large")
+    return fields
+
+
+def _odd_fields(data: bytes, at: int) -> list[tuple[str, str]]:
+    """Returns the headers that begin at ``at``, though not all are as they should be."""
     fields: list[tuple[str, str]] = []
-    clean = data.endswith(b"\r\n\r\n")
     while at < len(data):
-        if match := _FIELD.match(data, at):
-            line = match[0]
-            fields.append((match[1].decode(), match[2].decode("latin-1").rstrip(_BLANK)))
-        else:
-            line = data[at : data.find(b"\n", at) + 1 or len(data)]
-            if line != b"\r\n":
-                clean = False
-                _add_odd(fields, line)
+        line = data[at : data.find(b"\n", at) + 1 or len(data)]
         at += len(line)
+        _add_odd(fields, line)
         if len(line) > MAX_LINE_BYTES or len(fields) > MAX_HEADERS:
             raise HeadTooLarge("head of the response is too large")
-    return fields, clean
+    return fields
 
 
 def _add_odd(fields: list[tuple[str, str]], line: bytes) -> None:
@@ -174,12 +181,11 @@ def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | No
 
 
 def _values(fields: list[tuple[str, str]], wanted: str) -> list[str]:
-    return [
-        part.strip(_BLANK)
-        for name, value in fields
-        if len(name) == len(wanted) and name.lower() == wanted
-        for part in value.split(",")
-    ]
+    found: list[str] = []
+    for name, value in fields:
+        if len(name) == len(wanted) and name.lower() == wanted:
+            found += [part.strip(_BLANK) for part in value.split(",")]
+    return found
 
 
 def _length(text: str) -> int | None:
@@ -195,7 +201,7 @@ def _length(text: str) -> int | None:
 
 
 def _is_kept(version: str, fields: list[tuple[str, str]]) -> bool:
-    connection = ",".join(value.lower() for name, value in fields if name.lower() == "connection")
+    connection = ",".join(_values(fields, "connection")).lower()
     return "keep-alive" in connection if version == "HTTP/1.0" else "close" not in connection
 
 
@@ -205,5 +211,6 @@ def end_of_head(data: bytes, start: int = 0) -> int:
     >>> end_of_head(b"HTTP/1.1 200 OK\\r\\n\\r\\nmore"), end_of_head(b"HTTP/1.1 200 OK\\r\\n")
     (19, 0)
     """
-    ends = [at + len(end) for end in (b"\n\r\n", b"\n\n") if (at := data.find(end, start)) >= 0]
-    return min(ends, default=0)
+    usual = data.find(b"\n\r\n", start)
+    bare = data.find(b"\n\n", start, None if usual < 0 else usual + 1)
+    return bare + 2 if bare >= 0 else usual + 3 if usual >= 0 else 0

@@ -59,7 +59,7 @@ def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str,
         fields: (name, value) of each.
         url: What was asked for.
 
-    >>> mask_headers([("Location", "ht\\ttp:me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
+    >>> mask_headers([("Location", "ht\\ttp://me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
     [('Location', 'http://foo.com/'), ('Age', '1')]
     """
     return [(name, _masked(name.lower(), value, url)) for name, value in fields]

@@ -41,7 +41,7 @@ class ResponseReader:
         self.ended = self.keeps = False
         self.error: Exception | None = None
         self._fresh = fresh
-        self._clean = True
+        self._clean, self._begun = True, False
         self._data = b""
         self._looked = self._interim = 0
         self._left: int | None = None
@@ -97,7 +97,7 @@ class ResponseReader:
 
     def _take_head(self, end: int) -> None:
         head = parse_head(self._data[:end])
-        self._data, self._looked = self._data[end:], 0
+        self._data, self._looked, self._begun = self._data[end:], 0, False
         if head.status >= 200:
             self.head, self._left = head, head.length
             self.keeps = self._clean and head.keeps
@@ -125,11 +125,12 @@ class ResponseReader:
 
     def _check_begin(self, lead: int) -> None:
         """Checks whether what came of a head may become one."""
-        line, newline, rest = self._data[lead:].partition(b"\n")
-        if newline:
-            parse_status_line(line.rstrip(b"\r").decode("latin-1"))
-        longest = max(len(line), len(rest) - rest.rfind(b"\n") - 1)
-        if len(self._data) > MAX_HEAD_BYTES or longest > MAX_LINE_BYTES:
+        end = self._data.find(b"\n", lead, lead + MAX_LINE_BYTES)
+        if end >= 0 and not self._begun:
+            parse_status_line(self._data[lead:end].rstrip(b"\r").decode("latin-1"))
+            self._begun = True
+        last = len(self._data) - max(lead, self._data.rfind(b"\n") + 1)
+        if len(self._data) > MAX_HEAD_BYTES or last > MAX_LINE_BYTES:
             raise HeadTooLarge("head of the response is too large")
 
     def _body(self, data: bytes) -> bytes:

@@ -12,6 +12,8 @@ from web_servers import doors, reply, serve
 
 from nutbeam.web.engine import Engine, FetchOptions, HostRecord, Task
 from nutbeam.web.guard import Guard
+from nutbeam.web.response import Response
+from nutbeam.web.robots_search import RobotsAnswers
 
 pytestmark = pytest.mark.usefixtures("each_client")
 DELAY = 0.1
@@ -375,3 +377,25 @@ def test_several_partitions_ask_a_host_once_each_per_delay():
     assert len(moments) == 8
     assert all(third - one >= DELAY for one, third in zip(moments, moments[2:], strict=False))
     assert site.most_active[VICTIM] <= 2
+
+
+def test_the_answers_that_are_kept_are_bounded(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.robots_search._MAX_BYTES", 50_000)
+    answers = RobotsAnswers()
+    urls = [f"http://h{number}.example.com/robots.txt" for number in range(30)]
+    for url in urls:
+        headers = [("Location", "/x"), ("X-Large", "x" * 40_000)]
+        answers.put(Response(url, status=200, headers=headers, body=b"x" * 5_000))
+        assert answers.get(urls[0]) is not None  # what is used stays
+    kept = [url for url in urls if answers.get(url) is not None]
+    assert kept == [urls[0], *urls[-len(kept) + 1 :]]
+    assert 5 <= len(kept) <= 10
+
+
+def test_a_target_that_is_forgotten_is_asked_for_again_and_no_more_than_some(monkeypatch):
+    monkeypatch.setattr("nutbeam.web.robots_search._MAX_BYTES", 0)
+    answer = attackers(lambda _: f"http://{VICTIM}/robots.txt")
+    urls = [f"{host}/" for host in hosts(6)]
+    _, engine, site = crawl(answer, urls, threads=1, robots_redirect_targets=2, server_delay=0.02)
+    assert 1 <= len(site.asked(VICTIM)) <= 2
+    assert set(engine.dropped) <= {"robots_redirects"}

@@ -114,7 +114,8 @@ class RobotsAnswers:
     """The answers to requests for robots.txt, the latest of them, by URL; safe for threads.
 
     >>> answers = RobotsAnswers()
-    >>> answers.put(Response("http://a/robots.txt", status=404, headers=[("Server", "x")]))
+    >>> answers.put(Response("http://a/robots.txt", status=404, body=b"x" * 1000)).body
+    b''
     >>> answers.get("http://a/robots.txt").status, answers.get("http://b/robots.txt")
     (404, None)
     """
@@ -131,8 +132,8 @@ class RobotsAnswers:
                 self._answers.move_to_end(url)
             return self._answers.get(url)
 
-    def put(self, answer: Response) -> None:
-        """Keeps what an answer says about robots.txt; of all that are kept, the latest."""
+    def put(self, answer: Response) -> Response:
+        """Keeps, and returns, what an answer says about robots.txt; the oldest ones go."""
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
         kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
@@ -142,6 +143,7 @@ class RobotsAnswers:
             self._bytes += _bytes_of(kept)
             while self._bytes > _MAX_BYTES:
                 self._forget(next(iter(self._answers)))
+        return kept
 
     def _forget(self, url: str) -> None:
         answer = self._answers.pop(url, None)

@@ -48,7 +48,7 @@ class RobotsVisits:
                 answer = yield search.ask
                 visit.asked = answer.error not in NOT_SENT
                 if answer.status:
-                    self._answers.put(answer)
+                    answer = self._answers.put(answer)
             rules = search.proceed(answer)
         del queue.searches[origin]
         return visit, rules
@@ -83,8 +83,8 @@ class RobotsVisits:
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
-        answer = yield Ask(task.url, content_limit=MAX_BYTES + 1, fresh=True)
-        self._answers.put(answer)
+        received: Response = yield Ask(task.url, content_limit=MAX_BYTES + 1, fresh=True)
+        answer = self._answers.put(received)
         refused = not answer.status and answer.error in NOT_SENT
         visit = Visit(queue, task) if refused else visit_of(queue, task, answer, classify(answer))
         visit.answer = answer

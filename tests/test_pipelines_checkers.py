@@ -5,6 +5,7 @@ import json
 
 import polars as pl
 import pytest
+from robots_texts import ATTACKS, MOST
 from web_servers import serve
 
 from nutbeam.pipelines.cli import main
@@ -266,6 +267,14 @@ def answer(path, connection):
     return (
         f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     ).encode()
+
+
+def test_robotsparser_says_what_is_too_costly(typed, tmp_path):
+    make, path = ATTACKS["permutations"]
+    (tmp_path / "robots.txt").write_text(make(MOST))
+    urls = (f"http://a.com{path}", "http://a.com/zz")
+    _, printed, _ = typed("robotsparser", tmp_path / "robots.txt", *urls)
+    assert printed == f"too costly:\t{urls[0]}\nallowed:\t{urls[1]}\n"
 
 
 def test_robotsparser_and_parsechecker_of_a_server(typed):

@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 from crawling import crawl, manifest_of, nutbeam, state_of
+from robots_texts import ATTACKS, MOST
 from test_web_filter_tables import SLOW, STALLS
 from web_servers import doors, reply, serve
 
+from nutbeam.pipelines.explain import verdict
+from nutbeam.pipelines.explain_row import RobotsView, robots_of
 from nutbeam.web.robots_lines import deciding_line
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls import to_key
@@ -180,6 +183,16 @@ def test_what_robots_txt_says(table, explained):
 def test_which_line_of_robots_txt_decides(text, url, line):
     found = deciding_line(text, f"http://a.com{url}", ("bot",))
     assert (found.number if found else None) == line
+
+
+def test_a_robots_txt_that_is_too_costly():
+    make, path = ATTACKS["permutations"]
+    host = {"robots_status": 200, "robots_origin": SITE, "robots_text": make(MOST),
+            "robots_time": 0, "robots_failing_since": None}  # fmt: skip
+    found = robots_of(f"{SITE}{path}", host, RobotsView())
+    assert (found["verdict"], found["line"]) == ("too_costly", None)
+    record = {"row": {}, "reason": None, "generate": [], "robots": found}
+    assert verdict(record).endswith("would be chosen and not fetched: robots_too_costly")
 
 
 def test_as_people_read_it(table, capsys):

@@ -4,6 +4,7 @@ from web_servers import doors, reply, serve
 from nutbeam.web.agent import AgentOptions, require_agent, user_agent
 from nutbeam.web.http import Client, HttpOptions
 from nutbeam.web.options import validate
+from nutbeam.web.robots_options import RobotsOptions
 
 
 def test_a_name_and_a_contact_are_demanded():
@@ -42,10 +43,19 @@ def test_nothing_can_be_smuggled_into_the_header(field, value):
         AgentOptions(**{field: value})
 
 
-@pytest.mark.parametrize("name", ["my bot", "bot/1", "bot2", "böt", "b\r\n"])
+@pytest.mark.parametrize("name", ["my bot", "bot/1", "b.t", "bot²", "böt", "b\r\n"])
 def test_the_name_is_a_product_token(name):
     with pytest.raises(ValueError, match="agent_name must be"):
         validate(AgentOptions(agent_name=name))
+
+
+@pytest.mark.parametrize("name", ["bot2", "360Spider", "a_b-c9"])
+def test_names_may_have_digits(name):
+    options = HttpOptions(agent_name=name, agent_email="a@example.com")
+    validate(options)
+    require_agent(options)
+    assert user_agent(options) == f"{name} (a@example.com)"
+    validate(RobotsOptions(robots_agents=(name,)))
 
 
 def test_user_agent_without_anything():

@@ -9,6 +9,10 @@ from nutbeam.web.parsers.dispatch import parse
 from nutbeam.web.parsers.options import ParseOptions
 from nutbeam.web.parsers.page import Page, ParseFailed, Source
 from nutbeam.web.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots_lines import deciding_line
+from nutbeam.web.robots_match import Matcher, TooCostly
+from nutbeam.web.robots_paths import comparable_path
+from nutbeam.web.robots_rules import Rule, read_rules, split_lines
 from nutbeam.web.whatwg_encodings import ENCODINGS
 
 from .target import Clock, Target, files
@@ -122,6 +126,23 @@ def check_robots(data: bytes) -> None:
             assert all(re.match("(?i)https?://", sitemap) for sitemap in rules.sitemaps)
             again = RobotsRules(rules.record, agents)
             assert (again.allowed(url), again.sitemaps) == (allowed, rules.sitemaps)
+        _look_at_rules(text, url, ("nutbeam", "other-bot"))
+
+
+def _look_at_rules(text: str, url: str, agents: tuple[str, ...]) -> None:
+    """Finds the deciding rule with an index and, where they are few, without."""
+    rules = read_rules(text, agents).rules
+    lines = split_lines(text)
+    assert all(rule.pattern in lines[rule.line - 1] for rule in rules)
+    line = deciding_line(text, url, agents)
+    assert line is None or line.text == lines[line.number - 1].strip()
+    others = [Rule(False, f"no path {n}", 0) for n in range(40)]
+    try:
+        path = comparable_path(url)
+        found, same = Matcher(rules).decide(path), Matcher([*rules, *others]).decide(path)
+    except (ValueError, TooCostly):
+        return
+    assert (found.allow, found.rule) == (same.allow, same.rule)
 
 
 def html_seeds() -> list[bytes]:
@@ -155,6 +176,7 @@ def robots_seeds() -> list[bytes]:
         b"http://a/%7Ea/\xc3\xa4\n\xef\xbb\xbfuser agent nutbeam\nDisallow: /~a/%C3%A4*\nNoindex: /",
         b"http://a/\nSitemap: https://a/s.xml\nSITEMAP: /b\nRequest-rate: 1/10 0800-1200\nVisit-time: 1",
         b"/relative\nUser-agent: a\rDisallow:\rUser-agent: *\r\nDisallow: /**********$",
+        b"http://a/ab5?c\nUser-agent: *\n" + b"".join(b"Allow: /*b%d*c$\n" % n for n in range(60)),
     ]
 
 

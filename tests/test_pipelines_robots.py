@@ -1,0 +1,43 @@
+"""robots.txt in a crawl: rules that are too costly, and an agent whose name has digits."""
+
+from crawling import manifests_of, nutbeam, state_of
+from robots_texts import ATTACKS, MOST
+from web_servers import doors, reply, serve
+
+from nutbeam.policy.schema import STATUS_NAMES
+
+MAKE, PATH = ATTACKS["permutations"]
+COSTLY, HONEST, HONEST_TOO = (f"http://{host}.example.com{path}" for host, path in (
+    ("costly", PATH), ("honest", PATH), ("costly", "/%21")
+))  # fmt: skip
+ROBOTS = "User-agent: bot2\nDisallow: /for/bot2\n\nUser-agent: bot\nDisallow: /\n"
+
+
+def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
+    table, robots = tmp_path / "table", MAKE(MOST).encode()
+    denied = "http://honest.example.com/for/bot2"
+
+    def answer(path, _):
+        head = server.requests[-1][1]
+        if path != "/robots.txt":
+            page = f"<p>{path} of {head}".encode()
+            return reply(page, "200 OK", "Content-Type: text/html")
+        return reply(robots if "Host: costly" in head else ROBOTS.encode())
+
+    with serve(answer) as server:
+        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach += ["--agent_name", "bot2", "--server_delay", "0"]
+        assert nutbeam("crawl", table, COSTLY, HONEST, HONEST_TOO, denied, *reach,
+                       "--rounds", "1") == 0  # fmt: skip
+        assert sorted(server.paths) == sorted(["/robots.txt"] * 2 + ["/%21", PATH])
+        assert all("\r\nUser-Agent: bot2" in head for _, head, _ in server.requests)
+    counts = next(manifest.counts for manifest in manifests_of(table) if manifest.job == "fetch")
+    assert counts["dropped/robots_too_costly"] == 1
+    rows = {
+        row["url"]: (STATUS_NAMES[row["status"]], row["protocol_message"])
+        for row in state_of(table).to_dicts()
+    }
+    assert rows == {
+        COSTLY: ("db_unfetched", None), HONEST: ("db_fetched", None),
+        HONEST_TOO: ("db_fetched", None), denied: ("db_gone", "robots.txt"),
+    }  # fmt: skip

@@ -19,12 +19,12 @@ import dataclasses
 import functools
 import json
 import secrets
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
 from ..policy.schema import COMPONENTS
+from ..web.clock import now_ms
 from ..web.errors import UserError
 from .bigtable import BigtableTable, connect
 from .bigtable_address import BigtableAddress, parse_address
@@ -186,7 +186,7 @@ class SnapshotLog:
         """
         assert not head.applying
         changes = list(changes)
-        now, writes = int(time.time() * 1000), head.writes + bool(changes)
+        now, writes = now_ms(), head.writes + bool(changes)
         new = new_head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
         redo = json.dumps([dataclasses.asdict(change) for change in changes]).encode()
         cells = {_COMMIT: new.value, _RECORD: record, _REDO: redo}
@@ -285,7 +285,7 @@ class SnapshotLog:
 
     def create(self, settings: Settings) -> bool:
         """Makes snapshot 0; False if the table has snapshots already."""
-        value = new_head(0, "", applying=False, now=int(time.time() * 1000), writes=0).value
+        value = new_head(0, "", applying=False, now=now_ms(), writes=0).value
         record = {"format": FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
 

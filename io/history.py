@@ -187,6 +187,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         batches=content.batches,
         restores=to,
         lost=latest.lost,
+        latest=content.latest_time,
     )
     changes = _way_back(root, latest, to)
     if not store_manifest(root, made, changes):

@@ -12,7 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..policy.clocks import set_right_hosts
 from ..policy.schema import HOSTS
+from ..web.clock import now_ms
 from ..web.hosts import HostRecord
 from ..web.urls import from_host_key, host_key
 from .attempts import Note
@@ -46,9 +48,10 @@ class KnownHosts:
         self._notes = notes
         self._texts: dict[str, bytes] = {}
         if isinstance(root, BigtableRoot):
-            self._rows = self._received(root, keys)
+            rows = self._received(root, keys)
         else:
-            self._rows = self._read(root, files, keys)
+            rows = self._read(root, files, keys)
+        self._rows, _ = set_right_hosts(rows, now_ms())
         self._keys = self._rows.get_column("key")
 
     def get(self, host: str, /) -> HostRecord | None:

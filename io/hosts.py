@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ..policy.clocks import resting
 from ..policy.schema import HOSTS
 from ..policy.scope import Seeds, seeds_of
 from ..web.rules import host_keys
@@ -62,16 +63,12 @@ def hosts_backing_off(
     """
     if isinstance(root, BigtableRoot):
         rows = read_hosts(root, files, host_keys(keys).unique())
-        return rows.filter(_resting(now)).get_column("key")
+        return rows.filter(resting(now)).get_column("key")
     return _backing_off(root, files, now)
 
 
 @functools.lru_cache(maxsize=4)
 def _backing_off(root: Root, files: tuple[DataFile, ...], now: int) -> pl.Series:
-    resting = _resting(now)
-    rows = read_tablets(root, "hosts", tablets(files), ["key"], lambda some: some.filter(resting))
+    rests = resting(now)
+    rows = read_tablets(root, "hosts", tablets(files), ["key"], lambda some: some.filter(rests))
     return rows.get_column("key")
-
-
-def _resting(now: int) -> pl.Expr:
-    return pl.col("backoff_until") > now

@@ -78,6 +78,8 @@ class Manifest:
             what lies between the two is no longer part of the table's past.
         lost: Numbers of snapshots whose manifests are gone or damaged, and
             that nobody is to look for.
+        latest: The latest time that has counted as now for the table so far, ms:
+            a later one than now says that a clock was ahead. 0 is not noted.
     """
 
     snapshot: int = 0
@@ -90,6 +92,12 @@ class Manifest:
     batches: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
     restores: int | None = None
     lost: tuple[int, ...] = ()
+    latest: int = 0
+
+    @property
+    def latest_time(self) -> int:
+        """The latest time that has counted as now, ms, as far as that is noted."""
+        return max(self.latest, self.time)
 
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not yet updated and still block their URLs."""

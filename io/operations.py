@@ -9,11 +9,11 @@ import contextlib
 import dataclasses
 import json
 import secrets
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..web.clock import now_ms
 from ..web.errors import UserError
 from .commit import check_exclusive, create_exclusive
 from .files import list_files, read_bytes, read_if_there
@@ -69,7 +69,7 @@ class Operation(Pinned):
 
 def new_id(now: float | None = None) -> str:
     """Returns an id for an operation or a batch: epoch seconds and a random part."""
-    return f"{int(now if now is not None else time.time())}-{secrets.token_hex(4)}"
+    return f"{int(now if now is not None else now_ms() / 1000)}-{secrets.token_hex(4)}"
 
 
 def begin(
@@ -96,12 +96,15 @@ def begin(
         id=operation,
         job=job,
         snapshot=settled_snapshot(root),
-        now=int(time.time() * 1000) if now is None else now,
+        now=0,
         seed=zlib.crc32(operation.encode()),
         batch=batch,
         process=this_process(),
     )
-    load_manifest(root, pinned.snapshot)  # a damaged table fails before anything is written
+    newest = load_manifest(
+        root, pinned.snapshot
+    )  # a damaged table fails before anything is written
+    pinned = dataclasses.replace(pinned, now=now_ms(newest.latest_time) if now is None else now)
     check_newest(root, pinned.snapshot)
     if known is None:
         if pinned.snapshot == 0:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
+from ..web.clock import now_ms
 from ..web.memory import give_back
 from ..web.protocol import (
     FETCH_GONE,
@@ -84,7 +85,7 @@ class PageWriter:
         self._flush_seconds = flush_seconds
         self._parser = parser
         # Attempts are told apart by their start: readers keep the first.
-        self._started = int(time.time() * 1000)
+        self._started = now_ms()
         self._token = secrets.token_hex(4)
         self._files = 0
         self._clear()

@@ -1,12 +1,12 @@
 """Repairs a table by a new snapshot, made of what is whole. Nothing is deleted or moved."""
 
 import dataclasses
-import time
 from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
 from ..policy.schema import COMPONENTS
+from ..web.clock import now_ms
 from ..web.errors import UserError
 from .batches import page_order, place
 from .bigtable_root import BigtableRoot
@@ -160,7 +160,8 @@ def commit_repair(
         operation=operation,
         job="fsck",
         batch=None,
-        time=int(time.time() * 1000),
+        time=now_ms(base.latest_time),
+        latest=base.latest_time,
         counts=counts | dict(mended.counts),
         components=components,
         restores=base.snapshot if base.snapshot < top else None,

@@ -1,11 +1,15 @@
 """Which round a crawl has come to: read off the table's history, nothing else."""
 
+from collections.abc import Callable
+
+from ..policy.schedule import Clock
 from .bigtable_root import BigtableRoot
 from .file_lists import load_files
 from .files import size_of
 from .manifest import Manifest, latest_snapshot, load_manifest
 from .operations import Operation, find, since_pinned
 from .places import Place, Root, files_of
+from .table_clock import clock_of
 from .tablets import Due, tablets
 
 STOP = ".STOP"  # Nutch's name
@@ -25,7 +29,9 @@ def history(operation: Operation) -> dict[str, Manifest]:
     return {manifest.operation: manifest for manifest in since_pinned(operation)}
 
 
-def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, str | None] | None:
+def next_round(
+    table: str, launched: str, rounds: int, due: Callable[[Clock], Due]
+) -> tuple[int, str | None] | None:
     """Returns the round that a crawl has come to.
 
     Batches that were open when the crawl was launched are finished first, each
@@ -36,7 +42,7 @@ def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, s
         table: Address of the table.
         launched: Id of the launch; the operation ``ID.crawl`` is pinned.
         rounds: How many there are at most; negative is no limit.
-        due: When a row is due; a round is not begun for nothing.
+        due: Returns when a row may be due at a time; a round is not begun for nothing.
 
     Returns:
         (number, the batch to finish or None), or None after the last round, or
@@ -66,9 +72,10 @@ def next_round(table: str, launched: str, rounds: int, due: Due) -> tuple[int, s
     return number, None
 
 
-def may_have_due(root: Root, manifest: Manifest, due: Due) -> bool:
+def may_have_due(root: Root, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due; files are asked for their zone maps, Bigtable for a row."""
     known = tablets(load_files(root, manifest.components.get("state")))
+    due = due_at(clock_of(root, manifest))
     if isinstance(root, BigtableRoot):
         return any(root.at(manifest.snapshot).has_due(tablet, due) for tablet in known)
     return any(tablet.may_have(due) for tablet in known)

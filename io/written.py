@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ..policy.rule_counts import capped
+from ..policy.schedule import TOLERANCE_MS
 from ..web.errors import UserError
 from .bigtable_ranges import grown
 from .bigtable_root import BigtableRoot
@@ -62,6 +63,7 @@ def commit(
     batch: Batch | None = None,
     others: Mapping[str, Batch] | None = None,
     forgets: frozenset[str] = frozenset(),
+    timely: bool = False,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -77,13 +79,14 @@ def commit(
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
         forgets: Batches that are named no longer once they have no files.
+        timely: Whether all times of rows were set right: none is later than now.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing is changed.
     """
     try:
-        return commit_once(operation, list(written), reads, batch, others or {}, forgets)
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets, timely)
     except ConflictError:
         note_loss(operation)
         raise
@@ -96,6 +99,7 @@ def commit_once(
     batch: Batch | None = None,
     others: Mapping[str, Batch] = MappingProxyType({}),
     forgets: frozenset[str] = frozenset(),
+    timely: bool = False,
 ) -> Manifest:
     """Does what ``commit`` does, for who tries again: a conflict is not noted."""
     before = operation.manifest()
@@ -114,6 +118,9 @@ def commit_once(
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)
+        if not timely:
+            seen = max(latest.latest_time, operation.now)
+            following = dataclasses.replace(following, latest=seen)
         following = _forget(following, forgets)
         if store_manifest(operation.root, following, changes):
             return following
@@ -168,9 +175,21 @@ def _following(
         time=operation.now,
         counts=capped(sum_counts(part.counts for part in written)),
         components=components,
-        batches={**latest.batches, **known},
+        batches=_timely({**latest.batches, **known}, operation.now),
         lost=latest.lost,
     )
+
+
+def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
+    """Gives batches that were made while a clock was ahead the time that counts as now."""
+    return {
+        name: batch
+        if batch.created <= now + TOLERANCE_MS
+        else dataclasses.replace(
+            batch, created=now, blocks_until=batch.blocks_until - batch.created + now
+        )
+        for name, batch in batches.items()
+    }
 
 
 def _new_list(
@@ -249,13 +268,19 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
         ConflictError: Another operation has brought it further.
     """
     name = str(operation.batch)
-    if operation.manifest().batches.get(name) != latest.batches.get(name):
+    if _stage(operation.manifest(), name) != _stage(latest, name):
         # Two operations did the same work: only the first one's counts.
         phase = latest.batches[name].phase if name in latest.batches else "gone"
         raise ConflictError(
             f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
             f"(operation {latest.operation!r}); nothing was written"
         )
+
+
+def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
+    """Returns how far a batch is; its times may be set right meanwhile."""
+    batch = manifest.batches.get(name)
+    return None if batch is None else (batch.phase, batch.deduped)
 
 
 def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:

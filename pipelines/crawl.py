@@ -8,7 +8,6 @@ A file ``.STOP`` in the table ends the loop after the round that is under way.
 
 import dataclasses
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -158,8 +157,7 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
 def _next_round(
     table: str, launched: str, options: GenerateOptions, rounds: int
 ) -> tuple[int, str | None] | None:
-    due = generate.due_at(int(time.time() * 1000), options)
-    return next_round(table, launched, rounds, due)
+    return next_round(table, launched, rounds, lambda clock: generate.due_at(clock, options))
 
 
 def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..web.rules import UrlRules
 from ..web.urls import BadUrl, from_key, to_key
 from .checking import URLS, rules_of, say, urls_of
 from .command import DONE, TABLE, Argument, Invocation
-from .explain_row import Known, RobotsView, not_generated, robots_of
+from .explain_row import Known, RobotsView, not_generated, robots_of, wrong_clock
 from .row_records import record_of
 
 NO_TABLE = "-"
@@ -52,7 +51,7 @@ def run(invocation: Invocation) -> int:
     source = _source(options, rules)
     known = None
     if invocation.arguments["table"] != NO_TABLE:
-        known = Known(invocation.arguments["table"], time.time_ns() // 1_000_000)
+        known = Known(invocation.arguments["table"])
     for url in urls_of(invocation.arguments["urls"]):
         record = explain(url, rules, options, source, known)
         say(record, _lines(record), invocation.format)
@@ -87,7 +86,8 @@ def explain(
     Returns:
         ``parsed``, ``steps``, ``normalized``, ``key``, ``key_bytes``, ``filters``, ``scope``;
         ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason`` why it would not come into a table, or None; of a table ``row`` or None,
-        ``generate`` (reasons why it is not chosen), ``robots``.
+        ``clock`` where its times cannot be, ``generate`` (reasons why it is not chosen),
+        ``robots``.
     """
     record: dict[str, Any] = {"url": url, "parsed": urls.parse(url), "steps": []}
     record |= _normalized(url, rules, options)
@@ -111,6 +111,8 @@ def explain(
         return record
     record["row"] = None if row is None else record_of(row)
     if row is not None:
+        if clock := wrong_clock(row, known, options):
+            record["clock"] = clock
         record["generate"] = [why._asdict() for why in not_generated(row, known, options)]
         if 0 <= options.max_depth <= (row["distance"] or 0):
             record["links_too_deep"] = True
@@ -252,6 +254,7 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         parts = [f"{n} {row[n]}" for n in ("status", "fetch_time", "score", "distance", "retries",
                                            "http_code", "protocol_message") if row[n] is not None]  # fmt: skip
         lines = [f"row: {', '.join(parts)}"]
+        lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['said']}" for why in record["generate"]]
     if record.get("links_too_deep"):
         lines.append("its links: dropped: too_deep")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
 from ..io.address import open_table
 from ..io.bars import read_bars
@@ -13,12 +14,14 @@ from ..io.batches import claimed_keys
 from ..io.fold import read_tablets, rows_of_keys, tablets_of_keys
 from ..io.hosts import read_hosts, read_seeds_hosts, seed_files
 from ..io.manifest import Manifest, Pinned
+from ..io.table_clock import clock_of
 from ..io.tablets import rows_of_large_hosts, tablets
 from ..policy.bars import Bars
-from ..policy.schedule import DAY_MS, due
-from ..policy.schema import STATUS_NAMES
+from ..policy.clocks import resting, wrong_times
+from ..policy.schedule import TOLERANCE_MS, Clock, due
+from ..policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ..policy.scope import Seeds
-from ..policy.selection import STATUS_CODES, GenerateOptions, eligible, groups, ranked
+from ..policy.selection import STATUS_CODES, GenerateOptions, eligible, groups, later, ranked
 from ..policy.threshold import rank
 from ..web import urls
 from ..web.agent import AgentOptions, agent_token
@@ -27,7 +30,7 @@ from ..web.robots_lines import deciding_line
 from ..web.robots_options import RobotsOptions
 from ..web.schemes import is_web, scheme_of
 from ..web.urls import from_key, host_of
-from .row_records import iso
+from .row_records import TIMES, iso
 
 
 class Why(NamedTuple):
@@ -48,13 +51,13 @@ class Known:
 
     Args:
         table: Address of the table.
-        now: ms.
     """
 
-    def __init__(self, table: str, now: int) -> None:
+    def __init__(self, table: str) -> None:
         self.manifest: Manifest = open_table(table)
-        self.now = now
         self._pinned = _Snapshot(table, self.manifest.snapshot)
+        self.clock = clock_of(self._pinned.root, self.manifest)
+        self.now = self.clock.now
 
     @property
     def seeds(self) -> Seeds:
@@ -98,7 +101,7 @@ class Known:
         near = tablets_of_keys(files, pl.Series([f"{group}{ends[-1]}", f"{group}:\x7f"]))
         rows = read_tablets(
             self._pinned.root, "state", near, ["key", "score"],
-            lambda state: eligible(state.filter(of_group), self.now, options),
+            lambda state: eligible(state.filter(of_group), self.clock, options),
         )  # fmt: skip
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self._pinned.root, self.manifest, batches, None, None)
@@ -110,14 +113,13 @@ class Known:
 
 def not_generated(row: dict[str, Any], known: Known, options: GenerateOptions) -> Iterator[Why]:
     """Yields why generate would not take a row now; nothing where it would, if its score is enough."""
-    key, later = row["key"], known.now + int(options.add_days * DAY_MS)
+    key, clock = row["key"], later(known.clock, options)
     if scheme_of(from_key(key)) not in options.schemes:
         yield Why("scheme_not_allowed", f"schemes are {','.join(options.schemes)}")
     if known.bars.hit(pl.Series([key])).item():
         yield Why("purged", "it was purged, and is barred")
-    if not pl.DataFrame({"fetch_time": [row["fetch_time"]]}).select(due(later, options)).item():
-        wait = datetime.timedelta(milliseconds=row["fetch_time"] - later)
-        yield Why("not_due", f"due at {iso(row['fetch_time'])}, in {str(wait).partition('.')[0]}")
+    if not _frame(STATE, row).select(due(clock, options)).item():
+        yield Why("not_due", _wait(row, clock))
     if options.restrict_status and row["status"] != STATUS_CODES[options.restrict_status]:
         yield Why("status", f"{STATUS_NAMES[row['status']]}, not {options.restrict_status}")
     if 0 <= options.max_distance < (row["distance"] or 0):
@@ -130,12 +132,36 @@ def not_generated(row: dict[str, Any], known: Known, options: GenerateOptions) -
         phase = known.manifest.batches[batch].phase
         yield Why("in_batch", f"in batch {batch}, which is {phase}")
     host = known.host(key)
-    if host is not None and (host["backoff_until"] or 0) > known.now:
+    if host is not None and _frame(HOSTS, host).select(resting(known.now)).item():
         yield Why("backoff", f"its host is left alone until {iso(host['backoff_until'])}")
     most = options.max_count
     if most > 0 and known.better(key, row["score"], options) >= most:
         said = f"{options.max_count} or more URLs of its {options.count_mode} come before it"
         yield Why("max_count", said)
+
+
+def _frame(schema: pa.Schema, row: dict[str, Any]) -> pl.DataFrame:
+    return to_frame(pa.Table.from_pylist([row], schema=schema))
+
+
+def _wait(row: dict[str, Any], clock: Clock) -> str:
+    """Says when a row is due that is not due yet."""
+    when, last = row["fetch_time"], row["last_fetch_time"]
+    if clock.back is not None and last is not None and last > clock.now + TOLERANCE_MS:
+        when = clock.back + when - last
+    wait = datetime.timedelta(milliseconds=when - clock.now)
+    return f"due at {iso(when)}, in {str(wait).partition('.')[0]}"
+
+
+def wrong_clock(row: dict[str, Any], known: Known, options: GenerateOptions) -> str:
+    """Says which times of a row cannot be; nothing where all can."""
+    if not _frame(STATE, row).select(wrong_times(known.now, options)).item():
+        return ""
+    said = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
+    return (
+        f"a clock was wrong: {said}, and it is {iso(known.now)}; update sets that right when it "
+        "comes to the row, fsck --repair does at once"
+    )
 
 
 @dataclasses.dataclass(frozen=True)

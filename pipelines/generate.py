@@ -30,11 +30,13 @@ from ..io.hosts import hosts_backing_off
 from ..io.manifest import Batch
 from ..io.operations import Operation
 from ..io.places import root_of
+from ..io.table_clock import clock_of
 from ..io.tablets import Due, Tablet, tablets
 from ..io.written import Written
 from ..policy.bars import without
+from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
-from ..policy.selection import GenerateOptions, delayed, eligible, place_of, ranked, spanning
+from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
@@ -180,13 +182,14 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
     operation, tablet = surveyed.operation, surveyed.tablet
+    clock = _clock(operation)
     least = _leaders(operation, options).least
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        rows = eligible(state, operation.now, options)
+        rows = eligible(state, clock, options)
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
-    due = due_at(operation.now, options)
+    due = due_at(clock, options)
     told = may_say(operation.root, tablet, "metadata")
     columns = (*OF_STATE, "metadata") if told else OF_STATE
     rows = read_tablets(operation.root, "state", [tablet], columns, narrow, due)
@@ -228,17 +231,22 @@ def _divide(
     return inside, outside
 
 
-def due_at(now: int, options: GenerateOptions) -> Due:
-    """Returns when a row is due, as seen at a time (ms)."""
-    until = now + int(options.add_days * 86_400_000)
-    return Due(until, until + options.max_fetch_interval * 1000)
+def _clock(operation: Operation) -> Clock:
+    return clock_of(operation.root, operation.manifest(), operation.now)
+
+
+def due_at(clock: Clock, options: GenerateOptions) -> Due:
+    """Returns when a row may be due, as seen at a time."""
+    now = later(clock, options).now
+    far = now + options.max_fetch_interval * 1000
+    return Due(max(now, min(clock.latest, far)), far)
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: says how good its rows are, and puts the best aside."""
     operation = surveyed.operation
     PROGRESS.add()
-    if not surveyed.tablet.may_have(due_at(operation.now, options)):
+    if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
         return  # its zone map says so: it is not read
     rows, counts = _eligible(surveyed, options)
     rows, dropped = without(rows, read_bars(operation))

@@ -172,6 +172,7 @@ def merge_resolver(operation: Operation) -> Any:
     """Makes the resolver of the host table."""
 
     def resolve(rows: pl.DataFrame, learnt: pl.DataFrame) -> Resolved:
-        return Resolved(merge_hosts(rows, learnt))
+        merged, counts = merge_hosts(rows, learnt, operation.now)
+        return Resolved(merged, counts=counts)
 
     return resolve

@@ -9,6 +9,7 @@ from ..io.batches import page_name, place, write_file
 from ..io.host_records import host_tables
 from ..io.operations import Operation
 from ..io.written import Written
+from ..web.clock import now_ms
 from ..web.engine import Engine
 
 LEARNT_SECONDS = 30.0  # how old what was learnt about hosts may get before it is on disk
@@ -28,7 +29,7 @@ class Learnt:
 
     def __init__(self, operation: Operation, number: int, engine: Engine) -> None:
         self._operation, self._number, self._engine = operation, number, engine
-        self._started, self._attempt = int(time.time() * 1000), secrets.token_hex(4)
+        self._started, self._attempt = now_ms(), secrets.token_hex(4)
         self._files, self._since = 0, time.monotonic()
 
     def now_and_then(self) -> None:

@@ -6,7 +6,6 @@ once.
 """
 
 import dataclasses
-import time
 from typing import Any
 
 from ..io.address import open_table
@@ -60,8 +59,7 @@ def run(invocation: Invocation) -> int:
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     if stop_file(root_of(table)) is not None:
         return False  # what is under way is finished, nothing is begun
-    due = generate.due_at(int(time.time() * 1000), options)
-    return may_have_due(root_of(table), manifest, due)
+    return may_have_due(root_of(table), manifest, lambda clock: generate.due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

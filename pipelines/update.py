@@ -22,6 +22,7 @@ from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.operations import Operation
 from ..io.parquet_files import collect, scan
 from ..io.resolve import Resolved
+from ..io.table_clock import oldest_open
 from ..io.tablets import rows_of_large_hosts
 from ..io.written import Written
 from ..policy.bars import without
@@ -151,8 +152,12 @@ class _StatusResolver:
     def __call__(self, operation: Operation) -> Any:
         known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
 
+        since = oldest_open(operation.manifest(), operation.now)
+
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(rows, changes, operation.now, self.options, known)
+            kept, outcome, counts = update_state(
+                rows, changes, operation.now, self.options, known, since
+            )
             return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
         return resolve

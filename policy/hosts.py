@@ -2,23 +2,31 @@
 
 import polars as pl
 
+from .clocks import COUNT, set_right_hosts
 from .schema import HOSTS
 
 ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
           "robots_failing_since", "sitemaps"]  # fmt: skip
 
 
-def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
-    """Returns the host table's rows with what was learnt, in key order.
+def merge_hosts(
+    rows: pl.DataFrame, learnt: pl.DataFrame, now: int
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the host table's rows with what was learnt, in key order, and counts.
 
     Newer knowledge wins column by column, counts add up, a seed stays one. What
-    is newer follows from the times in the rows, not from their order.
+    is newer follows from the times in the rows, not from their order; times that
+    cannot be are set right first, and those of the table are then the older ones.
 
     Args:
         rows: HOSTS rows in key order, at most one per host.
         learnt: HOSTS rows for hosts in the same range; of several that are of
             one time, the last is the newest.
+        now: ms.
     """
+    learnt, late = set_right_hosts(learnt, now)
+    asked = learnt.get_column("last_request_time").drop_nulls()
+    rows, wrong = set_right_hosts(rows, now, int(asked.min()) - 1 if len(asked) else now)
     together = pl.concat([rows, learnt]).sort("last_request_time", maintain_order=True)
     # robots.txt is one thing in several columns: an absent text is not an older one.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(
@@ -32,4 +40,5 @@ def merge_hosts(rows: pl.DataFrame, learnt: pl.DataFrame) -> pl.DataFrame:
         pl.col("last_request_time", "backoff_until").max(),
     )
     merged = rest.join(robots, on="key", how="left")
-    return merged.select(*HOSTS.names).sort("key")
+    counts = {COUNT: late + wrong} if late + wrong else {}
+    return merged.select(*HOSTS.names).sort("key"), counts

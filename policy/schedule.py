@@ -1,6 +1,7 @@
 """When a URL is due next: Nutch's default schedule, as expressions on frames."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
@@ -8,6 +9,11 @@ from ..web.options import option
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
+# The longest wait that a failure or a server's Retry-After leads to.
+LONGEST_RETRY_S = 30 * DAY_S
+# By how much the right clocks of several machines may differ: what Kerberos takes, too. Where
+# time is kept it is less than a second; more is a clock that nobody has set.
+TOLERANCE_MS = 300_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,15 +45,49 @@ class ScheduleOptions:
     )
 
 
-def due(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Says which rows of the state may be fetched at ``now`` (ms).
+class Clock(NamedTuple):
+    """The time for a table, and what the table knows of clocks that were wrong.
 
-    All statuses are eligible, only the time matters; a time further away than
-    the longest interval is a mistake of the past, and due (nutch.md 2.2).
+    Attributes:
+        now: The time that counts as now, ms.
+        latest: The latest time that has ever counted as now, ms; a later one than
+            ``now`` says that a clock was ahead, and that rows may have its times.
+        back: Since when the clock is right again, ms, where it was right before;
+            None where that is not known.
     """
-    longest = options.max_fetch_interval * 1000
-    when = pl.col("fetch_time")
-    return (when <= now) | (when > now + longest)
+
+    now: int
+    latest: int = 0
+    back: int | None = None
+
+
+def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
+    """Returns the latest time at which a row may be due again that was tried by ``now`` (ms).
+
+    What failed may have to wait longer than the longest interval, as its server asks.
+    """
+    longest = options.max_fetch_interval
+    failed = pl.col("retries").fill_null(0) > 0
+    wait = pl.when(failed).then(max(longest, LONGEST_RETRY_S)).otherwise(longest)
+    return now + wait.cast(pl.Int64) * 1000
+
+
+def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
+    """Says which rows of the state may be fetched.
+
+    All statuses are eligible, only the time matters; a time beyond the
+    ``horizon`` is a mistake of the past, and due (nutch.md 2.2). So is a row that
+    was never tried, and was added while the clock was ahead. What was fetched at
+    such a time, by a table that had the right time before, was fetched before
+    the clock was right again: it is due when its interval is over since then.
+    """
+    when, last = pl.col("fetch_time"), pl.col("last_fetch_time")
+    beyond = when > horizon(clock.now, options)
+    if clock.back is not None:
+        still = clock.back + (when - last) > clock.now
+        beyond &= ~((last > clock.now + TOLERANCE_MS) & still).fill_null(False)
+    new = last.is_null() & (when <= clock.latest)
+    return (when <= clock.now) | beyond | new
 
 
 def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
@@ -63,5 +103,5 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
 
 def retry_time(fetched: pl.Expr, retry_after: pl.Expr) -> pl.Expr:
     """Returns when to try again after a failure: as the server asks, else in a day (ms)."""
-    wait = retry_after.clip(1, 30 * DAY_S).fill_null(DAY_S).cast(pl.Int64)
+    wait = retry_after.clip(1, LONGEST_RETRY_S).fill_null(DAY_S).cast(pl.Int64)
     return fetched + wait * 1000

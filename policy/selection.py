@@ -11,7 +11,7 @@ from ..web.options import option
 from ..web.rules import host_keys
 from ..web.schemes import SchemeOptions
 from ..web.urls import from_host_key, host_key
-from .schedule import DAY_MS, ScheduleOptions, due
+from .schedule import DAY_MS, Clock, ScheduleOptions, due
 from .schema import FETCH_DELAY, MAX_DELAY, STATUS_NAMES
 from .threshold import rank
 
@@ -89,21 +89,26 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
 
 
-def eligible(state: pl.LazyFrame, now: int, options: GenerateOptions) -> pl.LazyFrame:
+def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
 
     Args:
         state: STATE rows.
-        now: ms.
+        clock: The time.
         options: What is excluded.
     """
-    rows = state.filter(due(now + int(options.add_days * DAY_MS), options))
+    rows = state.filter(due(later(clock, options), options))
     if options.restrict_status:
         rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
     if options.max_distance >= 0:
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
     # NaN compares above every number in polars: it is nobody's best page.
     return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
+
+
+def later(clock: Clock, options: GenerateOptions) -> Clock:
+    """Returns the time as of which rows are chosen."""
+    return clock._replace(now=clock.now + int(options.add_days * DAY_MS))
 
 
 def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from ..web.clock import EARLIEST_MS
 from ..web.options import option
 from ..web.protocol import (
     FETCH_GONE,
@@ -22,8 +23,9 @@ from ..web.protocol import (
     FETCH_SUCCESS,
     SUCCESS,
 )
+from .clocks import COUNT, set_right
 from .links import sum_links
-from .schedule import DAY_MS, ScheduleOptions, gone_interval, retry_time
+from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
 from .schema import STATE, STATUS_NAMES, ParseStatus, Status
 from .traps import BudgetOptions, within_budget
 
@@ -55,6 +57,7 @@ def update_state(
     now: int,
     options: UpdateOptions,
     of_hosts: Mapping[str, int] | None = None,
+    since: int | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
     """Resolves what a batch did against the rows that it falls among.
 
@@ -64,13 +67,15 @@ def update_state(
         now: ms; when URLs that are new become due.
         options: Intervals and limits.
         of_hosts: How many URLs large hosts (reversed) have already.
+        since: See ``set_right``.
 
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
-    events, links = _events(changes), _links(changes)
+    events, links = _timely(_events(changes), now), _links(changes)
     at_event, at_link = (_find(rows, some) for some in (events, links))
-    stale = rows.get_column("last_fetch_time") > events.get_column("event.fetch_time")[at_event]
+    stale = _stale(rows, events.get_column("event.fetch_time")[at_event], now)
+    rows, wrong = set_right(rows, now, options, since)
     told = (_fetched(rows) & events.get_column("event.part")[at_event]).fill_null(False)
     strangers = links.filter(_missed(links, at_link))
     dropped: Counts = {}
@@ -100,6 +105,7 @@ def update_state(
         "added": len(new),
         "stale_results": int((stale.fill_null(False) & ~told).sum()),
         "dropped/part_fetched": int(told.sum()),
+        COUNT: wrong,
         "dropped/additions_not_allowed": refused,
         **dropped,
     }
@@ -119,6 +125,19 @@ def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
     numbered = among.select("key").with_row_index("at")
     found = rows.select("key").join(numbered, on="key", how="left", maintain_order="left")
     return found.get_column("at")
+
+
+def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
+    """Gives events the time that counts as now, in place of one that cannot be."""
+    when = pl.col("event.fetch_time")
+    wrong = (when > now + TOLERANCE_MS) | (when <= min(EARLIEST_MS, now - 1))
+    return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("event.fetch_time"))
+
+
+def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
+    """Says for which rows an event is older than what they say; a row of the future says nothing."""
+    last = rows.get_column("last_fetch_time")
+    return (last > fetched) & (last <= now + TOLERANCE_MS)
 
 
 def _missed(among: pl.DataFrame, at: pl.Series) -> pl.Series:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from .aio_wire import AioConnection, connect
+from .clock import now_ms
 from .failures import NETWORK_ERRORS, may_resend, reason_of
 from .guard import Denied, Guard, Target
 from .http import ClientBase, HttpOptions
@@ -94,7 +95,7 @@ class AioClient(ClientBase):
         other = self._others.get(scheme_of(url))
         if other is not None:
             return await self._lookups.run(lambda: other.get(url, headers, limit))
-        response = Response(url, started=time.time_ns() // 1_000_000)
+        response = Response(url, started=now_ms())
         began = time.monotonic()
         try:
             sent, authorized = self._sent(url, headers)

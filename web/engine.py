@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 
+from .clock import now_ms
 from .drivers import driver_of
 from .failures import NOT_SENT
 from .hosts import NOTHING_KNOWN, HostRecord, KnownHosts
@@ -238,7 +239,7 @@ class Engine:
             return None
         rules = RobotsRules(record, (self._client.token, *options.robots_agents))
         most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
-        if not 0 <= _now_ms() - record.fetched_at <= most * 1000:
+        if not 0 <= now_ms() - record.fetched_at <= most * 1000:
             return None
         self._learn(queue, origin, rules)
         return rules
@@ -331,7 +332,7 @@ def _result(
     name = PROTOCOL_STATUS_NAMES[protocol_status]
     counts = queue.hosts[task.host].counts
     counts[name] = counts.get(name, 0) + 1
-    return Result(task, response, fetch_status, protocol_status, message, fetched_at=_now_ms())
+    return Result(task, response, fetch_status, protocol_status, message, fetched_at=now_ms())
 
 
 def _count(results: list[Result]) -> None:
@@ -339,7 +340,3 @@ def _count(results: list[Result]) -> None:
     size = sum(len(result.response.body) for result in results if result.response)
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 
+from .clock import now_ms
 from .content_type import sniff, type_of_name
 from .failures import BadUrl
 from .listing import HTML, Entry, index_page
@@ -78,7 +79,7 @@ class FileClient:
             headers: If-Modified-Since counts.
             content_limit: Bytes; negative for any number.
         """
-        response = Response(url, started=time.time_ns() // 1_000_000)
+        response = Response(url, started=now_ms())
         began = time.monotonic()
         response.request = request_text(url, headers)
         try:

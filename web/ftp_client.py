@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from .agent import missing_agent
+from .clock import now_ms
 from .credentials import Credentials
 from .failures import NETWORK_ERRORS, BadUrl, reason_of
 from .file_client import answer, modified_since, request_text, type_of
@@ -91,7 +92,7 @@ class FtpClient:
             headers: If-Modified-Since counts.
             content_limit: Bytes; negative for any number.
         """
-        response = Response(url, started=time.time_ns() // 1_000_000)
+        response = Response(url, started=now_ms())
         began = time.monotonic()
         response.request = request_text(url, headers)
         try:

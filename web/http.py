@@ -15,6 +15,7 @@ import requests
 from .adapter import GuardedAdapter
 from .agent import AgentOptions, agent_token, missing_agent, user_agent
 from .body import ACCEPTED, Body, read_body
+from .clock import now_ms
 from .cookies import CookieJar
 from .credentials import Credentials, load_credentials
 from .failures import NETWORK_ERRORS, may_resend, reason_of
@@ -311,7 +312,7 @@ class Client(ClientBase):
         other = self._others.get(scheme_of(url))
         if other is not None:
             return other.get(url, headers, self._limit(content_limit))
-        response = Response(url, started=time.time_ns() // 1_000_000)
+        response = Response(url, started=now_ms())
         began, more = time.monotonic(), list(headers)
         try:
             sent, authorized = self._sent(url, more)

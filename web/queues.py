@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from .backoff import back_off
+from .clock import now_ms
 from .hosts import HostRecord
 from .pace import Pace, Waited
 from .parking import Parking
@@ -234,7 +235,7 @@ class Queues:
         if 0 <= pace.max_exceptions <= queue.exceptions:
             return "too_many_exceptions"
         if queue.backoff_until and pace.max_backoff >= 0:
-            rest = queue.backoff_until - _now_ms()
+            rest = queue.backoff_until - now_ms()
             return "backoff" if rest > pace.max_backoff * 1000 else None
         return None
 
@@ -247,8 +248,8 @@ class Queues:
         queue.take_over(task)
         if known is not None:
             delay = queue.rest(self._pace.delay)
-            since = (_now_ms() - known.last_request_end) / 1000
-            rest = (known.backoff_until - _now_ms()) / 1000
+            since = (now_ms() - known.last_request_end) / 1000
+            rest = (known.backoff_until - now_ms()) / 1000
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._asked_until > -math.inf:
             delay = queue.rest(self._pace.delay)
@@ -316,9 +317,9 @@ class Queues:
             self._notify_consumer()
         wait = self._back_off(visit)
         if visit.asked:
-            queue.last_end = _now_ms()
+            queue.last_end = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
-        if queue.crawl_delay or queue.backoff_until > _now_ms():
+        if queue.crawl_delay or queue.backoff_until > now_ms():
             self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
             self._hand_over(visit.result)
@@ -368,7 +369,7 @@ class Queues:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
         wait, rests, reason = back_off(visit, self._pace)
         if rests:  # the next generate leaves it out so long
-            until = _now_ms() + int(wait * 1000)
+            until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)
         if reason:
             self._purge(visit.queue, reason)
@@ -462,7 +463,3 @@ class Queues:
             self._work.wait()
         self._idle -= 1
         self._account(time.monotonic())
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,11 +2,11 @@
 
 import contextlib
 import re
-import time
 import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .clock import now_ms
 from .http import ClientBase
 from .protocol import classify, redirect_target
 from .response import Response
@@ -233,7 +233,7 @@ def ask_robots(
 ) -> Steps[RobotsRules]:
     """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
     response = yield from _follow(f"{origin}/robots.txt", redirects)
-    now = response.started or time.time_ns() // 1_000_000
+    now = response.started or now_ms()
     # A body that broke off may lack the rule that matters.
     broken = response.error is not None and response.status < 300
     status = 0 if broken else response.status

@@ -45,7 +45,7 @@ class Problem:
     Attributes:
         kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
             ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
-            ``batch``; in Bigtable ``changes`` and ``cell``, too.
+            ``batch``, ``clock``; in Bigtable ``changes`` and ``cell``, too.
         path: The file, below the table; of a cell COMPONENT/KEY.
         message: What is wrong with it.
         component: Where a data file belongs, or empty.
@@ -124,16 +124,16 @@ def check_manifests(root: Root) -> list[Problem]:
         except UserError as error:
             text = without(error, _called(root, number))
             newer = isinstance(error, NewerFormat)
-            problems.append(Problem("manifest", _name(root, number), text, newer=newer))
+            problems.append(Problem("manifest", manifest_name(root, number), text, newer=newer))
     first = known[0] if known else max(1, newest)
     for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
         text = "is missing" + (": an operation has read or made it" if number > newest else "")
-        problems.append(Problem("manifest", _name(root, number), text))
+        problems.append(Problem("manifest", manifest_name(root, number), text))
     accepted = _lost(root, known)
     return [p for p in problems if _number(p.path) not in accepted]
 
 
-def _name(root: Root, number: int) -> str:
+def manifest_name(root: Root, number: int) -> str:
     """Returns what a manifest is called below its table."""
     if isinstance(root, BigtableRoot):
         return f"snapshot/{number:08d}"  # in the history, behind a zero byte
@@ -158,7 +158,7 @@ def _check_names(root: Place) -> list[Problem]:
         if times > 1:
             same = [n for n in sorted(names) if n[:-5].isdigit() and int(n[:-5]) == number]
             text = f"{times} manifests have the number {number}: {', '.join(same)}"
-            problems.append(Problem("manifest", _name(root, number), text))
+            problems.append(Problem("manifest", manifest_name(root, number), text))
     return problems
 
 

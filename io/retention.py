@@ -9,12 +9,16 @@ named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
 or gone, and the next sweep deletes the rest.
 """
 
+import contextlib
 import itertools
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from ..policy.clocks import COUNT
+from ..policy.schedule import TOLERANCE_MS
 from .bigtable_root import BigtableRoot
 from .file_lists import load_files
 from .files import (
@@ -28,7 +32,7 @@ from .files import (
 )
 from .manifest import PHASES, Batch, Manifest, latest_snapshot, lineage, load_manifest, snapshots
 from .operation_records import LOST, id_of, parse_record
-from .places import Place, Root, below
+from .places import Place, Root, below, files_of
 
 # What holds data files, and what is in use only as long as its job runs.
 FOLDERS = (
@@ -43,6 +47,7 @@ ADOPTED = ("pages", "learnt", LEASES)
 CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
 UNDER_WAY = 86_400
+_TOLERANCE_S = TOLERANCE_MS / 1000
 
 
 def sweep(root: Root, retention_s: float) -> dict[str, int]:
@@ -54,13 +59,15 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
             Longer than any reader takes: of those no trace is in the table.
 
     Returns:
-        Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``.
+        Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
+        ``clock``: files that were written while this machine's clock was ahead.
     """
     now = store_time(root / "manifest")
     until = now - retention_s
+    redated = _redate(root, now)
     operations = _operations(root, now, until)
-    oldest = _oldest_kept(root, until, operations.pinned)
-    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0}
+    oldest = _oldest_kept(root, until, now, operations.pinned)
+    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0, COUNT: redated}
     if isinstance(root, BigtableRoot):
         counts["deleted/snapshots"] += root.log.forget(oldest)
     for snapshot, path, _ in _manifests(root):
@@ -76,6 +83,23 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     return {name: number for name, number in counts.items() if number}
+
+
+def _redate(root: Root, now: float) -> int:
+    """Gives files of a folder that are younger than now the time that it is; returns how many.
+
+    Not while the newest snapshot is younger than now: then it is the clock now that is wrong.
+    """
+    made = _written(root)
+    if not isinstance(files_of(root), Path) or (made and made[-1][1] > now + _TOLERANCE_S):
+        return 0
+    folders = (*FOLDERS, "operations")
+    files = [f for name in folders for f in list_files(root / name)]
+    late = [found.path for found in files if found.changed > now + _TOLERANCE_S]
+    for path in late:
+        with contextlib.suppress(OSError):  # somebody else has removed it
+            os.utime(str(path), (now, now))
+    return len(late)
 
 
 def erase_versions(root: Root, path: Place, oldest: int) -> None:
@@ -206,8 +230,11 @@ def _written(root: Root) -> list[tuple[int, float]]:
     return [(number, written) for number, _, written in _manifests(root)]
 
 
-def _oldest_kept(root: Root, until: float, pinned: list[int]) -> int:
-    found = _written(root)
+def _oldest_kept(root: Root, until: float, now: float, pinned: list[int]) -> int:
+    known = _written(root)
+    # None was made later than the next one, or than now, whatever a clock said.
+    times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
+    found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
     kept = [number for number, _ in found[-1:]]
     for (number, _), (_, replaced) in itertools.pairwise(found):
         if replaced > until:

@@ -57,14 +57,14 @@ def clock_warnings(
     found = []
     if says < EARLIEST_MS:
         found.append(
-            f"the clock of this machine says {_date(says)}, which cannot be: "
-            f"{_date(now)} counts as now; set the clock"
+            f"the clock of this machine says {date_of(says)}, which cannot be: "
+            f"{date_of(now)} counts as now; set the clock"
         )
     latest = max(manifest.latest_time, _due(root, manifest, now, options))
     if latest > now + TOLERANCE_MS:
         found.append(
-            f"the table has times of the future, up to {_date(latest)}; the clock says "
-            f"{_date(now)}: if that is right, nutbeam fsck {root} --repair sets them right"
+            f"the table has times of the future, up to {date_of(latest)}; the clock says "
+            f"{date_of(now)}: if that is right, nutbeam fsck {root} --repair sets them right"
         )
     return found
 
@@ -79,7 +79,12 @@ def _due(root: Root, manifest: Manifest, now: int, options: ScheduleOptions | No
     return latest if latest > now + longest * 1000 + TOLERANCE_MS else 0
 
 
-def _date(time_ms: int) -> str:
+def date_of(time_ms: int) -> str:
+    """Returns a time, to the minute, as people read it.
+
+    >>> date_of(0), date_of(1 << 62)
+    ('1970-01-01 00:00', '4611686018427387904 ms')
+    """
     try:
         return f"{datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC):%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):  # of no year that there is

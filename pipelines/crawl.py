@@ -33,7 +33,7 @@ from ..web.options import also, option
 from ..web.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .command import TABLE, Argument, Invocation
-from .job import JobOptions, check, prepare
+from .job import JobOptions, check, prepare, warn_of_clocks
 from .launch import preflight, workers_elsewhere
 from .live import live_view
 from .locate import LocateOptions
@@ -78,6 +78,7 @@ def run(invocation: Invocation) -> int:
     seeds = invocation.arguments["seeds"]
     if not seeds:
         open_table(table)  # without seeds nothing could come of it
+    warn_of_clocks(table, options)
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does

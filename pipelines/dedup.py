@@ -116,7 +116,8 @@ def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
         def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
             return rows.filter(sought)
 
-    pages = comparable(read_tablets(root, "state", [probed.tablet], COLUMNS, narrow))
+    rows = read_tablets(root, "state", [probed.tablet], COLUMNS, narrow)
+    pages = comparable(rows, probed.operation.now)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":
         names = groups(pages.get_column("key"), options.dedup_group)

@@ -22,6 +22,7 @@ from ..web.urls import BadUrl, from_key, to_key
 from .checking import URLS, rules_of, say, urls_of
 from .command import DONE, TABLE, Argument, Invocation
 from .explain_row import Known, RobotsView, not_generated, robots_of, wrong_clock
+from .job import warn_of_clocks
 from .row_records import record_of
 
 NO_TABLE = "-"
@@ -52,6 +53,7 @@ def run(invocation: Invocation) -> int:
     known = None
     if invocation.arguments["table"] != NO_TABLE:
         known = Known(invocation.arguments["table"])
+        warn_of_clocks(invocation.arguments["table"], options)
     for url in urls_of(invocation.arguments["urls"]):
         record = explain(url, rules, options, source, known)
         say(record, _lines(record), invocation.format)

@@ -16,6 +16,8 @@ from typing import Any
 from ..io.address import open_table
 from ..io.bigtable_address import is_bigtable
 from ..io.bigtable_root import BigtableRoot
+from ..io.clock_repair import KIND as CLOCK
+from ..io.clock_repair import check_clock, repair_clock
 from ..io.file_lists import DataFile, load_files
 from ..io.fsck import (
     Left,
@@ -35,8 +37,10 @@ from ..io.places import Root, root_of
 from ..io.repair import Repair, repair
 from ..io.tablet_fsck import check_tablets
 from ..io.tablets import TABLETS
+from ..policy.schedule import ScheduleOptions
+from ..web.clock import now_ms
 from ..web.errors import UserError
-from ..web.options import option
+from ..web.options import also, option
 from ..web.progress import PROGRESS
 from ..web.visible import visible_lines
 from .command import DONE, TABLE, Invocation
@@ -70,6 +74,7 @@ class Options:
         "back to a version that is whole, or delete them.",
         group="fsck",
     )
+    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
     threads: int = option(
         4, "How many files, or ranges of rows, to read at a time.", minimum=1, group="fsck"
     )
@@ -112,10 +117,12 @@ def run(invocation: Invocation) -> int:
             found = look(root, options)
     done = None
     if options.repair and found.problems:
-        done = _repair(table, found, options)
+        done = _repair(table, found, options) if _damage(found) else None
+        clock = any(problem.kind == CLOCK for problem in found.problems)
+        done = _repair_clock(table, options, done) if clock else done
         with live_view(invocation.progress):
             found, before = look(root, options), found
-        if done.manifest is None and found.problems == before.problems:
+        if done and done.manifest is None and found.problems == before.problems:
             done = None
     if invocation.format == "json":
         print(json.dumps(_record(found, done, finished, mended)))
@@ -154,7 +161,7 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
     root, operation = root_of(table), f"{new_id()}.fsck"
     drop: dict[str, frozenset[str]] = {}
     for problem in found.problems if options.drop else ():
-        if problem.component and problem.kind != "list":
+        if problem.component and problem.kind not in ("list", CLOCK):
             known = drop.get(problem.component, frozenset())
             drop[problem.component] = known | {problem.path}
     if not isinstance(root, BigtableRoot):
@@ -162,6 +169,22 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
     from ..io import bigtable_repair  # late: Google's libraries take a second
 
     return bigtable_repair.repair(root, operation, found.snapshot, found.rows, drop, options.drop)
+
+
+def _damage(found: Findings) -> bool:
+    return any(problem.kind != CLOCK for problem in found.problems)
+
+
+def _repair_clock(table: str, options: Options, done: Repair | None) -> Repair:
+    """Sets times right, and returns what was done, together with what was done before."""
+    made = repair_clock(table, f"{new_id()}.fsck", _schedule(options))
+    if done is None or done.manifest is None:
+        return made
+    return dataclasses.replace(done, manifest=made.manifest, rows={**done.rows, **made.rows})
+
+
+def _schedule(options: Options) -> ScheduleOptions:
+    return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
 
 
 def look(root: Root, options: Options) -> Findings:
@@ -190,6 +213,8 @@ def look(root: Root, options: Options) -> Findings:
     else:
         broken = {problem.path for problem in problems}
         problems += check_tablets(root, manifest, broken, options.quick)
+    now = now_ms(manifest.latest_time)
+    problems += check_clock(root, manifest, _schedule(options), now, options.quick)
     for batch, known_batch in manifest.batches.items():
         # Of one that is updated compact drops what nobody needs.
         needed = known_batch.phase != "updated"

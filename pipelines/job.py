@@ -13,12 +13,16 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.address import open_table
-from ..io.manifest import Manifest, latest_snapshot
+from ..io.manifest import Manifest, latest_snapshot, load_manifest
 from ..io.operations import committed, find, new_id
+from ..io.places import root_of
+from ..io.table_clock import clock_warnings
 from ..policy.documents import DocumentOptions
+from ..policy.schedule import ScheduleOptions
 from ..transforms.operations import NothingInLine, Ticket, versions
 from ..web.agent import require_agent
 from ..web.credentials import Credentials, load_credentials, open_to_others
+from ..web.errors import UserError
 from ..web.http import HttpOptions, guard_of
 from ..web.options import option
 from ..web.progress import PROGRESS
@@ -159,6 +163,16 @@ def _no_empty_folder(table: str) -> Iterator[None]:
         raise
 
 
+def warn_of_clocks(table: str, options: Any = None) -> None:
+    """Says in a line each what is wrong with the clock, or with a table's times."""
+    root = root_of(table)
+    schedule = options if isinstance(options, ScheduleOptions) else None
+    with contextlib.suppress(UserError):  # there is no table yet, or the job says what is wrong
+        manifest = load_manifest(root, latest_snapshot(root))
+        for line in clock_warnings(root, manifest, schedule):
+            _LOG.warning("%s", line)
+
+
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
     """Runs one job, on its option's batch or the one given, and reports what it did."""
     options = invocation.options
@@ -167,6 +181,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     preflight(str(invocation.table), options, invocation.beam_args)
     if job not in ("inject", "copy"):  # which begin a table
         open_table(str(invocation.table))
+    warn_of_clocks(str(invocation.table), options)
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:
         with _no_empty_folder(ticket.table), live_view(invocation.progress):

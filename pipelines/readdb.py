@@ -38,6 +38,7 @@ from ..web.urls import from_key
 from ..web.visible import visible_lines
 from .command import TABLE, Invocation
 from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
+from .job import warn_of_clocks
 from .launch import LaunchOptions
 from .pages import Exported, tablets_of
 from .row_records import DUMPED, iso, record_of
@@ -88,6 +89,7 @@ class Options(LaunchOptions):
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
+    warn_of_clocks(table)
     if options.url:
         return _show_url(invocation, table, options.url)
     if options.dump:

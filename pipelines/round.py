@@ -14,7 +14,7 @@ from ..io.operations import find, new_id
 from ..transforms.operations import Ticket
 from .command import TABLE, Invocation
 from .crawl import RoundOptions, build_crawl, end_of, made_by
-from .job import check, prepare, report
+from .job import check, prepare, report, warn_of_clocks
 from .launch import preflight
 from .live import live_view
 from .runner import run_pipeline, waits
@@ -39,6 +39,7 @@ def run(invocation: Invocation) -> int:
     check(options)
     preflight(table, options, invocation.beam_args)
     open_table(table)
+    warn_of_clocks(table, options)
     launched = options.operation or new_id()
     pipeline = prepare(Ticket(table, launched), build, options, invocation.beam_args, "round")
     with live_view(invocation.progress):

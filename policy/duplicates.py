@@ -5,6 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.options import option
+from .schedule import TOLERANCE_MS
 from .schema import Status
 
 # Nutch's words for what is compared, each as (column, whether more is better).
@@ -42,19 +43,21 @@ def order_by(options: DedupOptions) -> tuple[list[str], list[bool]]:
     return [*(name for name, _ in chosen), "key"], [*(better for _, better in chosen), False]
 
 
-def comparable(rows: pl.DataFrame) -> pl.DataFrame:
+def comparable(rows: pl.DataFrame, now: int) -> pl.DataFrame:
     """Returns the pages that can be duplicates, with what is compared.
 
     Args:
         rows: STATE rows with key, status, signature, score, last_fetch_time.
+        now: ms; what was fetched later was fetched nobody knows when, and is no newer page.
     """
+    last = pl.col("last_fetch_time")
     alive = pl.col("status").is_in([int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED)])
     return rows.filter(alive & pl.col("signature").is_not_null()).select(
         "key",
         "signature",
         # NaN compares above every number in polars: it is nobody's best page.
         pl.col("score").fill_nan(None),
-        "last_fetch_time",
+        pl.when(last <= now + TOLERANCE_MS).then(last),
         _decoded_length(pl.col("key")).alias("url_length"),
         pl.col("key").str.contains(r"^(\[[^\]]*\]|[^:/]*):https[:/]").alias("https"),
     )

@@ -25,8 +25,8 @@ def merge_hosts(
         now: ms.
     """
     learnt, late = set_right_hosts(learnt, now)
-    asked = learnt.get_column("last_request_time").drop_nulls()
-    rows, wrong = set_right_hosts(rows, now, int(asked.min()) - 1 if len(asked) else now)
+    asked = learnt.get_column("last_request_time").drop_nulls().to_list()
+    rows, wrong = set_right_hosts(rows, now, min(asked, default=now) - 1)
     together = pl.concat([rows, learnt]).sort("last_request_time", maintain_order=True)
     # robots.txt is one thing in several columns: an absent text is not an older one.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(

@@ -6,6 +6,8 @@ from nutbeam.policy.schema import SIGNATURES, STATE, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.web.urls import to_key
 
+NOW = 1_700_000_000_000
+
 
 def page(url, status=Status.DB_FETCHED, signature=b"s", score=1.0, last_fetch_time=1):
     return {
@@ -19,12 +21,12 @@ def page(url, status=Status.DB_FETCHED, signature=b"s", score=1.0, last_fetch_ti
 
 @pytest.mark.parametrize("status", list(Status))
 def test_only_pages_with_content_can_be_duplicates(status):
-    found = comparable(frame_of(STATE, page("http://a.com/", status)))
+    found = comparable(frame_of(STATE, page("http://a.com/", status)), NOW)
     assert len(found) == (status in (Status.DB_FETCHED, Status.DB_NOTMODIFIED))
 
 
 def test_pages_without_a_signature_cannot():
-    assert len(comparable(frame_of(STATE, page("http://a.com/", signature=None)))) == 0
+    assert len(comparable(frame_of(STATE, page("http://a.com/", signature=None)), NOW)) == 0
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ def test_pages_without_a_signature_cannot():
      ("https://[::1]/", True), ("http://[::1]/", False), ("http://https.com/https:/", False)],
 )  # fmt: skip
 def test_https(url, https):
-    assert comparable(frame_of(STATE, page(url)))["https"].to_list() == [https]
+    assert comparable(frame_of(STATE, page(url)), NOW)["https"].to_list() == [https]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_https(url, https):
     ],
 )
 def test_the_length_of_a_url_is_that_of_its_decoded_form(shorter, longer):
-    lengths = comparable(frame_of(STATE, page(shorter), page(longer)))["url_length"]
+    lengths = comparable(frame_of(STATE, page(shorter), page(longer)), NOW)["url_length"]
     assert lengths[0] < lengths[1]
 
 
@@ -55,11 +57,18 @@ def survivor(*pages, **options):
     """The URL that stays, as what is left of its key."""
     chosen = DedupOptions(**options)
     columns, descending = order_by(chosen)
-    rows = comparable(frame_of(STATE, *pages))
+    rows = comparable(frame_of(STATE, *pages), NOW)
     kept, lost = dedup_by_hash(rows, "signature", tuple(columns), tuple(descending))
     assert len(kept) + len(lost) == len(rows)
     assert len(kept) == 1
     return kept["key"][0]
+
+
+def test_a_page_that_was_fetched_later_than_now_is_not_the_newest():
+    known = page("http://known.com/", last_fetch_time=5)
+    assert survivor(known, page("http://ahead.com/", last_fetch_time=NOW + 10**9)) == known["key"]
+    later = page("http://later.com/", last_fetch_time=NOW)
+    assert survivor(known, later) == later["key"]
 
 
 BEST = page("http://z.com/best/of/all", score=2.0, last_fetch_time=5)

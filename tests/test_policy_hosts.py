@@ -6,13 +6,16 @@ from frames import frame_of
 from nutbeam.policy.hosts import merge_hosts
 from nutbeam.policy.schema import HOSTS
 
+NOW = 1_700_000_000_000
+
 
 def host(key="com.example", **columns):
     return {"key": key, **columns}
 
 
 def merge(rows, learnt):
-    merged = merge_hosts(frame_of(HOSTS, *rows), frame_of(HOSTS, *learnt))
+    merged, counts = merge_hosts(frame_of(HOSTS, *rows), frame_of(HOSTS, *learnt), NOW)
+    assert counts == {}
     assert merged.schema == frame_of(HOSTS).schema
     return merged.to_dicts()
 

@@ -1,12 +1,19 @@
 import polars as pl
 import pytest
+from frames import frame_of
 
-from nutbeam.policy.schedule import ScheduleOptions, due, gone_interval, retry_time
+from nutbeam.policy.schedule import Clock, ScheduleOptions, due, gone_interval, retry_time
+from nutbeam.policy.schema import STATE
 
 NOW = 1_700_000_000_000
 DAY = 86_400
 LONGEST_MS = 7_776_000 * 1000
 OPTIONS = ScheduleOptions()
+AT = Clock(NOW)
+
+
+def is_due(row, clock=AT, options=OPTIONS):
+    return frame_of(STATE, {"key": "k", **row}).select(due(clock, options)).item()
 
 
 @pytest.mark.parametrize(
@@ -21,8 +28,7 @@ OPTIONS = ScheduleOptions()
     ],
 )
 def test_due(fetch_time, expected):
-    frame = pl.DataFrame({"fetch_time": [fetch_time]})
-    assert frame.select(due(NOW, OPTIONS)).item() is expected
+    assert is_due({"fetch_time": fetch_time}) is expected
 
 
 @pytest.mark.parametrize(

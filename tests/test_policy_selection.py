@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedule import DAY_MS, Clock
 from nutbeam.policy.schema import STATE, Status
 from nutbeam.policy.selection import GenerateOptions, eligible, groups, ranked, spanning
 from nutbeam.web.urls import to_key
@@ -41,7 +41,7 @@ def row(**columns):
 )
 def test_eligible(columns, options, taken):
     state = frame_of(STATE, row(**columns)).lazy()
-    assert len(eligible(state, NOW, GenerateOptions(**options)).collect()) == taken
+    assert len(eligible(state, Clock(NOW), GenerateOptions(**options)).collect()) == taken
 
 
 def test_ranked_rows_have_a_group_only_where_there_is_a_limit():

@@ -315,7 +315,7 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
         headers.append(("If-None-Match", task.etag))
     if task.last_modified:
         headers.append(("If-Modified-Since", task.last_modified))
-    elif task.modified_time > 0:
+    elif 0 < task.modified_time <= now_ms():  # of a later date nobody can say what changed since
         date = email.utils.formatdate(task.modified_time / 1000, usegmt=True)
         headers.append(("If-Modified-Since", date))
     return headers

@@ -1,9 +1,9 @@
 """What a response means for its page: Nutch's protocol and fetch statuses."""
 
 import email.utils
-import time
 from typing import NamedTuple
 
+from .clock import now_ms
 from .response import Response
 from .userinfo import from_wire, parse_target
 
@@ -178,15 +178,25 @@ def redirect_target(response: Response) -> str | None:
 def _retry_after(response: Response) -> float | None:
     """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3).
 
-    At most ``MAX_RETRY_AFTER_S``; None where it is neither, or negative.
+    A date counts from the response's own, whatever the clock says here. At most
+    ``MAX_RETRY_AFTER_S``; None where it is neither, or negative.
     """
     value = response.header("retry-after")
     if value is None:
         return None
     if value.isascii() and value.isdigit():
         return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
+    moment = _moment(value)
+    if moment is None:
+        return None
+    sent = _moment(response.header("date") or "")
+    wait = moment - (now_ms() / 1000 if sent is None else sent)
+    return min(max(0.0, wait), float(MAX_RETRY_AFTER_S))
+
+
+def _moment(date: str) -> float | None:
+    """Returns what a date of a header says, s since the epoch; None where it says none."""
     try:
-        moment = email.utils.parsedate_to_datetime(value).timestamp()
+        return email.utils.parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):
         return None
-    return min(max(0.0, moment - time.time()), float(MAX_RETRY_AFTER_S))

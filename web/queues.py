@@ -249,7 +249,7 @@ class Queues:
         if known is not None:
             delay = queue.rest(self._pace.delay)
             since = (now_ms() - known.last_request_end) / 1000
-            rest = (known.backoff_until - now_ms()) / 1000
+            rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._asked_until > -math.inf:
             delay = queue.rest(self._pace.delay)

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .clock import now_ms
+from .clock import EARLIEST_MS, now_ms
 from .http import ClientBase
 from .protocol import classify, redirect_target
 from .response import Response
@@ -242,9 +242,15 @@ def ask_robots(
         text = decode_robots(response.body)
     elif _fails(status) or status == 429:
         text = earlier.text if earlier else ""
-        since = ((earlier.failing_since if earlier else 0) or now) if _fails(status) else 0
+        since = _failing_since(earlier, now) if _fails(status) else 0
     record = RobotsRecord(status, text, now, since)
     return RobotsRules(record, agents, response.error, classify(response).retry_after_s)
+
+
+def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
+    """Returns since when it has failed without a break; what a wrong clock said does not count."""
+    since = earlier.failing_since if earlier else 0
+    return since if EARLIEST_MS < since <= now else now
 
 
 def _follow(url: str, redirects: int) -> Steps[Response]:

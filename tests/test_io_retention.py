@@ -316,3 +316,50 @@ def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
     sweep(table, WEEK)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert latest_snapshot(table) == 4
+
+
+def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
+    put(table, "state/orphan")
+    pass_time(table, -54 * 365)
+    make(table, "right", written(table, "state", "state/d", replaced=["state/c"]))
+    found = sweep(table, WEEK)
+    assert found.pop("clock") > 5
+    assert found == {}
+    assert changes_under_way(table) == []
+    pass_time(table, 8)
+    assert sweep(table, WEEK)["deleted/snapshots"] == 3
+    assert paths(table, "state") == ["state/all", "state/d"]
+
+
+def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
+    begin(str(table), "update", "dead.update", batch="b")
+    pass_time(table, -54 * 365)
+    make(table, "right", written(table, "state", "state/d"))
+    assert changes_under_way(table) == ["dead.update"]
+    sweep(table, WEEK)
+    pass_time(table, 2)
+    assert changes_under_way(table) == []
+
+
+def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):
+    pass_time(table, -400)
+    before = {path: path.stat().st_mtime for path in table.rglob("*") if path.is_file()}
+    assert sweep(table, WEEK) == {}
+    assert {path: path.stat().st_mtime for path in before} == before
+
+
+def test_a_commit_sets_batches_of_the_future_right(table):
+    ahead = int(time.time() + 54 * 365 * DAY) * 1000
+    known = {"phase": "generated", "partitions": 1, "urls": 1}
+    times = {"created": ahead, "blocks_until": ahead + WEEK * 1000}
+    operation = begin(str(table), "generate", "g.generate", batch="b", now=ahead)
+    commit(operation, [], batch=Batch(**known, **times))
+    fetching = begin(str(table), "fetch", "f.fetch", batch="b")
+    made = make(table, "other", written(table, "hosts", "hosts/a"))
+    batch = made.batches["b"]
+    assert batch.created == made.time
+    assert batch.blocks_until == made.time + WEEK * 1000
+    assert made.latest_time == ahead
+    # Who works on the batch does not mind.
+    done = commit(fetching, [], batch=Batch(**known | {"phase": "fetched"}, **times))
+    assert (done.batches["b"].phase, done.batches["b"].created) == ("fetched", fetching.now)

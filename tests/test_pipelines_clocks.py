@@ -1,15 +1,18 @@
 """A clock that was wrong for a while leaves a table as if it had been right, and costs few requests."""
 
+import json
+import shutil
 import time
 from collections import Counter
 
 import polars as pl
 import pytest
-from clocks import DAY, WRONG, clock_off
-from crawling import asked, manifests_of, nutbeam, reach, state_of
+from clocks import DAY, WRONG, YEAR, clock_off
+from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
 from short_form import first
 
 from nutbeam.policy.schema import Status
+from nutbeam.web.clock import EARLIEST_MS
 from nutbeam.web.simweb.server import SimWeb
 
 LONGEST_MS = 90 * DAY * 1000
@@ -67,8 +70,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "rounds"), first(2, CASES))
-def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, wrong, rounds):
+@pytest.mark.parametrize("case", first(2, CASES), ids="-".join)
+def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case):
+    wrong, rounds = case
     off = WRONG[wrong]
     clocks = {"first": [off, 0], "second": [0, off], "both": [off, off]}[rounds]
     requests = crawl_at(monkeypatch, tmp_path / "table", clocks)
@@ -78,3 +82,97 @@ def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, wrong
         assert_timely(tmp_path / "table")
     left = [m.counts.get("stale_results") for m in manifests_of(tmp_path / "table")]
     assert not any(left)
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def original(web, tmp_path_factory):
+    """A table of one round and an open batch, made decades ahead; tests only read it."""
+    table = tmp_path_factory.mktemp("ahead") / "table"
+    with pytest.MonkeyPatch.context() as monkeypatch, clock_off(monkeypatch, 54 * YEAR):
+        assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+        assert nutbeam("generate", table, "--top_n", "1") == 0
+    return table
+
+
+@pytest.fixture
+def table(original, tmp_path):
+    return shutil.copytree(original, tmp_path / "table")
+
+
+def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, caplog):
+    before = state_of(table)
+    assert nutbeam("fsck", table, "--format", "json") == 3
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert {p["kind"] for p in problems} == {"clock"}
+    said = "; ".join(p["message"] for p in problems)
+    assert f"{len(before)} rows of state" in said
+    assert "1 rows of hosts" in said
+    assert nutbeam("fsck", table, "--quick") == 3
+    capsys.readouterr()
+
+    assert nutbeam("fsck", table, "--repair", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["repaired"]["rows"] == {"clock": len(before) + 1}
+    assert_timely(table)
+    (host,) = rows_of(table, "hosts").to_dicts()
+    assert host["last_request_time"] <= time.time() * 1000
+    known = [column for column in before.columns if "time" not in column and "_day" not in column]
+    assert state_of(table).select(known).equals(before.select(known))
+    assert not [b for b in manifest_of(table).batches.values() if b.created > time.time() * 1000]
+    caplog.clear()
+    assert nutbeam("readdb", table, "--stats") == nutbeam("fsck", table) == 0
+    assert FUTURE not in caplog.text
+
+    requests = len(asked(web))
+    assert nutbeam("crawl", table, "--rounds", "9", *reach(web)) == 0
+    assert Counter(asked(web)[:requests]) & Counter(asked(web)[requests:]) == Counter()
+
+
+FUTURE = "the table has times of the future, up to 20"
+
+
+def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, web, caplog):
+    (seed,) = web.seeds
+    for words in (
+        ["readdb", table, "--stats"],
+        ["explain", table, seed, *reach(web)],
+        ["generate", table],
+        ["updatedb", table],
+    ):
+        caplog.clear()
+        nutbeam(*words)
+        said = [line for line in caplog.messages if FUTURE in line]
+        assert len(said) == 1, words
+        assert f"nutbeam fsck {table} --repair" in said[0]
+
+
+def test_explain_says_that_a_clock_was_wrong(table, web, capsys):
+    (seed,) = web.seeds
+    assert nutbeam("explain", table, seed) == 0
+    said = capsys.readouterr().out
+    assert "clock: a clock was wrong: fetch_time 20" in said
+    assert "not_due" not in said
+
+
+def test_a_batch_of_the_future_keeps_its_urls_no_longer_than_others(table):
+    (batch,) = [b for b in manifest_of(table).batches.values() if b.phase == "generated"]
+    assert batch.blocks_until > (time.time() + 50 * YEAR) * 1000
+    assert nutbeam("generate", table, "--top_n", "1") == 0
+    (batch, _) = [b for b in manifest_of(table).batches.values() if b.phase == "generated"]
+    assert 6 * DAY < batch.blocks_until / 1000 - time.time() < 7 * DAY
+    assert batch.created <= time.time() * 1000
+
+
+def test_a_clock_that_cannot_be_is_named_and_not_believed(tmp_path, caplog, monkeypatch):
+    with clock_off(monkeypatch, WRONG["before_1970"]):
+        assert nutbeam("inject", tmp_path / "table", "http://a.example/") == 0
+        assert nutbeam("generate", tmp_path / "table") == 0
+    assert "the clock of this machine says 19" in caplog.text
+    (row,) = state_of(tmp_path / "table").to_dicts()
+    assert row["fetch_time"] >= EARLIEST_MS
+    assert all(name.split("-")[0].isdigit() for name in manifest_of(tmp_path / "table").batches)

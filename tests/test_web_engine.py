@@ -275,6 +275,36 @@ def test_pages_that_did_not_change():
     assert by_url == {f"{A}/1": (38, 21), f"{A}/2": (38, 21), f"{A}/3": (34, 16)}
 
 
+@pytest.mark.parametrize("later", [86_400_000, 54 * 365 * 86_400_000, 1 << 60])
+def test_nobody_asks_what_has_changed_since_a_time_to_come(later):
+    task = Task(f"{A}/1", modified_time=int(time.time() * 1000) + later)
+    results, _, server = run(lambda path, _: None if "robots" in path else reply(b"x"), [task])
+    assert [r.fetch_status for r in results] == [33]
+    assert not [head for _, head, _ in server.requests if "If-Modified-Since" in head]
+
+
+def test_no_host_rests_for_longer_than_the_options_allow():
+    rests = HostRecord(
+        "a.example.com", backoff_until=int(time.time() * 1000) + 54 * 365 * 86_400_000
+    )
+    known = {rests.host: rests}
+    results, engine, _ = run(lambda *_: reply(b"x"), urls(1), known=known, max_retry_after=0.1,
+                             max_backoff=1e12)  # fmt: skip
+    assert (len(results), engine.dropped) == (1, {})
+
+
+@pytest.mark.parametrize("since", [-1000, 1, 4_000_000_000_000])
+def test_since_when_a_robots_txt_fails_is_no_time_that_cannot_be(since):
+    def answer(path, _):
+        return reply(b"", "503 No") if "robots" in path else reply(b"x")
+
+    now = int(time.time() * 1000)
+    host = HostRecord("a.example.com", A, 503, "", now - 90_000_000, robots_failing_since=since)
+    results, engine, _ = run(answer, urls(1), known={host.host: host})
+    assert results == []
+    assert now <= next(engine.hosts()).robots_failing_since <= time.time() * 1000
+
+
 def test_a_host_that_fails_is_left_alone():
     def answer(path, _):
         return None if "robots" in path else reply(b"", "500 No")

@@ -101,6 +101,14 @@ def test_retry_after(value, seconds):
     assert outcome.retry_after_s == seconds
 
 
+@pytest.mark.parametrize("off", [-50 * 365 * 86_400, -3600, 86_400])
+def test_a_date_of_retry_after_counts_from_the_date_of_the_answer(off):
+    now = time.time() + off
+    headers = [(name, email.utils.formatdate(now + wait, usegmt=True))
+               for name, wait in (("Date", 0), ("Retry-After", 100))]  # fmt: skip
+    assert classify(Response("http://a/", status=429, headers=headers)).retry_after_s == 100
+
+
 def test_retry_after_as_a_date():
     for ahead, expected in ((100, 100), (-100, 0)):
         date = email.utils.formatdate(time.time() + ahead, usegmt=True)

@@ -96,7 +96,7 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
             _resolver(component, pinned, options), {}, before.snapshot + 1,
         )
     ]  # fmt: skip
-    made = commit(pinned, written, reads=frozenset(_COMPONENTS), timely=True)
+    made = commit(pinned, written, reads=frozenset(_COMPONENTS), latest=pinned.now)
     return Repair(made, before.snapshot, rows=made.counts)
 
 

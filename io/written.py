@@ -63,7 +63,7 @@ def commit(
     batch: Batch | None = None,
     others: Mapping[str, Batch] | None = None,
     forgets: frozenset[str] = frozenset(),
-    timely: bool = False,
+    latest: int | None = None,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -79,14 +79,14 @@ def commit(
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
         forgets: Batches that are named no longer once they have no files.
-        timely: Whether all times of rows were set right: none is later than now.
+        latest: The latest time that rows may have, ms, if that is now or known from elsewhere.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing is changed.
     """
     try:
-        return commit_once(operation, list(written), reads, batch, others or {}, forgets, timely)
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets, latest)
     except ConflictError:
         note_loss(operation)
         raise
@@ -99,7 +99,7 @@ def commit_once(
     batch: Batch | None = None,
     others: Mapping[str, Batch] = MappingProxyType({}),
     forgets: frozenset[str] = frozenset(),
-    timely: bool = False,
+    seen: int | None = None,
 ) -> Manifest:
     """Does what ``commit`` does, for who tries again: a conflict is not noted."""
     before = operation.manifest()
@@ -118,9 +118,8 @@ def commit_once(
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)
-        if not timely:
-            seen = max(latest.latest_time, operation.now)
-            following = dataclasses.replace(following, latest=seen)
+        noted = latest.latest_time if seen is None else seen
+        following = dataclasses.replace(following, latest=max(noted, operation.now))
         following = _forget(following, forgets)
         if store_manifest(operation.root, following, changes):
             return following

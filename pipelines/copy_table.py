@@ -175,7 +175,10 @@ def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
     if operation.snapshot:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
     # Whatever has come there meanwhile is another table, too: nothing is mixed.
-    made = commit(operation, written, reads=frozenset({"*"}), others=reading.manifest().batches)
+    source = reading.manifest()
+    made = commit(
+        operation, written, reads=frozenset({"*"}), others=source.batches, latest=source.latest_time
+    )
     count(operation.job, made.counts)
     PROGRESS.finish()
     return ticket_after(operation, nothing=False)

@@ -15,9 +15,6 @@ COUNT = "clock"  # how many rows were set right
 # No host is left alone for longer: neither Retry-After nor failures may ask for more.
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
 _BEYOND = 1.5  # the interval of a page that is gone, as a multiple of what it was
-# Of the state what is looked at.
-TIMES = ("status", "fetch_time", "fetch_interval", "retries", "last_fetch_time", "modified_time",
-         "last_inlink_day")  # fmt: skip
 
 
 def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:

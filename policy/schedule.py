@@ -86,8 +86,10 @@ def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
     if clock.back is not None:
         still = clock.back + (when - last) > clock.now
         beyond &= ~((last > clock.now + TOLERANCE_MS) & still).fill_null(False)
-    new = last.is_null() & (when <= clock.latest)
-    return (when <= clock.now) | beyond | new
+    taken = (when <= clock.now) | beyond
+    if clock.latest > clock.now:  # else no further column is read for it
+        taken |= last.is_null() & (when <= clock.latest)
+    return taken
 
 
 def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:

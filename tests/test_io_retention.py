@@ -332,10 +332,10 @@ def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
 
 
 def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
-    begin(str(table), "update", "dead.update", batch="b")
+    begin(str(table), "inject", "dead.inject")
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d"))
-    assert changes_under_way(table) == ["dead.update"]
+    assert changes_under_way(table) == ["dead.inject"]
     sweep(table, WEEK)
     pass_time(table, 2)
     assert changes_under_way(table) == []

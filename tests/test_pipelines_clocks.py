@@ -10,6 +10,7 @@ import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
 from short_form import first
+from web_tables import InBigtable
 
 from nutbeam.policy.schema import Status
 from nutbeam.web.clock import EARLIEST_MS
@@ -140,7 +141,7 @@ def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, 
     (seed,) = web.seeds
     for words in (
         ["readdb", table, "--stats"],
-        ["explain", table, seed, *reach(web)],
+        ["explain", table, seed],
         ["generate", table],
         ["updatedb", table],
     ):
@@ -176,3 +177,20 @@ def test_a_clock_that_cannot_be_is_named_and_not_believed(tmp_path, caplog, monk
     (row,) = state_of(tmp_path / "table").to_dicts()
     assert row["fetch_time"] >= EARLIEST_MS
     assert all(name.split("-")[0].isdigit() for name in manifest_of(tmp_path / "table").batches)
+
+
+@pytest.mark.bigtable
+def test_in_bigtable_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path_factory, bigtable, capsys):
+    table = InBigtable(tmp_path_factory, bigtable).fresh()
+    with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as web:
+        with clock_off(monkeypatch, WRONG["ten_days_ahead"]):
+            assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+        known = len(state_of(table))
+        assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
+        assert set(Counter(asked(web)).values()) == {1}
+        assert len(asked(web)) >= known > 1
+    assert nutbeam("fsck", table) == 3
+    capsys.readouterr()
+    assert nutbeam("fsck", table, "--repair", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["repaired"]["rows"]["clock"] > 0
+    assert_timely(table)

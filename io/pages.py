@@ -1,16 +1,15 @@
 """Writes the pages of a batch as they are fetched, and has them parsed if asked to."""
 
-import dataclasses
+import math
 import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.schema import PAGES
 from ..web.clock import now_ms
 from ..web.memory import give_back
@@ -26,50 +25,32 @@ from ..web.protocol import (
 from ..web.response import Response
 from ..web.tasks import Result
 from .batches import page_name, page_order, page_started, place, write_file
-from .documents import parse_file, write_documents
+from .document_queue import DocumentQueue, Parser
+from .documents import parse_file
 from .file_lists import DataFile
 from .parquet_files import collect, scan
-from .parse_pool import Parsed, ParsePool
-from .parse_worker import Job
-from .places import Root, files_of
+from .places import Root
 from .written import Written
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
-PUMP_SECONDS = 0.02
+_LOOK_SECONDS = 0.2  # from one look at what is parsed to the next, where no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
 COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
 ROW_BYTES = 1_000  # of what a row has besides its body
 
 
-@dataclasses.dataclass(frozen=True)
-class Parser:
-    """What parses pages while others are being fetched.
-
-    Attributes:
-        pool: The child processes.
-        options: What is taken from pages.
-        hosts: Files of the host table, which knows the seeds.
-        on_done: Is told of each group of pages that is parsed.
-    """
-
-    pool: ParsePool
-    options: DocumentOptions
-    hosts: tuple[str, ...]
-    on_done: Callable[[Parsed], None]
-
-
 class PageWriter:
     """Collects results of one partition, and writes them by size and by time.
 
-    A page is safe from the moment that ``add`` or ``flush`` has returned the
-    file that holds it.
+    A page is safe from the moment that ``add``, ``flush_late`` or ``keep`` has
+    returned the file that holds it.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        flush_seconds: Age at which what was collected is written.
+        flush_seconds: Age of the first page at which what was collected is written.
         parser: Parses what is collected, or None.
     """
 
@@ -84,6 +65,7 @@ class PageWriter:
         self._root, self._batch, self._partition = root, batch, partition
         self._flush_seconds = flush_seconds
         self._parser = parser
+        self._documents = None if parser is None else DocumentQueue(root, batch, parser)
         # Attempts are told apart by their start: readers keep the first.
         self._started = now_ms()
         self._token = secrets.token_hex(4)
@@ -93,10 +75,9 @@ class PageWriter:
     def _clear(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._groups: list[pa.Table] = []
-        self._jobs: list[int] = []
         self._reasons: Counter[str] = Counter()
         self._group_bytes = self._bytes = 0
-        self._since = self._pumped = time.monotonic()
+        self._since = math.inf  # when the first page came
 
     def add(self, result: Result) -> Iterator[Written]:
         """Takes a result; yields what was written, if it was time to."""
@@ -105,26 +86,36 @@ class PageWriter:
         if reason is not None:
             self._reasons[f"not_fetched/{reason}"] += 1
         size = len(row["body"] or b"") + ROW_BYTES
+        self._since = min(self._since, time.monotonic())
         self._rows.append(row)
         self._group_bytes += size
         self._bytes += size
-        now = time.monotonic()
         if self._group_bytes > GROUP_BYTES:
             self._close_group()
-        elif self._jobs and self._parser is not None and now - self._pumped > PUMP_SECONDS:
-            self._parser.pool.pump(0.0)  # a child that is done gets its next job
-            self._pumped = now
         if self._bytes > FLUSH_BYTES:
-            yield from self.flush()
+            yield from self.keep()
         yield from self.flush_late()
 
+    def due_in(self) -> float:
+        """Returns in how many seconds ``flush_late`` has something to do; infinite if it has not."""
+        due = max(0.0, self._since + self._flush_seconds - time.monotonic())
+        return min(due, _LOOK_SECONDS) if self._documents else due
+
     def flush_late(self) -> Iterator[Written]:
-        """Writes what was collected if that began long ago."""
-        if time.monotonic() - self._since > self._flush_seconds:
-            yield from self.flush()
+        """Writes what was collected if that began long ago, and documents that are done."""
+        if time.monotonic() >= self._since + self._flush_seconds:
+            yield from self.keep()
+        if self._documents is not None:
+            yield from self._documents.ready()
 
     def flush(self) -> Iterator[Written]:
-        """Writes what was collected, and what was parsed of it."""
+        """Writes what was collected, and all that is parsed of it."""
+        yield from self.keep()
+        if self._documents is not None:
+            yield from self._documents.rest()
+
+    def keep(self) -> Iterator[Written]:
+        """Writes what was collected; waits for no parser."""
         self._close_group()
         if not self._groups:
             return
@@ -138,13 +129,17 @@ class PageWriter:
             name=page_name(self._partition, self._started, self._token, self._files),
         )
         counts = _counts(self._groups) | self._reasons
-        yield Written(place(self._batch, "pages"), (file,), (), counts)
-        if self._parser is not None:
-            parsed = (self._parser.pool.result(number) for number in self._jobs)
-            yield write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
         self._files += 1
         self._clear()
+        if self._documents is not None:
+            self._documents.written(file)
         give_back()
+        yield Written(place(self._batch, "pages"), (file,), (), counts)
+
+    def abandon(self) -> None:
+        """Has nothing more parsed."""
+        if self._documents is not None:
+            self._documents.abandon()
 
     def adopt(self, file: DataFile) -> Iterator[Written]:
         """Takes over a file that an earlier attempt has written; comes before all that is added."""
@@ -163,18 +158,10 @@ class PageWriter:
         if not self._rows:
             return
         group = pa.Table.from_pylist(self._rows, schema=PAGES)
-        self._groups.append(group)
-        if self._parser is not None:
-            self._jobs.append(self._parser.pool.submit(self._job(), group.select(NEEDED)))
-        self._rows, self._group_bytes = [], 0
-
-    def _job(self) -> Job:
-        assert self._parser is not None
-        name = f"{place(self._batch, 'pages')}/{self._token}"
-        number = len(self._groups) - 1
-        return Job(
-            str(files_of(self._root)), name, (number,), self._parser.hosts, self._parser.options
-        )
+        # In one statement: Ctrl-C comes before or after it.
+        self._groups, self._rows, self._group_bytes = [*self._groups, group], [], 0
+        if self._documents is not None:
+            self._documents.add(group)
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:

@@ -42,6 +42,7 @@ from .parse_worker import (
 # is done for all pages of a job together.
 GRACE_S = 60.0
 _GONE_S = 5.0
+_HEARD_S = 0.1
 # One thread each: the pool is what uses the cores. What allocators only reserve counts against the
 # memory limit, too: gigabytes, if they are let.
 _SPARING = {
@@ -223,7 +224,7 @@ class ParsePool:
             self._submitted += 1
             number = self._submitted
             self._waiting.append((number, job))
-            self.pump(0.0)
+            self.pump()
         return number
 
     def result(self, number: int) -> Parsed:
@@ -232,12 +233,17 @@ class ParsePool:
         Raises:
             UserError: The job failed for a reason that is not one of its pages.
         """
-        while number not in self._finished:
-            self.pump(None)
+        while not self.is_done(number):
+            self._wait()
+            self.pump()
         done = self._finished.pop(number)
         if isinstance(done, UserError):
             raise done
         return done
+
+    def is_done(self, number: int) -> bool:
+        """Returns whether ``result`` need not wait for a job."""
+        return number in self._finished
 
     def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
         """Parses jobs; yields their results in the order of the jobs.
@@ -269,21 +275,12 @@ class ParsePool:
                 self._finished.pop(number, None)
                 self._parts.pop(number, None)
 
-    def pump(self, patience: float | None) -> None:
-        """Hands out jobs and takes in what is done.
-
-        Args:
-            patience: How long to wait for news, s; None is until there is some,
-                or a page's time is over.
-        """
+    def pump(self) -> None:
+        """Hands out jobs and takes in what is done; waits for nothing."""
         with self._lock:
             self._hand_out()
-            busy = [child for child in self._children if child.job is not None]
-            if not busy:
-                return
-            deadline = max(0.0, min(child.deadline for child in busy) - time.monotonic())
-            timeout = deadline if patience is None else min(patience, deadline)
-            ready = wait([child.connection for child in busy], timeout)
+            busy = self._busy()
+            ready = wait([child.connection for child in busy], 0.0)
             for child in busy:
                 try:
                     if child.connection in ready:
@@ -293,6 +290,17 @@ class ParsePool:
                 except (EOFError, OSError):  # it died, perhaps in the middle of an answer
                     child.connection.close()
                     self._give_up(child)
+
+    def _wait(self) -> None:
+        """Waits for news of a child, but not for long: other threads may hear it first."""
+        with self._lock:
+            busy = self._busy()
+        left = min((child.deadline for child in busy), default=0.0) - time.monotonic()
+        with contextlib.suppress(OSError, ValueError):  # another thread has ended that child
+            wait([child.connection for child in busy], max(0.0, min(left, _HEARD_S)))
+
+    def _busy(self) -> list[_Child]:
+        return [child for child in self._children if child.job is not None]
 
     def _hand_out(self) -> None:
         for place in range(len(self._children)):

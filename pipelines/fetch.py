@@ -25,7 +25,8 @@ from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.leases import Lease, acquire
 from ..io.manifest import latest_snapshot, load_manifest
 from ..io.operations import Operation, committed
-from ..io.pages import PageWriter, Parser
+from ..io.document_queue import Parser
+from ..io.pages import PageWriter
 from ..io.parquet_files import collect, scan
 from ..io.parse_pool import Parsed, shared_pool
 from ..io.places import Root
@@ -190,17 +191,23 @@ def _fetch(
         seeds = read_seeds_hosts(root, seed_files(part.operation))
         redirects = Redirects(options, asked, seeds, bars)
 
+    written: list[Written] = []  # while no page came
+
     def pulse(waited: float) -> None:
         lease.check()
         throttling.total(waited)
+        written.extend(writer.flush_late())
+        learnt.now_and_then()
 
     client = client_of(options, guard, lease.may_send)
     sought = keys if redirects or outlinks else rows.get_column("key")
     known = KnownHosts(root, part.hosts, host_keys(sought).unique(), lease.hosts)
-    engine = Engine(options, client, known, lease.asked_until, pulse, follow=redirects)
+    engine = Engine(
+        options, client, known, lease.asked_until, pulse,
+        follow=redirects, patience=writer.due_in,
+    )  # fmt: skip
     lease.note(engine.demands)
     learnt = Learnt(part.operation, part.number, engine)
-    written: list[Written] = []  # while tasks were sought
 
     def tasks() -> Iterator[Task | None]:
         yield from _tasks(rows, asked)
@@ -217,9 +224,11 @@ def _fetch(
         with contextlib.closing(engine.run(tasks())) as results:
             for result in results:
                 yield from writer.add(result)
-                learnt.now_and_then()
     except KeyboardInterrupt:
-        list(writer.flush())  # what is done is kept; the batch can be taken up again
+        list(writer.keep())  # what is done is kept; the batch can be taken up again
+        raise
+    except Exception:
+        writer.abandon()
         raise
     finally:
         client.close()

@@ -144,7 +144,7 @@ def test_a_child_that_is_killed_at_a_page_costs_that_page():
     try:
         number = pool.submit(job(page("a"), page("slow", SLOW), page("c")))
         child = pool._children[0]
-        wait_until(lambda: pool.pump(0.05) or child.row == 1)
+        wait_until(lambda: pool.pump() or child.row == 1)
         os.kill(child.process.pid, signal.SIGKILL)
         assert said(pool.result(number)) == ["a", "crashed: SIGKILL", "c"]
     finally:
@@ -157,7 +157,7 @@ def test_a_child_that_is_killed_in_the_middle_of_its_answer_is_replaced():
         # More text than fits into the pipe, which nobody reads meanwhile.
         number = pool.submit(job(page("big", b"<title>big</title>" + b"words " * 500_000)))
         child = pool._children[0]
-        wait_until(lambda: pool.pump(0.05) or child.row is not None)
+        wait_until(lambda: pool.pump() or child.row is not None)
         time.sleep(0.7)
         os.kill(child.process.pid, signal.SIGKILL)
         assert said(pool.result(number)) == ["big"]

@@ -65,6 +65,7 @@ class Engine:
             many seconds so far tasks have waited for politeness alone (a second
             in which half of the threads had nothing else to do is half a
             second). What it raises ends the run.
+        patience: Returns how soon, in s, ``on_pulse`` has something to do.
         on_drop: Is told of each task that is dropped, and the reason; in any thread.
         follow: Returns the task for the target of a task's redirect, or None to
             leave it to others. It waits for its host's turn as all do. Is called
@@ -88,6 +89,7 @@ class Engine:
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
         follow: Callable[[Task, str], Task | None] | None = None,
+        patience: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self._options, self._client, self._follow = options, client, follow
         if options.robots_allowlist:
@@ -100,7 +102,7 @@ class Engine:
         known = (known_hosts or NOTHING_KNOWN).get
         self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
-        self._on_pulse = on_pulse
+        self._on_pulse, self._patience = on_pulse, patience
         self._driver = driver_of(client, self._queues, self._visit, self._broken)
         self._paused = False
 
@@ -124,13 +126,13 @@ class Engine:
         fed, pages = False, 0
         throughput = Throughput(self._options, time.monotonic())
         watched = self._options.throughput_threshold_pages >= 0
-        patience = _CHECK_SECONDS if watched else _PULSE_SECONDS
+        seldom = _CHECK_SECONDS if watched else _PULSE_SECONDS
         try:
             while True:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
-                most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, patience)
-                results = queues.collect(most, wait)
+                most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, seldom)
+                results = queues.collect(most, min(wait, self._patience()))
                 if self._on_pulse is not None:
                     self._on_pulse(queues.throttled())
                 if results is None:

@@ -62,7 +62,7 @@ class Attempt(NamedTuple):
             return f"partition {self.partition} of batch {batch!r}"
         return (
             f"process {claim['pid']} on {claim['host']!r}, at partition {self.partition} "
-            f"of batch {batch!r}"
+            f"of batch {batch!r} since {claim.get('since', 'some time')}"
         )
 
 

@@ -18,7 +18,7 @@ folder ``leases``: attempt k is a *claim*, created exclusively
   yet, and gives its own back while one of them is held. One that is silent
   without having ended is superseded first, by a claim that nobody holds.
 
-No wall clock is read, so clocks may be wrong. No lock is left by a crash: what
+No decision reads a wall clock, so clocks may be wrong. No lock is left by a crash: what
 is silent is superseded. A machine that was started anew, or one without
 ``/proc``, does not know its dead processes: that takes the 60 s.
 
@@ -45,7 +45,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from ..web.errors import UserError
+from ..web.errors import Unavailable, UserError
 from .attempts import HELD, PROCESS, Attempt, Note, Watch
 from .commit import create_exclusive
 from .files import overwrite_bytes, read_if_there
@@ -216,6 +216,7 @@ def acquire(
     others: Callable[[], Iterable[str]] = tuple,
     on_wait: Callable[[float], None] | None = None,
     times: Times | None = None,
+    most: float = math.inf,
 ) -> Lease:
     """Returns the lease of a partition; waits for those who hold it.
 
@@ -227,13 +228,17 @@ def acquire(
             asked again at each look.
         on_wait: Is told after each wait for how many seconds that was.
         times: The times; ``TIMES``, or ``IN_STORES``, unless given.
+        most: How long to wait, in s. Who ends without a word is waited for no
+            longer than ``times.stale``.
 
     Raises:
+        Unavailable: Somebody held it all the time.
         UserError: The batch's folder may not be written.
     """
     times = times or (IN_STORES if isinstance(root, Remote) else TIMES)
     watch = Watch(root, times.stale, times.fresh)
     told: set[Attempt] = set()  # their first attempts stand for all
+    began = _now()
     while True:
         holder = watch.survey(batch, partition, others())
         if holder is None:
@@ -242,8 +247,14 @@ def acquire(
                 return lease
         if holder is not None and holder._replace(number=1) not in told:
             told.add(holder._replace(number=1))
-            _LOG.warning("fetch of batch %r waits for %s", batch, holder.describe())
-        seconds = times.look * (0.5 + random.random())
+            limit = "" if most == math.inf else f", {most:g} s at most"
+            _LOG.warning("fetch of batch %r waits for %s%s", batch, holder.describe(), limit)
+        if holder is not None and _now() - began >= most:
+            raise Unavailable(
+                f"fetch of batch {batch!r} has waited {most:g} s (max_lease_wait) for "
+                f"{holder.describe()}: run it again later, or end that one"
+            )
+        seconds = min(times.look * (0.5 + random.random()), max(0.01, began + most - _now()))
         time.sleep(seconds)
         if on_wait is not None:
             on_wait(seconds)
@@ -276,7 +287,8 @@ def _try(
 def _claim(attempt: Attempt, times: Times) -> Lease | None:
     token = secrets.token_hex(8)
     began = _now()
-    record = {**this_process(), "process": PROCESS, "token": token}
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # for people
+    record = {**this_process(), "process": PROCESS, "token": token, "since": since}
     HELD.add(token)
     try:
         if create_exclusive(attempt.claim, json.dumps(record).encode(), durable=False):

@@ -37,6 +37,7 @@ from .parse_worker import (
     read_arrow,
     write_arrow,
 )
+from .scratch import ScratchFull, scratch
 
 # What a child gets besides a page's own limit: to start, and for the work that
 # is done for all pages of a job together.
@@ -132,6 +133,12 @@ class Parsed:
     counts: dict[str, int]
 
 
+def _failure(job: Job, said: Failed) -> UserError:
+    if said.full or said.usage:
+        return (ScratchFull if said.full else UsageError)(said.message)
+    return UserError(f"cannot parse {job.page_file}: {said.message}")
+
+
 def _take(done: Done) -> Parsed:
     documents = read_arrow(done.documents)
     Path(done.documents).unlink()  # what is mapped stays readable
@@ -196,7 +203,7 @@ class ParsePool:
     def __init__(self, size: int, memory: int) -> None:
         self._memory = memory
         # Pages and documents go through files: a pipe would make both sides wait.
-        self._scratch = tempfile.mkdtemp(prefix="nutbeam-parse-")
+        self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
         self._relay = Relay()  # pages may say things to a plug-in that a terminal would obey
         self._children = [self._child() for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
@@ -348,10 +355,8 @@ class ParsePool:
                 limit = job.options.parser_timeout if message >= 0 else GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
             elif isinstance(message, Failed):
-                said = f"cannot parse {job.page_file}: {message.message}"
                 child.job = None
-                failed = UsageError(message.message) if message.usage else UserError(said)
-                self._end(number, job, failed)
+                self._end(number, job, _failure(job, message))
             else:
                 self._take_part(child, number, job, message)
 

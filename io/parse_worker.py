@@ -10,8 +10,8 @@ import errno
 import os
 import pickle
 import resource
-import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection
@@ -27,6 +27,7 @@ from .hosts import read_seeds_hosts
 from .parquet_files import parquet_file
 from .places import place_of
 from .plugins import load_filters
+from .scratch import ScratchFull, sweep_one, writing_scratch
 from .store_errors import StoreError
 
 # Exit code of a process that ran out of memory.
@@ -37,6 +38,7 @@ PIPE_CLOSED = 118
 _LATE_S = 5.0
 # The pipe of a parent that dies closes a moment before its children have another.
 _ORPHANED_S = 5.0
+_LOOK_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,16 +98,22 @@ class Failed:
     Attributes:
         message: The reason.
         usage: Whether it is bad configuration.
+        full: Whether it is that TMPDIR is full.
     """
 
     message: str
     usage: bool = False
+    full: bool = False
 
 
 def write_arrow(folder: Path, table: pa.Table) -> str:
     """Writes a table for another process on this machine; returns the path."""
     path = folder / new_name(".arrow")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+    with (
+        writing_scratch(path),
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as writer,
+    ):
         writer.write_table(table)
     return str(path)
 
@@ -144,16 +152,19 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     Args:
         descriptor: Of the pipe to the parent.
         memory: How much this process may ask for, bytes; 0 is no limit.
-        folder: For what is too large for the pipe. That around it is the pool's, and removed when
-            the parent is gone.
+        folder: For what is too large for the pipe. That around it is the pool's, and that around
+            that the parent's, which is removed when the parent is gone.
         parent: Its process id.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     collect_seldom()
+    arguments = (parent, Path(folder).parents[1])
+    threading.Thread(target=_end_with, args=arguments, name="parent", daemon=True).start()
     connection = Connection(descriptor)
     broken = None
     try:
@@ -164,9 +175,18 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     # and then the folder is still needed.
     closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
     if not closed_here and _is_orphaned(parent):
-        shutil.rmtree(Path(folder).parent, ignore_errors=True)
+        sweep_one(Path(folder).parents[1])
     # At once: what is left of the filter's work could fail, and print it.
     os._exit(PIPE_CLOSED)
+
+
+def _end_with(parent: int, scratch: Path) -> None:
+    """Ends this process, and what it has started, when the parent is gone: in a thread."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_S)
+    time.sleep(_LOOK_S)  # it sees by itself that the pipe is closed, unless it is at a page
+    sweep_one(scratch)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _is_orphaned(parent: int) -> bool:
@@ -196,6 +216,8 @@ def _serve(connection: Connection, scratch: Path) -> None:
                 connection.send(done)
         except MemoryError:
             os._exit(OUT_OF_MEMORY)  # the parent goes on without the page
+        except ScratchFull as error:
+            connection.send(Failed(str(error), full=True))
         except (UserError, StoreError) as error:
             connection.send(Failed(str(error), usage=isinstance(error, UsageError)))
         except (BrokenPipeError, ConnectionError):

@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
 failed, the table is as it was, or something does not answer that may do so
-later; 130 interrupted. A job that was submitted to a cluster goes on there,
+later; 130 interrupted, by Ctrl-C, SIGTERM or SIGHUP. A job that was submitted to a cluster goes on there,
 whatever becomes of the command.
 """
 
@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
+from ..io.scratch import all_in_scratch, full_by
 from ..web import json_logs
 from ..web.errors import UsageError, UserError
 from ..web.memory import collect_seldom, share_heaps
@@ -27,6 +28,7 @@ from ..web.visible import visible
 from .arguments import command_options, read, split
 from .command import CommandModule
 from .config import Known, suggestion
+from .ending import ENDING, INTERRUPTED, watch_signals
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -40,6 +42,11 @@ class Command(NamedTuple):
     module: str
     help: str
     beam: bool = True
+
+    @property
+    def scratch(self) -> bool:
+        """Whether it makes temporary files."""
+        return self.beam or self.module in ("sql", "parsechecker")
 
 
 COMMANDS = {
@@ -72,6 +79,8 @@ COMMANDS = {
     "parsechecker": Command("parsechecker", "Fetch and parse single URLs, and show it.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
 }
+_READERS = ("readdb", "pages", "export")  # of those with Beam's options
+_GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"
 
 
 def script() -> NoReturn:
@@ -79,8 +88,12 @@ def script() -> NoReturn:
 
     Taking apart the memory of Beam's and our modules would take 0.3 s.
     """
+    words = sys.argv[1:]
+    command = words[0] if words and words[0] in COMMANDS else ""
     with visible_streams():  # threads may speak up to the end
-        code = main()
+        watch_signals(lambda message: _say(command, message, INTERRUPTED))
+        code = main(words)
+        ENDING.through(code)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -105,23 +118,36 @@ def _guarded(command: str, words: list[str]) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
-        return _say(command, "; ".join(["interrupted", *map(str, error.args)]), 130)
-    except UserError as error:
-        _traceback()
-        return _say(command, str(error), error.exit_code)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) and _reader_left():
-            return 0
-        _traceback()
-        where = f": {error.filename!r}" if error.filename is not None else ""
-        return _say(command, f"{(error.strerror or str(error)).lower()}{where}", 3)
+        return _interrupted(command, *map(str, error.args))
     except Exception as error:  # noqa: BLE001 (the last resort: a defect is one line too)
-        _say(command, f"internal error: {type(error).__name__}: {error}", 3)
-        if not _traceback():
-            print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
-        return 3
+        # Worker processes that were told to end, too, may come first.
+        return _interrupted(command) if ENDING.told else _failed(command, error)
     finally:
         json_logs.uninstall()  # another command of this process may want another form
+
+
+def _interrupted(command: str, *words: str) -> int:
+    """Says that a command was interrupted, and how to go on."""
+    job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
+    return _say(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
+
+
+def _failed(command: str, error: Exception) -> int:
+    """Says why a command failed; returns its exit code."""
+    if isinstance(error, UserError):
+        _traceback()
+        return _say(command, str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError) and _reader_left():
+        return 0
+    if isinstance(error, OSError):
+        _traceback()
+        where = f": {error.filename!r}" if error.filename is not None else ""
+        said = f"{(error.strerror or str(error)).lower()}{where}"
+        return _say(command, full_by(error) or said, 3)
+    _say(command, f"internal error: {type(error).__name__}: {error}", 3)
+    if not _traceback():
+        print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
+    return 3
 
 
 def load(command: str) -> CommandModule:
@@ -175,7 +201,8 @@ def _run(command: str, words: list[str]) -> int:
     if invocation.beam_args:
         # For the types of values; what is unknown here belongs to a job server.
         _beam_parser().parse_known_args(invocation.beam_args)
-    return module.run(invocation)
+    with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
+        return module.run(invocation)
 
 
 def _without_command(words: list[str]) -> int:

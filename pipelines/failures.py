@@ -8,6 +8,7 @@ import importlib
 import re
 from collections.abc import Iterator
 
+from ..io.scratch import ScratchFull, full_by
 from ..web.errors import JobFailed, UserError
 
 _LONGEST = 500
@@ -77,6 +78,8 @@ def user_error(error: BaseException) -> UserError:
     for cause in causes(error):
         if isinstance(cause, UserError):
             return type(cause)(_without_steps(str(cause)))
+        if isinstance(cause, OSError) and (said := full_by(cause)):
+            return ScratchFull(said)
     details = getattr(error, "details", None)
     if callable(details) and callable(getattr(error, "code", None)):  # of gRPC
         said = _line("the job server failed", str(details() or error))

@@ -11,6 +11,8 @@ again: it adopts the files that are there and asks for nothing that they hold.
 
 import contextlib
 import dataclasses
+import functools
+import math
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
@@ -19,13 +21,13 @@ from apache_beam.metrics import Metrics
 
 from ..io.bars import read_bars
 from ..io.batches import adopted_learnt, adopted_pages, place
+from ..io.document_queue import Parser
 from ..io.file_lists import DataFile
 from ..io.host_records import KnownHosts
 from ..io.hosts import read_seeds_hosts, seed_files
 from ..io.leases import Lease, acquire
 from ..io.manifest import latest_snapshot, load_manifest
 from ..io.operations import Operation, committed
-from ..io.document_queue import Parser
 from ..io.pages import PageWriter
 from ..io.parquet_files import collect, scan
 from ..io.parse_pool import Parsed, shared_pool
@@ -64,7 +66,8 @@ class FlushOptions:
 
     flush_seconds: float = option(
         5.0,
-        "Write what is fetched at least so often; what is not written is lost with the process.",
+        "Write a page at most so long after it came, with what came since; what is not written is "
+        "lost with the process.",
         unit="s",
         minimum=0.0,
         group="fetch",
@@ -72,8 +75,28 @@ class FlushOptions:
 
 
 @dataclasses.dataclass(frozen=True)
+class LeaseOptions:
+    """How fetches of one table get on with each other."""
+
+    max_lease_wait: float = option(
+        3600.0,
+        "Wait so long for another fetch of this table that is under way, then fail; -1 is no "
+        "limit. One that has died is waited for no longer than a minute.",
+        unit="s",
+        minimum=-1.0,
+        group="fetch",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class FetchPagesOptions(
-    FetchOptions, HttpOptions, FlushOptions, RedirectOptions, OutlinkOptions, ParsePagesOptions
+    FetchOptions,
+    HttpOptions,
+    FlushOptions,
+    LeaseOptions,
+    RedirectOptions,
+    OutlinkOptions,
+    ParsePagesOptions,
 ):
     """What fetching needs to know."""
 
@@ -138,13 +161,14 @@ def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Wri
 
     Raises:
         LeaseLost: Another attempt has taken over.
+        Unavailable: Another fetch went on for too long.
         ConflictError: Another operation has fetched the batch.
     """
     root, batch = part.operation.root, str(part.operation.batch)
     throttling = _Throttling()
-    with acquire(
-        root, batch, part.number, lambda: _other_batches(part.operation), throttling.add
-    ) as lease:
+    most = options.max_lease_wait if options.max_lease_wait >= 0 else math.inf
+    others = functools.partial(_other_batches, part.operation)
+    with acquire(root, batch, part.number, others, throttling.add, most=most) as lease:
         # Waiting may have taken long: is there still something to do?
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, latest_snapshot(root)))

@@ -12,6 +12,7 @@ from typing import Any
 from ..io.address import check_folder, open_table
 from ..io.manifest import Manifest
 from ..io.places import Remote, place_of
+from ..io.scratch import ScratchFull, full, scratch
 from ..io.views import MACROS, batches_frame, empty_table, files_of, links_sql, shown, view_sql
 from ..web.errors import UsageError, UserError
 from ..web.options import option
@@ -23,6 +24,8 @@ ARGUMENTS = (TABLE, Argument("query", "What to ask: one SELECT."))
 HELP = "Ask the table in SQL"
 FORMATS = ("text", "json", "csv")
 _ROWS = 1_000  # fetched at a time
+# What DuckDB says where it finds no room for its temporary files.
+_FULL = ("failed to offload data block", "No space left on device", "File too large")
 _WIDEST = 100  # characters of a value, for people
 
 
@@ -102,6 +105,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
+        "temp_directory": str(scratch() / "duckdb"),
     }
     connection = duckdb.connect(":memory:", config=config)
     paths: list[str] = []
@@ -140,6 +144,8 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
     text = text or type(error).__name__
+    if any(word in text for word in _FULL):
+        return ScratchFull(full(scratch()))
     if str(root) in text:  # a file of the table is not as it should be
         return UserError(f"{text}: run nutbeam fsck {root}")
     # What remains is a matter of the machine: no memory, no room.

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import itertools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from apache_beam.metrics import MetricsFilter
 from crawling import asked, files_of, manifest_of, manifests_of, nutbeam
 from leasing import PATIENCE, TIMES, wait_until
+from short_form import first
 from web_servers import doors, reply, serve
 
 from nutbeam.io.operations import new_id
@@ -280,3 +282,55 @@ def test_without_a_delay_nothing_is_told(tmp_path):
     seconds, server = throttled(tmp_path / "table", *urls, server_delay=0.0)
     assert len(server.requests) == 440
     assert seconds == 0
+
+
+@pytest.mark.parametrize("fault", first(1, [None, "kill", "stop"]))
+def test_three_commands_at_once_all_end(tmp_path, web, fault):
+    """Beside busy processes, and with one of the three killed or paused in the middle."""
+    table = generated(tmp_path, web)
+    commands = [fetch_command(table, web, "--operation", name) for name in ("one", "two", "three")]
+    busy = [
+        sys.executable,
+        "-c",
+        "import time\nend = time.time() + 120\nwhile time.time() < end: pass",
+    ]
+    with contextlib.ExitStack() as stack:
+        three = stack.enter_context(processes(*commands))
+        for _ in range(0 if fault is None else 4):
+            load = subprocess.Popen(busy)
+            stack.callback(load.wait)
+            stack.callback(load.kill)
+        for process in three:
+            go(process)
+        wait_until(lambda: flushed(table))
+        if fault == "kill":
+            three[0].kill()
+        if fault == "stop":
+            three[0].send_signal(signal.SIGSTOP)
+            time.sleep(2 * TIMES.stale)
+            three[0].send_signal(signal.SIGCONT)
+        results = [ended(process) for process in three]
+    codes = [code for code, _ in results]
+    assert codes.count(0) == 1, results
+    assert set(codes) <= {0, 3, -signal.SIGKILL}
+    assert_polite(web)
+    assert_each_once(table, web)
+
+
+def test_the_wait_for_another_fetch_has_a_bound(tmp_path, web):
+    table = generated(tmp_path, web)
+    command = fetch_command(table, web, "--max_lease_wait", 1)
+    with processes(command, command) as (first_, second):
+        go(first_)
+        wait_until(lambda: list(table.glob("batches/*/leases/*.claim")))
+        first_.send_signal(signal.SIGSTOP)  # its beats are not stale yet, for some seconds
+        go(second)
+        code, error = ended(second)
+        first_.send_signal(signal.SIGCONT)
+        assert ended(first_)[0] == 0
+    assert code == 3
+    waits, failed = error.splitlines()
+    whom = rf"process {first_.pid} on '[^']+', at partition 0 of batch '[^']+' since \d{{4}}-[-\d: ]+ UTC"
+    assert re.search(rf" waits for {whom}, 1 s at most$", waits)
+    assert re.search(rf"has waited 1 s \(max_lease_wait\) for {whom}: run it again later", failed)
+    assert_each_once(table, web)

@@ -13,7 +13,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.typehints.row_type import RowTypeConstraint
 from crawling import answer
 from running import apply, run
-from web_servers import serve
+from web_servers import doors, reply, serve
 
 from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import fetch_pages as module
@@ -470,15 +470,52 @@ def test_the_twin_gives_what_the_transform_gives(web):
     assert by_url(dead) == by_url(found[DEAD_LETTERS])
 
 
+def collected(rows):
+    found = module._Collected(None)
+    for row in rows:
+        found.add(PAGES, row)
+    found.flush()
+    return found.take()
+
+
+def test_a_page_and_then_silence_is_kept_in_the_spool(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_FLUSH_SECONDS", 2.0)
+    kept = []
+
+    def answer(path, _):
+        if path == "/2":
+            kept.append(wait_for_file(tmp_path / "spool"))
+        return reply(b"", "404 Not Found") if path == "/robots.txt" else reply(b"x")
+
+    urls = ["http://a.example.com/1", "http://b.example.com/2"]
+    with serve(answer) as server:
+        chosen = {
+            "connect_to": doors(server.port),
+            "server_delay": 0,
+            "spool": str(tmp_path / "spool"),
+        }
+        pages, _ = fetched(rows_of(*urls), FetchPages(**chosen))
+    assert [page["url"] for page in sorted(pages, key=str)] == urls
+    assert kept == [True]  # while the server had not answered yet
+
+
+def wait_for_file(folder):
+    """Returns whether a file comes into a folder within 20 s."""
+    deadline = time.monotonic() + 20
+    while not list(folder.rglob("*.arrow")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(list(folder.rglob("*.arrow")))
+
+
 def test_bodies_lie_in_chunks_of_bounded_size():
     row = dict.fromkeys(FETCHED.names) | {"headers": [], "url": "u", "body": b"x" * (7 << 20)}
-    chunks = [c for _, c in module._chunks((PAGES, row | {"key": str(n)}) for n in range(5))]
+    chunks = collected(row | {"key": str(n)} for n in range(5))
     assert sorted(key for chunk in chunks for key in chunk["key"].to_pylist()) == list("01234")
     assert max(chunk.nbytes for chunk in chunks) <= MAX_BYTES
     assert all(chunk.schema == FETCHED for chunk in chunks)
     # A row of many headers, which are not counted one by one.
     big = row | {"body": None, "headers": [{"name": "x", "value": "y" * 100_000}]}
-    chunks = [c for _, c in module._chunks((PAGES, big) for _ in range(400))]
+    chunks = collected(big for _ in range(400))
     assert sum(map(len, chunks)) == 400
     assert max(chunk.nbytes for chunk in chunks) <= MAX_BYTES * 1.01
 

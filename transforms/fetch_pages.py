@@ -194,15 +194,20 @@ class _Fetch(beam.DoFn):
             wanted = wanted.join(to_frame(kept.select(["url"])), on="url", how="anti")
             yield kept
         with _Attempt.begin((self._transform, number, str(window))) as attempt:
-            throttled = _Throttled()
-            attempt.rows = fetch_urls(wanted, self._options, attempt.asked_until, throttled)
-            for tag, chunk in _chunks(attempt.rows):
-                if tag == DEAD_LETTERS:
-                    yield beam.pvalue.TaggedOutput(DEAD_LETTERS, chunk)
-                    continue
-                if spool:
-                    spool.keep(chunk)
-                yield chunk
+            throttled, collected = _Throttled(), _Collected(spool)
+
+            def pulse(seconds: float) -> None:
+                throttled(seconds)
+                collected.flush_late()
+
+            attempt.rows = fetch_urls(
+                wanted, self._options, attempt.asked_until, pulse, collected.due_in
+            )
+            for tag, row in attempt.rows:
+                collected.add(tag, row)
+                yield from collected.take()
+            collected.flush()
+            yield from collected.take()
             attempt.check()
 
 
@@ -271,32 +276,61 @@ class _Throttled:
             self._told = int(seconds)
 
 
-def _chunks(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, Chunk]]:
-    """Collects rows into chunks, and counts them; a chunk waits a few seconds to fill."""
-    schemas = {PAGES: FETCHED, DEAD_LETTERS: DEAD}
-    held: dict[str, list[dict[str, Any]]] = {tag: [] for tag in schemas}
-    counts: Counter[str] = Counter()
-    size, since = 0, time.monotonic()
+class _Collected:
+    """Collects rows into chunks, and counts them; a chunk waits a few seconds to fill.
 
-    def flush() -> Iterator[tuple[str, Chunk]]:
-        count("fetch", counts)
-        counts.clear()
-        for tag, some in held.items():
-            if some:
-                chunk = pa.Table.from_pylist(some, schema=schemas[tag])
-                some.clear()
-                fits = chunk.nbytes <= MAX_BYTES
-                yield from ((tag, part) for part in ([chunk] if fits else rechunk(chunk)))
+    Args:
+        spool: Keeps each chunk of pages as soon as it is full, or late.
+    """
 
-    for tag, row in rows:
+    def __init__(self, spool: Spool | None) -> None:
+        self._spool = spool
+        self._held: dict[str, list[dict[str, Any]]] = {PAGES: [], DEAD_LETTERS: []}
+        self._counts: Counter[str] = Counter()
+        self._size, self._since = 0, math.inf
+        self._ready: list[Any] = []
+
+    def add(self, tag: str, row: dict[str, Any]) -> None:
+        """Takes a row."""
         row_bytes = len(row.get("body") or b"") + ROW_BYTES
-        if size + row_bytes > MAX_BYTES or time.monotonic() - since > _FLUSH_SECONDS:
-            yield from flush()
-            size, since = 0, time.monotonic()
-        held[tag].append(row)
-        size += row_bytes
-        dead = tag == DEAD_LETTERS
-        counts[
-            f"dead_letters/{row['reason']}" if dead else f"protocol/{row['protocol_status']}"
-        ] += 1
-    yield from flush()
+        if self._size + row_bytes > MAX_BYTES:
+            self.flush()
+        self._since = min(self._since, time.monotonic())
+        self._held[tag].append(row)
+        self._size += row_bytes
+        word = "reason" if tag == DEAD_LETTERS else "protocol_status"
+        self._counts[f"{'protocol' if tag == PAGES else tag}/{row[word]}"] += 1
+        self.flush_late()
+
+    def due_in(self) -> float:
+        """Returns in how many seconds ``flush_late`` has something to do."""
+        return max(0.0, self._since + _FLUSH_SECONDS - time.monotonic())
+
+    def flush_late(self) -> None:
+        """Ends the chunks whose first row came long ago."""
+        if time.monotonic() >= self._since + _FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Ends the chunks."""
+        count("fetch", self._counts)
+        self._counts.clear()
+        for tag, schema in ((PAGES, FETCHED), (DEAD_LETTERS, DEAD)):
+            rows, self._held[tag] = self._held[tag], []
+            if rows:
+                self._end(tag, pa.Table.from_pylist(rows, schema=schema))
+        self._size, self._since = 0, math.inf
+
+    def take(self) -> list[Any]:
+        """Returns what has ended, as outputs, and forgets it."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _end(self, tag: str, rows: Chunk) -> None:
+        for chunk in [rows] if rows.nbytes <= MAX_BYTES else rechunk(rows):
+            if tag == DEAD_LETTERS:
+                self._ready.append(beam.pvalue.TaggedOutput(DEAD_LETTERS, chunk))
+                continue
+            if self._spool:
+                self._spool.keep(chunk)
+            self._ready.append(chunk)

@@ -110,6 +110,7 @@ def fetch_urls(
     options: FetchUrlsOptions,
     asked_until: float = -math.inf,
     on_pulse: Callable[[float], None] | None = None,
+    patience: Callable[[], float] = lambda: math.inf,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Asks for URLs with one engine; closing the iterator ends it.
 
@@ -118,6 +119,7 @@ def fetch_urls(
         options: How to ask.
         asked_until: Monotonic moment until which somebody may have asked the same hosts.
         on_pulse: See ``Engine``.
+        patience: See ``Engine``.
 
     Yields:
         As they come, (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row).
@@ -129,7 +131,7 @@ def fetch_urls(
     client = client_of(options, gate=lambda: not over.is_set())
     engine = Engine(
         options, client, None, asked_until, on_pulse,
-        on_drop=lambda task, reason: lost.append((task, reason)),
+        on_drop=lambda task, reason: lost.append((task, reason)), patience=patience,
     )  # fmt: skip
 
     def dead_letters() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nutbeam.io import scratch as module
 from nutbeam.io.scratch import all_in_scratch, remove_scratch, scratch, sweep
 from nutbeam.web.errors import UsageError
 
@@ -23,6 +24,7 @@ input()
 @pytest.fixture
 def base(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, "_folders", {})  # other tests go on with theirs
     yield tmp_path
     remove_scratch()
 

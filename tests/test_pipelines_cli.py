@@ -264,7 +264,8 @@ def test_what_kubernetes_puts_into_the_environment_passes(fake, monkeypatch):
     [
         (JobFailed("the disk is full"), 3, "the disk is full"),
         (UsageError("--agent must be set, got ''"), 2, "--agent must be set, got ''"),
-        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt(), 130, f"interrupted; {cli._GO_ON}"),
+        (KeyboardInterrupt("a job goes on"), 130, "interrupted; a job goes on"),
         (PermissionError(13, "Permission denied", "/x"), 3, "permission denied: '/x'"),
     ],
 )

@@ -9,7 +9,7 @@ import time
 
 import polars as pl
 import pytest
-from crawling import asked, crawl, manifest_of, manifests_of, nutbeam, reach
+from crawling import asked, crawl, manifests_of, nutbeam, reach
 from ending import command, ended, wait_for
 from short_form import first
 from web_servers import doors, reply, serve
@@ -20,6 +20,7 @@ from nutbeam.web.urls import from_key
 GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same command goes on\n"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
+WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")
 TRIALS = [(number, client) for client in ("requests", "aiohttp") for number in SIGNALS]
 
 
@@ -42,8 +43,8 @@ def test_a_crawl_keeps_what_was_fetched(tmp_path, trial):
 
 
 def flushed(table):
-    """Returns the URLs in whole files of pages, committed or not, of batches that are open."""
-    paths = list(table.glob(f"batches/{next(iter(manifest_of(table).batches))}/pages/p*.parquet"))
+    """Returns the URLs in whole files of pages of the newest batch, which is open."""
+    paths = max((table / "batches").iterdir()).glob("pages/p*.parquet")
     keys = [key for path in paths for key in pl.read_parquet(path, columns=["key"])["key"]]
     return {from_key(key) for key in keys}
 
@@ -72,10 +73,8 @@ def doors_of(server):
     return [*(word for door in doors(server.port) for word in ("--connect_to", door)), *PATIENT]
 
 
+@pytest.mark.parametrize("more", first(1, [(), WORKERS]), ids=len)
 @pytest.mark.parametrize("job", first(1, ["next", "round", "fetch"]))
-@pytest.mark.parametrize(
-    "more", [(), ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")]
-)
 def test_jobs_and_worker_processes(tmp_path, job, more):
     table, answer = held_table(tmp_path, "a", "b"), Held()
     assert nutbeam("generate", table, "--num_fetchers", 2) == 0
@@ -131,9 +130,9 @@ DEAF = """
 import sys, time
 from nutbeam.pipelines import cli, ending, history
 def deaf(invocation):
-    print("deaf", flush=True)
     while True:
         try:
+            print("deaf", flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             pass

@@ -89,7 +89,7 @@ def begin(
     """
     root = root_of(table)
     path, known = _pin(root, operation)
-    if known is None:
+    if known is None and job != "crawl":  # its phases wait, each for itself
         wait_for_purge(root, operation)
     pinned = Operation(
         table=table,

@@ -44,11 +44,14 @@ def commit_over_purges(
     newest, left = operation, written
     while True:
         try:
-            return committed(operation) or commit_once(newest, left, reads, batch)
+            return commit_once(newest, left, reads, batch)
         except ConflictError:
             if not purged_since(operation.root, newest.snapshot):
                 note_loss(operation)
                 raise
+        done = committed(operation)
+        if done is not None:
+            return done
         newest = _behind_purges(operation, written, reads)
         left = _without_barred(newest, written)
 

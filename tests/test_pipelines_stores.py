@@ -195,7 +195,7 @@ def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
         if os.environ.get("NUTBEAM_TEST_VERBOSE"):
             for request in proxy.requests:
                 print("REQ", *request)
-        assert sum(methods.values()) < 150
+        assert sum(methods.values()) < 160  # five of them look for the hold of a purge
 
 
 def classify(kind, method, path):

@@ -19,5 +19,6 @@ setup(
     package_data={
         **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
         "nutbeam.web": ["py.typed", "*.txt", "*.xml"],
+        "nutbeam.web.parsers": ["*.txt"],
     },
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..io.manifest import Manifest
-from ..policy.rule_counts import is_of_rule
+from ..policy.rule_counts import capped, is_of_rule
 from ..web.progress import PROGRESS
 from ..web.terminal import unwrapped
 from .command import Invocation
@@ -35,9 +35,10 @@ def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> 
         made: The snapshots that its jobs made.
         options: How to launch.
     """
-    counts: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for manifest in made:
-        counts.update(manifest.counts)
+        total.update(manifest.counts)
+    counts = Counter(capped(total))
     phases = PROGRESS.snapshot().by_phase()
     known, best = look(table, options, (), BEST)
     return {

@@ -25,6 +25,7 @@ from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import failed, not_parsed, succeeded
 from .parts import Parts
+from .rule_counts import capped
 from .schema import DOCUMENTS, conform
 from .scope import Seeds, TargetOptions
 
@@ -131,7 +132,7 @@ def documents_of(
         links.add(len(records), record["key"], part)
         records.append(record)
     outlinks = links.outlinks(len(records), counts)
-    return _table(records, outlinks), dict(counts)
+    return _table(records, outlinks), capped(counts)
 
 
 class _Ended(Exception):

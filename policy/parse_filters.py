@@ -42,8 +42,8 @@ class FilteredPage:
         url: Absolute URL of the page; changing it changes nothing.
         content_type: The ``Content-Type`` that was sent; changing it changes nothing.
         title: Of the first ``title``.
-        text: Of the body, without script and style.
-        language: As declared, or None.
+        text: Of the title and the body, without script and style.
+        language: Code of what was declared, or None.
         metadata: Texts by name; description, keywords, Open Graph and the like
             are there already, and ``canonical``.
         dropped: The reason, once ``drop`` was called.

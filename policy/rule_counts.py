@@ -1,4 +1,4 @@
-"""How often each rule of the URL filters refused a URL: counts beside those by reason."""
+"""Counts of rules of URL filters, and of what else has names without end: capped."""
 
 import dataclasses
 import pathlib
@@ -14,6 +14,8 @@ from ..web.options import option
 MOST_RULES = 50
 FAMILIES = (FILTERED, TIMEOUT)
 OTHERS = "other_rules"
+# As many types that no parser takes: servers make them up.
+_TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +64,29 @@ def _name(reason: str, by: str) -> str:
 def capped(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns counts in which rules beyond the ``MOST_RULES`` that refused most are one.
 
+    Types that no parser takes likewise.
+
     >>> capped({"dropped/filtered": 9, "filtered/a.txt:3": 9})
     {'dropped/filtered': 9, 'filtered/a.txt:3': 9}
     """
-    rules = {name: n for name, n in counts.items() if is_of_rule(name)}
-    if len(rules) <= MOST_RULES:
+    rules = [name for name in counts if is_of_rule(name)]
+    types = [name for name in counts if name.startswith(_TYPES)]
+    others = {name: f"{name.partition('/')[0]}/{OTHERS}" for name in _beyond(rules, counts)}
+    others |= dict.fromkeys(_beyond(types, counts), OTHER_TYPES)
+    if not others:
         return dict(counts)
-    order = sorted(rules, key=lambda name: (name.endswith(OTHERS), -rules[name], name))
-    total = Counter({name: n for name, n in counts.items() if name not in set(order[MOST_RULES:])})
-    for name in order[MOST_RULES:]:
-        total[f"{name.partition('/')[0]}/{OTHERS}"] += rules[name]
+    total = Counter[str]()
+    for name, n in counts.items():
+        total[others.get(name, name)] += n
     return dict(sorted(total.items()))
+
+
+def _beyond(names: list[str], counts: Mapping[str, int]) -> list[str]:
+    """Returns those of the names that are not among the most frequent ones."""
+    if len(names) <= MOST_RULES:
+        return []
+    rest = (OTHERS, OTHER_TYPES)
+    return sorted(names, key=lambda name: (name.endswith(rest), -counts[name], name))[MOST_RULES:]
 
 
 def is_of_rule(name: str) -> bool:

@@ -154,7 +154,7 @@ def test_filters_may_add_parts():
         page.add_part("sub", "Title", "a \ud800 text", kind="news")
 
     (whole, part), counts = filtered(add)
-    assert (whole["text"], counts["parts"]) == ("x", 1)
+    assert (whole["text"], counts["parts"]) == ("t x", 1)
     names = ("key", "part_of", "title", "text", "metadata")
     assert [part[name] for name in names] == [
         to_key("http://www.example.com/dir/sub"), KEY, "Title", "a ? text", [("kind", "news")]

@@ -1,3 +1,5 @@
+import hashlib
+from collections import Counter
 from types import MappingProxyType
 
 import pytest
@@ -6,6 +8,7 @@ from frames import frame_of, table_of
 from nutbeam.policy import documents as module
 from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parse_results import status_text
+from nutbeam.policy.rule_counts import capped
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.parsers.page import ParseFailed
@@ -64,7 +67,7 @@ def test_what_a_page_says():
         "parse_status": ParseStatus.SUCCESS,
         "parse_message": None,
         "title": "A title",
-        "text": "Some text An anchor",
+        "text": "A title Some text An anchor",
         "outlinks": [
             {"key": to_key("http://www.example.com/canon"), "anchor": "", "rel": "canonical"},
             {"key": to_key("http://www.example.com/dir/a?b"), "anchor": "An anchor",
@@ -89,6 +92,19 @@ def test_signatures_are_of_bodies_or_of_urls():
     signatures = [document["signature"] for document in found]
     assert signatures[0] == signatures[1] == md5(b"<p>same", "")
     assert signatures[2] != signatures[3]
+
+
+@pytest.mark.parametrize(
+    ("options", "profile"), [({}, "fish 2\nred 2"), ({"text_with_title": False}, "fish 2")]
+)
+def test_the_title_counts_in_signatures_of_texts(options, profile):
+    # nutch.md 2.4 by hand: red 2, fish 3, blue 1 are rounded down to multiples of 2.
+    (found,), _ = documents(
+        page("<title>Red&nbsp;fish</title><p>Blue fish, red fish!"),
+        signature="text_profile",
+        **options,
+    )
+    assert found["signature"] == hashlib.md5(profile.encode()).digest()
 
 
 @pytest.mark.parametrize("status", [FETCH_GONE, FETCH_NOTMODIFIED])
@@ -195,7 +211,22 @@ def test_a_type_without_a_parser_is_counted_and_not_failed():
     # Its signature says whether it has changed.
     assert found[0]["signature"] == md5(picture, URL)
     assert counts == {
-        "skipped/no_parser": 2, "no_parser/image/png": 1, "no_parser/other": 1, "outlinks": 0,
+        "skipped/no_parser": 2, "no_parser/image/png": 1, "no_parser/x-made-up/by.me": 1,
+        "outlinks": 0,
+    }  # fmt: skip
+
+
+def test_types_that_servers_make_up_are_few_names():
+    kinds = [f"x/{n}" for n in range(60)] + ["x/0"] * 2 + ["x/'", f"x/{'y' * 200}"]
+    pages = [page("{", f"{URL}{n}", content_type=kind) for n, kind in enumerate(kinds)]
+    _, counts = documents(*pages)
+    named = {name: n for name, n in counts.items() if name.startswith("no_parser/")}
+    assert len(named) == 51
+    assert (named["no_parser/x/0"], named["no_parser/other"]) == (3, 12)
+    assert counts["skipped/no_parser"] == sum(named.values()) == len(kinds)
+    assert capped(Counter(named) + Counter({"no_parser/x/0": 1, "no_parser/x/59": 9})) == {
+        **{name: n for name, n in named.items() if name != "no_parser/x/53"},
+        "no_parser/x/0": 4, "no_parser/x/59": 9, "no_parser/other": 13,
     }  # fmt: skip
 
 

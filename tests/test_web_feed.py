@@ -148,7 +148,7 @@ def test_items_are_capped(monkeypatch):
 
 def test_language_and_next_page():
     page = read(rss(more="<language>de-AT</language>"))
-    assert page.language == "de-AT"
+    assert (page.language, page.metas["language_declared"]) == ("de", "de-AT")
     page = read("<feed xmlns='http://www.w3.org/2005/Atom' xml:lang='fr'><title>N</title>"
                 "<link rel='next' href='?page=2'/></feed>")  # fmt: skip
     assert (page.language, page.hrefs, page.rels) == (

@@ -271,6 +271,17 @@ LONG_QUERY = "http://domain.tld/function.cgi?url=http://fonzi.com/&amp;name=Fonz
         ("http://foo.com:/", False),
         ("http://foo.com/\u00e9", False),
         ("http://foo.com/../b", False),
+        # Nutch counts tokens with those that overlap; a host with _ is none, a scheme is letters.
+        ("http://foo.com/a/b/.../d", True),
+        ("http://foo.com/a/.../d", False),
+        ("http://foo.com/a/b/..../d", False),
+        ("http://foo.com/a/b///c/../d", True),
+        ("http://foo.com/a///..", False),
+        ("http://foo_bar.com/", False),
+        ("http://foo.bar_com/", False),
+        ("http://foo.com/a_b", True),
+        ("svn+ssh://foo.com/", False),
+        ("h2://foo.com/", False),
         ("", False),
     ],
 )

@@ -43,7 +43,53 @@ def test_title_and_text(page):
         "<ul><li>five<li>six</ul><textarea>7</textarea></body></html>"
     )
     assert found.title == "A <b>title"
-    assert found.text == "one two th ree four\xa0 five six 7"
+    assert found.text == "A <b>title one two th ree four five six 7"
+
+
+# Pages of Nutch's TestDOMContentUtils, and the text that they must have there.
+NUTCH_TEXTS = {
+    "<html><head><title> title </title><script> script </script></head><body> body "
+    '<a href="/"> home </a><!--comment--><style> style </style> <a href="bot.html"> bots </a>'
+    "</body></html>": "title body home bots",
+    '<html><head><title> </title></head><body> <a href="/"> separate this <a href="ok"> from this'
+    "</a></a></body></html>": "separate this from this",
+    '<html><head><title> my title </title></head><frameset rows="20,*"><frame src="top.html">'
+    "</frame></frameset></html>": "my title",
+    "<html><head>\n <title> my\t\n  title\r\n </title>\n </head>\n <body>\n    <h1> Whitespace\ttest"
+    "  </h1> \n<p> This is<span> a whitespace<span></span> test</span>. Newlines\nshould appear as "
+    "space too.</p>": "my title Whitespace test This is a whitespace test . Newlines should appear "
+    "as space too.",
+}
+
+
+@pytest.mark.parametrize("markup", NUTCH_TEXTS)
+def test_a_text_is_nutchs(page, markup):
+    expected = NUTCH_TEXTS[markup]
+    assert page(markup).text == expected
+    without = expected.removeprefix(page(markup).title).strip()
+    assert page(markup, text_with_title=False).text == without
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_title_that_is_cut_is_whole_in_the_text(monkeypatch, tree):
+    found = parser_with(tree, monkeypatch)(f"<title>{'ab ' * 1000}</title>c")
+    assert (len(found.title), found.text) == (1000, "ab " * 1000 + "c")
+
+
+# All of Unicode's category Zs, its separators of lines and paragraphs, and other white space.
+SPACES = [chr(n) for n in range(0x11000) if chr(n).isspace()]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{ord(space):04x}")
+def test_white_space_of_all_kinds_is_a_space_everywhere(monkeypatch, space):
+    said = f"a{space}{space} b{space}"
+    parsed = parser_with("lexbor", monkeypatch)
+    found = parsed(
+        f"<title>{said}</title><h1>{said}</h1><a href=x>{said}</a><img src=y alt='{said}'>"
+    )
+    assert (found.title, found.text, found.anchors) == ("a b", "a b a b a b", ["a b", "a b"])
+    assert found.headings == [("h1", "a b")]
+    assert parse(URL, said.encode(), "text/plain; charset=utf-8").text == "a b"
 
 
 def test_a_long_title_is_cut(page):
@@ -94,6 +140,24 @@ def test_forms_are_followed_on_demand_but_never_posted(page):
     markup = "<form action=a></form><form action=b method=POST></form><form action=c method=get>"
     assert page(markup).hrefs == []
     assert page(markup, form_use_action=True).hrefs == ["a", "c"]
+
+
+FORMS = {
+    # Nutch's TestDOMContentUtils.
+    "<input type=text><input type=submit><p>test2</p>": "test2",
+    "<label>Find\xa0<b>it</b></label><script>no()</script><style>no</style><!-- no -->"
+    "<select><option>one<option>two</select>": "Find it one two",
+    "<img alt='A  cat' src=i>": "A cat",
+    # Its getText stops at a second link.
+    "a <a href=1>first</a> b <a href=2>second</a> c": "a first b",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("inside", FORMS)
+def test_the_anchor_of_a_form_is_its_text(page, inside):
+    found = page(f"<form action=f>{inside}</form>", form_use_action=True)
+    assert (found.hrefs[0], found.anchors[0]) == ("f", FORMS[inside])
 
 
 LINKING = {

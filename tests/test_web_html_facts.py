@@ -1,6 +1,7 @@
 """What a page says of itself: meta elements, alternates, JSON-LD, headings, language, main part."""
 
 import json
+import pathlib
 import sys
 
 import pyarrow as pa
@@ -10,7 +11,9 @@ from html_trees import TREES, URL, parser_with
 from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.schema import PAGES, conform
 from nutbeam.policy.scope import Seeds
+from nutbeam.web.parsers import language
 from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.language import language_code, settle_language
 from nutbeam.web.parsers.metadata import metadata_of
 from nutbeam.web.parsers.options import ParseOptions
 from nutbeam.web.parsers.page import Source
@@ -153,7 +156,10 @@ LANGUAGES = [
     ("<meta name=language content=it>", "es", "it"),
     ("<meta name=dc.language content=it>", "es", "it"),
     ("<meta http-equiv=content-language content='en, fr'>", "es", "es"),
-    ("<html lang='<?php echo $lang ?>'>", "pt_BR", "pt-BR"),
+    ("<html lang='<?php echo $lang ?>'>", "pt_BR", "pt"),
+    ("<html lang=SV>", None, "sv"),
+    ("<html lang=xx><meta http-equiv=content-language content=Swedish>", "es", "sv"),
+    ("<html lang=iw>", None, "he"),
     ("<html xml:lang=nl>", "es", "nl"),
     ("<html lang=sv xml:lang=nl>", "es", "sv"),
     ("<p lang=de>", "es", "es"),
@@ -166,7 +172,64 @@ LANGUAGES = [
 @pytest.mark.parametrize(("markup", "header", "expected"), LANGUAGES)
 def test_declared_language(page, markup, header, expected):
     headers = [("content-language", header)] if header else []
-    assert page(f"{markup}<p>x", headers=headers).language == expected
+    found = page(f"{markup}<p>x", headers=headers)
+    settle_language(found)
+    assert found.language == expected
+
+
+# What Nutch's TestHTMLLanguageParser has, and what it must be; a list of several languages counts
+# there, and here not.
+SAID = {
+    "sv": ["(SCHEME=ISO.639-1) sv", "(SCHEME=RFC1766) sv-FI", "(SCHEME=Z39.53) SWE",
+           "Other (Svenska)", "SV", "SV charset=iso-8859-1", "SV-FI", "SV; charset=iso-8859-1",
+           "SVE", "SWE", "SWEDISH", "Sv", "Svenska", "Swedish", "Swedish, svenska", "sv-SE",
+           "sv_SE", "swe", "swe.SPR.", "sweden", "swedish,", "text/html; charset=sv-SE",
+           "text/html; sv", "sv; Content-Language: sv"],
+    "se": ["SE"],
+    "sw": ["SW", "sw"],
+    "zh": ["zh-Hant-TW", "chi", "zho", "Chinese", "\u4e2d\u6587"],
+    "fr": ["fre", "fra", "Fran\u00e7ais", "francais", "FR-ca"],
+    None: ["torp, stuga, uthyres, bed & breakfast", "xx", "tlh", "{{lang}}", "EN_US, SV, EN",
+           "sv, be, dk", "English Swedish", "x" * 101],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "said"), [(code, s) for code in SAID for s in SAID[code]])
+def test_languages_are_codes_of_iso_639_1_or_none(code, said):
+    assert language_code(said) == code
+    body = f'{{"inLanguage": "{said}"}}'.encode()
+    for document, mime in (
+        (f"<html lang='{said}'>x".encode(), "text/html"),
+        (body, "application/json"),
+    ):
+        found = parse(Source(URL, document, f"{mime}; charset=utf-8"), ParseOptions())
+        assert found.language == code
+        kept = found.metas.get("language_declared")
+        # JSON's is cut before.
+        assert kept is None if said == code else " ".join(said.split()).startswith(kept)
+
+
+def test_every_code_is_its_own_and_no_name_is_of_two():
+    lines = (
+        (pathlib.Path(language.__file__).parent / "languages.txt").read_text("utf-8").splitlines()
+    )
+    names = [n for line in lines if line[0] != "#" for n in line.replace(": ", ", ").split(", ")]
+    assert len(names) == len({*names}) > 800
+    codes = [line[:2] for line in lines if line[0] != "#"]
+    assert [language_code(code) for code in codes] == codes
+    assert len(codes) == 184
+
+
+def test_the_items_of_a_feed_have_codes_too():
+    feed = (
+        "<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel>"
+        "<language>Deutsch</language><item><title>t</title><dc:language>de-AT</dc:language><link>http://h0.example.com/i</link></item></channel></rss>"
+    )
+    options = ParseOptions(feed_documents=True)
+    found = parse(Source(URL, feed.encode(), "application/rss+xml"), options)
+    ((_, item),) = found.parts
+    assert (found.language, found.metas["language_declared"]) == ("de", "Deutsch")
+    assert (item.language, item.metas["language_declared"]) == ("de", "de-AT")
 
 
 GERMAN = "Dies ist ein Satz, an dem man die Sprache wohl erkennen kann. "

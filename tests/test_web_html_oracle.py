@@ -61,7 +61,7 @@ def oracle(body):
         for text in texts
         if type(text) is NavigableString and not any(tag.name in UNREAD for tag in text.parents)
     )
-    return title, links, text.split()
+    return title, links, [*title.split(), *text.split()]
 
 
 def ours(body):

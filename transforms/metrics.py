@@ -42,12 +42,13 @@ NUTCH = {
     ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
 }
 
-# Whole families of counts, ``FAMILY/REASON``, that are one name of Nutch's. The
-# reasons of the latter two may come from plug-ins.
+# Whole families of counts, ``FAMILY/REASON``, that are one name, Nutch's where it has one.
+# Reasons of failed and skipped may come from plug-ins.
 FAMILIES = {
     ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
     ("parse", "failed"): "failed",
     ("parse", "skipped"): "notparsed",
+    ("parse", "no_parser"): "no_parser",  # types are what servers make up
 }
 
 # ``FAMILY/NAME`` where the name alone is the metric: one for each status.

@@ -8,15 +8,16 @@ from ..columns import put
 from .verdicts import Verdict, Verdicts, verdicts
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
-_LABEL = "[A-Za-z0-9_-]+"
+_LABEL = "[A-Za-z0-9-]+"
 
 
 class Validator:
     r"""Takes URLs of visible ASCII with a scheme, a public host and a path of usual characters.
 
-    The host is an IPv4 address, or has two labels at least, the last of which begins
-    with a letter; the port has at most five digits; ``..`` in the path leads nowhere
-    above it (nutch.md 3.5).
+    The scheme is of letters. The host is an IPv4 address, or has two labels at least, of
+    letters, digits and ``-``, the last of which begins with a letter; the port has at most
+    five digits. Of a path with ``..`` there must be more names than that occurs; as in Nutch
+    ``...`` has it twice, and ``///`` has two pairs (nutch.md 3.5).
 
     Args:
         max_tld: Longest last label of a host, in characters, at least 2; -1 for any.
@@ -29,11 +30,11 @@ class Validator:
 
     def __init__(self, max_tld: int = -1) -> None:
         most = "" if max_tld < 0 else max(1, max_tld - 1)
-        tld = f"[A-Za-z][A-Za-z0-9_-]{{1,{most}}}"
+        tld = f"[A-Za-z][A-Za-z0-9-]{{1,{most}}}"
         host = rf"(?:{_OCTET}(?:\.{_OCTET}){{3}}|(?:{_LABEL}\.)+{tld})"
         path = r"(?:/[A-Za-z0-9_:@&?=+,.!/~*'%$;()-]*)?"
         self._pattern = (
-            rf"^[A-Za-z][A-Za-z0-9+.-]*://{host}(?::[0-9]{{1,5}})?({path})"
+            rf"^[A-Za-z]+://{host}(?::[0-9]{{1,5}})?({path})"
             r"(?:\?[!-\"$-~]*)?(?:#[!-~]*)?$"
         )
         self._one = re.compile(self._pattern)
@@ -58,5 +59,10 @@ class Validator:
 
 
 def _stays_inside(path: str) -> bool:
-    up = path.count("..")
-    return not up or path.count("/") - path.count("//") - 1 > up
+    up = _count("..", path)
+    return not up or path.count("/") - _count("//", path) - 1 > up
+
+
+def _count(token: str, path: str) -> int:
+    """Returns how often a token occurs, with those that overlap."""
+    return sum(path.startswith(token, at) for at in range(len(path)))

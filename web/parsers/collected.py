@@ -2,6 +2,7 @@
 
 from .directives import header_directives, obey_nofollow
 from .html_tree import collapse, collapse_long
+from .language import declared_language
 from .options import ParseOptions
 from .page import MAX_TITLE_CHARS, Page, Source
 from .xml_events import Enough
@@ -10,7 +11,6 @@ MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000
 _MAX_META_CHARS = 2_000
 _MAX_HREF_CHARS = 65_536
-_MAX_LANGUAGE_CHARS = 35
 
 
 class Collected:
@@ -69,7 +69,7 @@ class Collected:
 
     def language(self, text: str) -> None:
         """Takes the language, unless one is known."""
-        self.page.language = self.page.language or text.strip()[:_MAX_LANGUAGE_CHARS] or None
+        self.page.language = declared_language(self.page.language, text)
 
     def meta(self, name: str, text: str) -> None:
         """Takes what a document says of itself; several values are joined by commas."""

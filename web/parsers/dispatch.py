@@ -6,7 +6,7 @@ from typing import cast
 
 from ..charset import is_text
 from ..content_type import ATOM, RDF, RSS, SITEMAP, SITEMAP_INDEX, sniff
-from .language import detect_language
+from .language import detect_language, settle_language
 from .options import ParseOptions
 from .page import NoParser, Page, ParseFailed, Source
 
@@ -93,6 +93,8 @@ def parse(source: Source, options: ParseOptions) -> Page:
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
     page = parser(source, options)
+    for each in (page, *(part for _, part in page.parts)):
+        settle_language(each)
     if options.detect_language and not page.language:
         page.language = detect_language(page.text)
     return page

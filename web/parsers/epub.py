@@ -1,6 +1,7 @@
 """EPUB: the chapters of a book, in their order, each read as HTML."""
 
 import contextlib
+import dataclasses
 import re
 
 from .archive import Archive, entry_name, folder_of
@@ -42,6 +43,8 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     chapters = book.chapters()
     if not locked.names.isdisjoint(chapters):  # fonts may be, as any reader can undo that
         raise ParseFailed("encrypted")
+    # The titles of chapters are no text of the book.
+    options = dataclasses.replace(options, text_with_title=False)
     with contextlib.suppress(Enough):
         for name in chapters:
             if name in archive:

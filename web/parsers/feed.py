@@ -213,6 +213,7 @@ def _marked_up(field: Any, url: str, source: Source, options: ParseOptions) -> P
         outlinks_ignore_tags=options.outlinks_ignore_tags,
         form_use_action=options.form_use_action,
         max_nesting=options.max_nesting,
+        text_with_title=False,
     )
     return parse_html(Source(url, body, "text/html; charset=utf-8"), plain)
 

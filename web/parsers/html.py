@@ -37,6 +37,8 @@ _LINKS = {
     "script": "src",
     "source": "src",
 }
+# The text within these is the anchor of their link.
+_WITH_TEXT = ("a", "form")
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
@@ -62,7 +64,7 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
     >>> page = parse_html(document, ParseOptions())
     >>> page.title, page.text, page.hrefs, page.anchors, page.base
-    ('T', 'A B', ['b'], ['B'], 'http://example.com/d/')
+    ('T', 'T A B', ['b'], ['B'], 'http://example.com/d/')
     """
     utf8, charset = to_utf8(source.body, source.content_type)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
@@ -120,10 +122,13 @@ class _Reader:
 
     def read_content(self, text: str | None) -> None:
         """Takes title, headings and, unless it is given, the text; this uses up the tree."""
-        page = self.page
+        page, with_title = self.page, self._options.text_with_title
         page.title = self._title or ""
-        body = self._tree.body_text(self._not_text)
-        page.text = collapse_long(body) if text is None else text
+        whole = self._tree.page_text(self._not_text, with_title)
+        if text is None:
+            page.text = collapse_long(whole)
+        else:
+            page.text = f"{page.title} {text}".strip() if with_title else text
         for tag, node in self._headings:  # now without script and style in them
             add_heading(page, tag, self._tree.text(node))
 
@@ -153,13 +158,13 @@ class _Reader:
         else:
             alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
             page.hrefs.append(href)
-            page.anchors.append(self._anchor(node) if tag == "a" else collapse(alt))
+            page.anchors.append(self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt))
             page.rels.append(rel)
 
-    def _anchor(self, node: Any) -> str:
+    def _anchor(self, tag: str, node: Any) -> str:
         if self._long_anchor_chars < 0:
             return ""
-        text = self._tree.text(node)
+        text = self._tree.text(node) if tag == "a" else self._tree.form_text(node)
         if len(text) > _MAX_ANCHOR_CHARS:
             self._long_anchor_chars -= len(text)
         anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])

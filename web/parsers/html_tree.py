@@ -28,7 +28,11 @@ _SELECTOR = (
 _PLACES = ",[href^='#']:not([href^='#!'])"
 # lxb_dom_document_opt WO_EVENTS: 10 % faster; only <selectedcontent> would differ.
 _WITHOUT_EVENTS = 1
-_SPACES = bytes.maketrans(b"\t\n\r\f\v", b"     ")
+_SPACES = bytes.maketrans(b"\t\n\r\f\v\x1c\x1d\x1e\x1f", b" " * 9)
+# Unicode's other white space: what ``str.split`` takes for it.
+_WIDE_SPACES = (
+    "\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + ("\u2028\u2029\u202f\u205f\u3000")
+)
 _A_ID = LexborHTMLParser(b"<a>").tags("a")[0].tag_id
 
 # A link that needs a closer look goes the long way.
@@ -57,13 +61,17 @@ class Tree(Protocol):
 
     def text(self, node: Any) -> str: ...
 
+    def form_text(self, form: Any) -> str:
+        """Returns the text of a form up to its second ``a``, as Nutch's anchors of forms are."""
+
     def image_alt(self, node: Any) -> str | None: ...
 
     def is_in_svg(self, node: Any) -> bool: ...
 
     def language(self) -> str | None: ...
 
-    def body_text(self, without: list[Any]) -> str: ...
+    def page_text(self, without: list[Any], with_head: bool) -> str:
+        """Returns the text of the body, that of the head (its title) before it if asked for."""
 
 
 class LexborTree:
@@ -98,6 +106,17 @@ class LexborTree:
     def text(self, node: LexborNode) -> str:
         return node.text(True, " ")
 
+    def form_text(self, form: LexborNode) -> str:
+        texts: list[str] = []
+        anchors = 0
+        for node in form.traverse(include_text=True):
+            anchors += node.tag_id == _A_ID
+            if anchors > 1:
+                break
+            if node.is_text_node and (node.parent is None or node.parent.tag not in NOT_TEXT):
+                texts.append(node.text_content or "")
+        return " ".join(texts)
+
     def image_alt(self, node: LexborNode) -> str | None:
         image = node.css_first("img[alt]")
         return image.attributes["alt"] if image else None
@@ -110,12 +129,12 @@ class LexborTree:
         said = root.attributes if root else {}
         return said.get("lang") or said.get("xml:lang")
 
-    def body_text(self, without: list[LexborNode]) -> str:
+    def page_text(self, without: list[LexborNode], with_head: bool) -> str:
         for node in without:
             node.decompose()
-        body = self._parser.body
+        nodes = (self._parser.head if with_head else None, self._parser.body)
         # Without empty text nodes: less to collapse.
-        return body.text(True, " ", False, True) if body else ""
+        return " ".join(node.text(True, " ", False, True) for node in nodes if node)
 
 
 class SoupTree:
@@ -134,6 +153,17 @@ class SoupTree:
     def text(self, node: Any) -> str:
         return node.get_text(" ")
 
+    def form_text(self, form: Any) -> str:
+        texts: list[str] = []
+        anchors = 0
+        for node in form.descendants:
+            anchors += node.name == "a"
+            if anchors > 1:
+                break
+            if self._is_text(node) and node.parent.name not in NOT_TEXT:
+                texts.append(node)
+        return " ".join(texts)
+
     def image_alt(self, node: Any) -> str | None:
         image = node.find("img", alt=True)
         return image["alt"] if image else None
@@ -145,14 +175,18 @@ class SoupTree:
         root: Any = self._document.html
         return (root.get("lang") or root.get("xml:lang")) if root else None
 
-    def body_text(self, without: list[Any]) -> str:
+    def page_text(self, without: list[Any], with_head: bool) -> str:
+        root: Any = (not with_head and self._document.body) or self._document
+        texts = filter(self._is_text, root.find_all(string=True))
+        unwanted = NOT_TEXT if with_head else {*NOT_TEXT, "title"}
+        return " ".join(text for text in texts if text.parent and text.parent.name not in unwanted)
+
+    @staticmethod
+    def _is_text(node: Any) -> bool:
         from bs4.element import NavigableString
 
-        root: Any = self._document.body or self._document
         # Comments, scripts, styles and templates are of other classes.
-        texts = (text for text in root.find_all(string=True) if type(text) is NavigableString)
-        unwanted = {*NOT_TEXT, "title"}
-        return " ".join(text for text in texts if text.parent and text.parent.name not in unwanted)
+        return type(node) is NavigableString
 
 
 @functools.lru_cache(maxsize=64)
@@ -165,11 +199,14 @@ def collapse(text: str) -> str:
 
 
 def collapse_long(text: str) -> str:
-    """As ``collapse`` for ASCII white space; of a page's text in a third of the time.
+    """As ``collapse``; of a page's text in a third of the time.
 
-    >>> collapse_long("  a b\\n c\\t   d ")
-    'a b c d'
+    >>> collapse_long("  a b\\n c\\t   d\\xa0\\u3000e ")
+    'a b c d e'
     """
+    if not text.isascii():
+        for space in _WIDE_SPACES:
+            text = text.replace(space, " ")
     chars = np.frombuffer(text.encode("utf-8", "replace").translate(_SPACES), np.uint8)
     spaces = chars == ord(" ")
     kept = np.ones(len(chars), np.bool_)

@@ -1,14 +1,20 @@
 """The language of a document: as it is declared, or else as its text looks."""
 
 import functools
+import pathlib
 import re
 from typing import TYPE_CHECKING
+
+from .page import Page
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-_TAG = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,8}")
-_MAX_TAG_CHARS = 35
+_TABLE = pathlib.Path(__file__).parent / "languages.txt"
+_MAX_DECLARED_CHARS = 100
+# What is between words in Nutch's reading, and what follows the code of a language in a tag.
+_BETWEEN = re.compile(r"[\s,;.()=]+")
+_SUBTAGS = re.compile("[-_]")
 
 # Nutch's lang.analyze.max.length; less than a line tells nothing.
 _MAX_CHARS = 2_048
@@ -17,18 +23,55 @@ _MIN_CONFIDENCE = 0.9
 
 
 def declared_language(*declarations: str | None) -> str | None:
-    """Returns the first declaration that is the tag of one language.
+    """Returns the first declaration that names one language, else the first that says anything.
+
+    >>> declared_language(None, "", "de, en", "<?= $lang ?>", " pt_BR ", "fr")
+    'pt_BR'
+    >>> declared_language(None, " ", "de, en")
+    'de, en'
+    """
+    said = [shown for declared in declarations if declared and (shown := _shown(declared))]
+    return next(filter(language_code, said), said[0] if said else None)
+
+
+def language_code(declared: str) -> str | None:
+    """Returns the ISO 639-1 code of the language that a declaration names, or None.
 
     A list of languages says for whom a document is, not what it is written in.
 
-    >>> declared_language(None, "", "de, en", "<?= $lang ?>", " pt_BR ", "fr")
-    'pt-BR'
+    >>> [language_code(said) for said in ("sv_SE", "SWE", "Swedish", "(SCHEME=RFC1766) sv-FI")]
+    ['sv', 'sv', 'sv', 'sv']
+    >>> [language_code(said) for said in ("xx", "de, en", "tlh", "Norsk Nynorsk")]
+    [None, None, None, 'nn']
     """
-    for declared in declarations:
-        tag = declared.strip()[: _MAX_TAG_CHARS + 1] if declared else ""
-        if _TAG.fullmatch(tag) and len(tag) <= _MAX_TAG_CHARS:
-            return tag.replace("_", "-")
-    return None
+    if len(declared) > _MAX_DECLARED_CHARS:
+        return None
+    known, name = _codes(), " ".join(declared.lower().split())
+    if name in known:
+        return known[name]
+    tags = (_SUBTAGS.split(word, maxsplit=1)[0] for word in _BETWEEN.split(name))
+    found = {known[tag] for tag in tags if tag in known}
+    return found.pop() if len(found) == 1 else None
+
+
+def settle_language(page: Page) -> None:
+    """Makes a page's language an ISO 639-1 code or None; what was declared stays as metadata."""
+    declared = page.language
+    page.language = language_code(declared) if declared else None
+    if declared and declared != page.language:
+        page.metas["language_declared"] = _shown(declared)
+
+
+def _shown(declared: str) -> str:
+    return " ".join(declared[: 2 * _MAX_DECLARED_CHARS].split())[: _MAX_DECLARED_CHARS + 1]
+
+
+@functools.cache
+def _codes() -> dict[str, str]:
+    """Returns codes by all names of a language, in lower case; codes go before names."""
+    lines = (line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#"))
+    names = {code: rest.split(", ") for code, rest in (line.split(": ") for line in lines)}
+    return {name: code for code in names for name in names[code]} | {code: code for code in names}
 
 
 def detect_language(text: str) -> str | None:

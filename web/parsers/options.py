@@ -60,6 +60,11 @@ class ParseOptions:
         choices=("body", "main"),
         group="parse",
     )
+    text_with_title: bool = option(
+        True,
+        "Let the text of an HTML page begin with its title, as Nutch's does.",
+        group="parse",
+    )
     detect_language: bool = option(
         False,
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",

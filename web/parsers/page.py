@@ -55,9 +55,9 @@ class Page:
 
     Attributes:
         title: Of the first ``title``, at most 1,000 characters; empty on a page that says noindex.
-        text: The text nodes of the body with a space between any two, without
-            script, style, template and what stands in for a frame; or of its
-            main part, where that is asked for. Empty on noindex.
+        text: The title, unless that is not asked for, and the text nodes of the body with
+            a space between any two, without script, style, template and what stands in for
+            a frame; or of its main part, where that is asked for. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order;
             with duplicates, without those that say nofollow and those that lead to
@@ -67,8 +67,10 @@ class Page:
         rels: The ``rel`` of each link, in lower case.
         directives: Those of ``noindex``, ``nofollow`` and ``noarchive`` that hold.
         refresh: Absolute URL and seconds of a meta refresh.
-        language: As declared by ``html lang``, a meta element or the header
-            Content-Language, else as detected where that is asked for.
+        language: ISO 639-1 code of what ``html lang``, a meta element or the header
+            Content-Language declares, else as detected where that is asked for. Parsers
+            leave what was declared; once it is settled, that is among ``metas`` as
+            ``language_declared`` where it differs.
         charset: Name of the encoding in the WHATWG Encoding Standard.
         metas: Content of description, keywords, Open Graph and the like, by
             lower-case name; at most 64 of 2,000 characters each.

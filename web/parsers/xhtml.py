@@ -37,7 +37,7 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     >>> body = b"<html><head><script src='x'/><title>T</title></head><body><a/>A"
     >>> page = parse_xhtml(Source("http://example.com/", body), ParseOptions())
     >>> page.title, page.hrefs, page.text
-    ('T', ['x'], 'A')
+    ('T', ['x'], 'T A')
     """
     utf8, charset = to_utf8(source.body, source.content_type)
     if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes

@@ -111,3 +111,41 @@ def pdf_page(text, trailer=b"", page=b"", catalog=b"", more=None):
         },
         trailer,
     )
+
+
+def pdf_identity_h(words):
+    """Returns a PDF as xdvipdfmx writes it: glyphs by number, and none for a space.
+
+    What is between words is a move of 250 thousandths of the font's size; and glyph 32, which is
+    no space here, is wider.
+    """
+    letters = sorted({*"".join(words)})
+    numbers = {letter: number for number, letter in enumerate(letters, 36)}
+    shown = [b"".join(b"%04x" % numbers[letter] for letter in word) for word in words]
+    lines = [shown[n : n + 8] for n in range(0, len(shown), 8)]
+    moves = (b"0 -14 Td[<%s>]TJ" % b">-250<".join(line) for line in lines)
+    content = b"BT /F 9.9626 Tf 20 %d Td %s ET" % (14 * len(lines) + 20, b" ".join(moves))
+    names = b"".join(
+        b"<%04x> <%b>\n" % (numbers[x], x.encode("utf-16-be").hex().encode()) for x in letters
+    )
+    unicode_map = (
+        b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def\n"
+        b"1 begincodespacerange <0000> <ffff> endcodespacerange\n"
+        b"%d beginbfchar\n%sendbfchar endcmap end end" % (len(letters), names)
+    )
+    return pdf(
+        {
+            1: b"<</Type/Catalog/Pages 2 0 R>>",
+            2: b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+            3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 %d]/Contents 4 0 R"
+            b"/Resources<</Font<</F 5 0 R>>>>>>" % (14 * len(lines) + 40),
+            4: b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+            5: b"<</Type/Font/Subtype/Type0/BaseFont/A+Serif/Encoding/Identity-H"
+            b"/DescendantFonts[6 0 R]/ToUnicode 8 0 R>>",
+            6: b"<</Type/Font/Subtype/CIDFontType2/BaseFont/A+Serif/CIDSystemInfo<</Registry(Adobe)"
+            b"/Ordering(Identity)/Supplement 0>>/FontDescriptor 7 0 R/DW 500/W[32[564]]>>",
+            7: b"<</Type/FontDescriptor/FontName/A+Serif/Flags 4/FontBBox[0 -200 1000 900]/Ascent 700"
+            b"/Descent -200/CapHeight 700/StemV 80/ItalicAngle 0>>",
+            8: b"<</Length %d>>stream\n%s\nendstream" % (len(unicode_map), unicode_map),
+        }
+    )

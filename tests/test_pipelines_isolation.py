@@ -68,9 +68,9 @@ PAGES = {
     "pdf-tree": (PDF, hostile.pdf_page_tree_loop(), "malformed: "),
     "pdf-previous": (PDF, hostile.pdf_previous_loop(), "malformed: "),
     "pdf-stream": (PDF, hostile.pdf_object_stream_in_itself(), "malformed: "),
-    "pdf-count": (PDF, hostile.pdf_huge_count(), "too_complex: "),
-    "pdf-endless": (PDF, hostile.pdf_endless_content(), "too_complex: "),
-    "pdf-form": (PDF, hostile.pdf_form_in_itself(), ""),
+    "pdf-count": (PDF, hostile.pdf_huge_count(), ""),
+    "pdf-endless": (PDF, hostile.pdf_endless_content(), "timeout"),
+    "pdf-form": (PDF, hostile.pdf_form_in_itself(), "timeout"),
 }
 GOOD = {
     **{f"good/{n}.html": (HTML, titled(f"good {n}")) for n in range(40)},

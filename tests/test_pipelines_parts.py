@@ -107,7 +107,7 @@ def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
     assert nutbeam("compact", table, "--keep_batches", "0", "--snapshot_retention", "0") == 0
     pages = {page["url"]: page for page in lines(capsys, "pages", table)}
     third = pages[f"{URL}/item/3"]
-    assert (third["text"], third["part_of"], third["http_code"]) == ("itself", None, 200)
+    assert (third["text"], third["part_of"], third["http_code"]) == ("third itself", None, 200)
 
 
 def check_readers(table, capsys):
@@ -120,7 +120,7 @@ def check_readers(table, capsys):
         "/item/1": "success(1,0)", "/item/2": "success(1,0)", "/item/3": "success(1,0)",
     }  # fmt: skip
     # The page that was fetched itself is not overwritten.
-    assert (pages["/one"]["text"], pages["/one"]["part_of"]) == ("itself", None)
+    assert (pages["/one"]["text"], pages["/one"]["part_of"]) == ("one itself", None)
     first = pages["/item/1"]
     shown = ("title", "text", "part_of", "metadata", "http_code", "distance")
     assert [first[name] for name in shown] == [

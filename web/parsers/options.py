@@ -85,8 +85,8 @@ class ParseOptions:
         group="parse",
     )
     pdf_max_pages: int = option(
-        200,
-        "pages of a PDF that are read, each in about 40 ms; negative: all, as far as there is time",
+        2000,
+        "pages of a PDF that are read, each in about 2 ms; negative: all",
         unit="pages",
         group="parse",
     )

@@ -1,11 +1,9 @@
-"""PDF, by pypdf: the extra ``nutbeam[pdf]``."""
+"""PDF, by PDFium through pypdfium2: the extra ``nutbeam[pdf]``."""
 
 import contextlib
-import functools
-import io
-import logging
-import time
-from collections.abc import Iterator
+import ctypes
+import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .collected import Collected
@@ -14,159 +12,111 @@ from .page import NoParser, Page, ParseFailed, Source
 from .xml_events import Enough
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument, PdfPage
 
-# Of one stream, unpacked; and how many operands and operators it may have: 5 s.
-_MAX_STREAM_BYTES = 16 << 20
-_MAX_OPERATIONS = 500_000
-_MAX_TREE_PAGES = 20_000
 _MAX_PAGE_LINKS = 10_000
-_MISSING = "PDF is read by pypdf, which comes with the extra nutbeam[pdf]: pip install nutbeam[pdf]"
-_METAS = {"/Author": "author", "/Keywords": "keywords", "/Subject": "description"}
+# A count of pages may be made up.
+_MAX_BAD_PAGES = 100
+_MAX_LANGUAGE_CHARS = 512
+_MISSING = "PDF is read by pypdfium2, of the extra nutbeam[pdf]: pip install nutbeam[pdf]"
+_METAS = {"Author": "author", "Keywords": "keywords", "Subject": "description"}
+# What PDFium makes of a hyphen at the end of a line: before a capital it belongs to the word.
+_HYPHEN, _KEPT_HYPHEN = "\ufffe", re.compile("\ufffe(?=[^\\W\\d_a-zß-öø-ÿ])")
 
 
 def parse_pdf(source: Source, options: ParseOptions) -> Page:
     """Parses PDF: title and the like of its information, text of its pages, links out of it.
 
-    Of a long one the first pages are taken: ``pdf_max_pages``, and no more than half of
-    ``parser_timeout`` allows.
+    Of a long one the first ``pdf_max_pages`` pages are taken. PDFium is native code: what
+    makes it crash, or takes it too long, ends its process, which costs the one document.
 
     Raises:
-        NoParser: ``no_pypdf``: it is not installed.
-        ParseFailed: ``encrypted`` (with a password that is not empty), ``malformed``,
-            ``too_complex`` (a stream of over 16 MiB, unpacked, and the like).
+        NoParser: ``no_pypdfium2``: it is not installed.
+        ParseFailed: ``encrypted`` (with a password that is not empty), ``malformed``.
     """
     collected = Collected(source, options)
-    with _limits():
-        reader = _open(source.body)
-        end = time.monotonic() + options.parser_timeout / 2
-        with contextlib.suppress(Enough):
-            _read(reader, collected, options.pdf_max_pages, end)
+    with contextlib.suppress(Enough), _opened(source.body) as document:
+        _read_information(document, collected)
+        _read_pages(document, collected, options.pdf_max_pages)
     return collected.done()
 
 
 @contextlib.contextmanager
-def _limits() -> Iterator[None]:
+def _opened(body: bytes) -> Iterator["PdfDocument"]:
     try:
-        from pypdf import apply_configuration, errors, get_configuration
+        from pypdfium2 import PdfDocument, PdfiumError, raw
     except ImportError:
-        raise NoParser("no_pypdf") from ModuleNotFoundError(_MISSING)
-    # What it says of pages is not for this process' log.
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+        raise NoParser("no_pypdfium2") from ModuleNotFoundError(_MISSING)
     try:
-        limits = get_configuration().with_overwrites(
-            **dict.fromkeys(_SIZES, _MAX_STREAM_BYTES),
-            stream_parsing_work_maximum_count=_MAX_OPERATIONS,
-            page_tree_maximum_entries=_MAX_TREE_PAGES,
-            jbig2dec_binary=None,
-            disable_legacy_handling=True,
-        )
-        with apply_configuration(limits):
-            yield
-    except (ParseFailed, MemoryError):
-        raise
-    except (
-        errors.WrongPasswordError,
-        errors.FileNotDecryptedError,
-        errors.DependencyError,
-    ) as error:
-        raise ParseFailed("encrypted") from error
-    except (errors.LimitReachedError, RecursionError) as error:
-        raise ParseFailed("too_complex") from error
-    except errors.PyPdfError as error:
-        raise ParseFailed("malformed") from error
-    except Exception as error:  # noqa: BLE001 - it may raise anything
-        said = ValueError(f"damaged in a way that pypdf does not foresee ({type(error).__name__})")
-        raise ParseFailed("malformed") from said
+        document = PdfDocument(body)
+    except PdfiumError as error:
+        locked = error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
+        raise ParseFailed("encrypted" if locked else "malformed") from error
+    with contextlib.closing(document):
+        yield document
 
 
-_SIZES = (
-    "maximum_declared_stream_length",
-    "array_based_stream_maximum_output_length",
-    "lzw_maximum_output_length",
-    "run_length_maximum_output_length",
-    "zlib_maximum_output_length",
-    "brotli_maximum_output_length",
-)
+def _read_information(document: "PdfDocument", collected: Collected) -> None:
+    from pypdfium2 import raw
 
-
-def _open(body: bytes) -> "PdfReader":
-    from pypdf import PdfReader
-
-    reader = PdfReader(io.BytesIO(body), root_object_recovery_limit=1_000)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise ParseFailed("encrypted")
-    return reader
-
-
-def _read(reader: "PdfReader", collected: Collected, max_pages: int, end: float) -> None:
-    _read_information(reader, collected)
-    failed: Exception | None = None
-    good = False
-    for number, page in enumerate(reader.pages):
-        if 0 <= max_pages <= number:
-            return collected.cut("pages")
-        if number and time.monotonic() > end:
-            return collected.cut("time")
-        try:
-            _take_links(page, collected)
-            text = page.extract_text()
-            good = True
-        except _fatal():
-            raise
-        except Exception as error:  # noqa: BLE001 - other pages may be good
-            failed = failed or error
-            continue
-        collected.add(text + " ")
-    if failed is not None and not good:
-        raise failed
-
-
-@functools.cache
-def _fatal() -> tuple[type[Exception], ...]:
-    from pypdf.errors import LimitReachedError
-
-    return LimitReachedError, MemoryError, RecursionError
-
-
-def _read_information(reader: "PdfReader", collected: Collected) -> None:
-    information = _mapping(reader.metadata)
-    collected.title(_text(information.get("/Title")))
+    collected.title(document.get_metadata_value("Title"))
     for name, meta in _METAS.items():
-        collected.meta(meta, _text(information.get(name)))
-    root = reader.root_object
-    collected.language(_text(_resolved(root.get("/Lang"))))
-    # PDF 32000-1 12.6.4.7: what links are relative to.
-    base = _text(_mapping(root.get("/URI")).get("/Base"))
-    if base:
-        from ..urls import parse
-
-        collected.page.base = parse(base, collected.page.base) or collected.page.base
+        collected.meta(meta, document.get_metadata_value(name))
+    units = (raw.FPDF_WCHAR * _MAX_LANGUAGE_CHARS)()
+    if raw.FPDFCatalog_GetLanguage(document, units, len(units)) <= len(units):
+        collected.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
 
 
-def _take_links(page: Any, collected: Collected) -> None:
-    annotations = _resolved(page.get("/Annots"))
-    if not isinstance(annotations, list):
-        return
-    for annotation in annotations[:_MAX_PAGE_LINKS]:
-        action = _mapping(_mapping(annotation).get("/A"))
-        if action.get("/S") == "/URI":
-            collected.link(_text(_resolved(action.get("/URI"))))
+def _read_pages(document: "PdfDocument", collected: Collected, max_pages: int) -> None:
+    """Reads pages up to a limit; ones that are broken cost no other.
+
+    Raises:
+        ParseFailed: ``malformed``: none can be read.
+    """
+    from pypdfium2 import PdfiumError
+
+    pages, bad = len(document), 0
+    read = pages if max_pages < 0 else min(pages, max_pages)
+    for number in range(read):
+        try:
+            page = document[number]
+        except PdfiumError as error:
+            bad += 1
+            if bad == read or bad == number + 1 == _MAX_BAD_PAGES:
+                raise ParseFailed("malformed") from error
+            if bad > _MAX_BAD_PAGES:
+                return collected.cut("bad_pages")
+            continue
+        with contextlib.closing(page):
+            _take_links(document, page, collected)
+            _take_text(page, collected)
+    if not pages:
+        raise ParseFailed("malformed") from ValueError("it has no pages")
+    if read < pages:
+        collected.cut("pages")
 
 
-def _resolved(thing: Any) -> Any:
-    """Returns the object that an indirect one stands for."""
-    return thing.get_object() if hasattr(thing, "get_object") else thing
+def _take_text(page: "PdfPage", collected: Collected) -> None:
+    with contextlib.closing(page.get_textpage()) as text:
+        # Of all of it: what is said beyond the edge of its page is text, too.
+        found = text.get_text_range(errors="replace")
+    collected.add(_KEPT_HYPHEN.sub("-", found).replace(_HYPHEN, "") + " ")
 
 
-def _mapping(thing: Any) -> dict[str, Any]:
-    found = _resolved(thing)
-    return found if isinstance(found, dict) else {}
+def _take_links(document: "PdfDocument", page: "PdfPage", collected: Collected) -> None:
+    from pypdfium2 import raw
+
+    place, link = ctypes.c_int(0), raw.FPDF_LINK()
+    for _ in range(_MAX_PAGE_LINKS):
+        if not raw.FPDFLink_Enumerate(page, place, link):
+            break
+        action = raw.FPDFLink_GetAction(link)
+        if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
+            # PDFium puts the base of the catalog before a URI without a scheme.
+            collected.link(_uri(raw.FPDFAction_GetURIPath, document, action))
 
 
-def _text(thing: Any) -> str:
-    thing = _resolved(thing)
-    if isinstance(thing, bytes):
-        return thing.decode("utf-8", "replace")
-    # Half of a surrogate pair is in no UTF-8.
-    return str(thing).encode("utf-8", "replace").decode() if isinstance(thing, str) else ""
+def _uri(get: Callable[..., int], *of: Any) -> str:
+    buffer = ctypes.create_string_buffer(get(*of, None, 0))
+    get(*of, buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")

@@ -128,8 +128,18 @@ def crawl(
         seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
         yield from made
-        if not made:
+        if not made or fetched_nothing(made):
             break
+
+
+def fetched_nothing(made: Sequence[Manifest]) -> bool:
+    """Returns whether a round asked for its URLs and none has a result: the next would ask again."""
+    fetches = [manifest for manifest in made if manifest.job == "fetch"]
+    if not fetches or any(manifest.counts.get("pages") for manifest in fetches):
+        return False
+    left = sorted(name for fetch in fetches for name in fetch.counts if name.startswith("dropped/"))
+    _LOG.warning("the last round fetched no page, what is left stays due: %s", ", ".join(left))
+    return True
 
 
 def _run(pipeline: beam.Pipeline, table: str) -> None:

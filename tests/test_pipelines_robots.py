@@ -41,3 +41,14 @@ def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
         COSTLY: ("db_unfetched", None), HONEST: ("db_fetched", None),
         HONEST_TOO: ("db_fetched", None), denied: ("db_gone", "robots.txt"),
     }  # fmt: skip
+
+
+def test_a_crawl_ends_when_a_round_fetches_nothing(tmp_path, caplog):
+    table, robots = tmp_path / "table", MAKE(MOST).encode()
+    with serve(lambda path, _: reply(robots)) as server:
+        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = (COSTLY, *reach, "--server_delay", "0", "--rounds", "-1")
+        assert nutbeam("crawl", table, *words) == 0
+        assert server.paths == ["/robots.txt"]
+    assert [manifest.job for manifest in manifests_of(table)].count("fetch") == 1
+    assert "fetched no page, what is left stays due: dropped/robots_too_costly" in caplog.text

@@ -381,7 +381,7 @@ def test_a_host_that_refuses():
 def test_a_host_that_hangs_or_talks_nonsense():
     def answer(path, connection):
         if path in ("/0", "/1"):
-            return time.sleep(1) if path == "/0" else b"nonsense\r\n\r\n"
+            return time.sleep(1) if path == "/0" else b"\0nonsense\r\n\r\n"
         return pages(path, connection)
 
     results, _, _ = run(answer, urls(3), http={"timeout": 0.2})

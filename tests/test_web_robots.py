@@ -182,7 +182,9 @@ DAY = 86_400_000
 def test_thirty_days_of_failures_are_as_if_there_were_none(status, days, text, state):
     now = int(time.time() * 1000)
     earlier = RobotsRecord(500, text, now - DAY, now - days * DAY)
-    with serve(lambda *_: reply(b"", f"{status} No") if status else b"\0nonsense\r\n\r\n") as server:
+    with serve(
+        lambda *_: reply(b"", f"{status} No") if status else b"\0nonsense\r\n\r\n"
+    ) as server:
         client = Client(HttpOptions(agent_name="nutbot", connect_to=doors(server.port)))
         rules = fetch_robots(client, ORIGIN, earlier=earlier)
     assert (rules.status, rules.state) == (status, state)

@@ -45,6 +45,8 @@ def titled(title):
     return f"<title>{title}</title><a href=/good/0.html>good</a>".encode()
 
 
+# Whether memory or time ends first depends on the machine.
+EITHER = "timeout or crashed"
 # Content type, body, and what is said of the page: "" where it is parsed.
 PAGES = {
     "filter-for-ever": (HTML, titled("for ever"), "timeout"),
@@ -69,7 +71,7 @@ PAGES = {
     "pdf-previous": (PDF, hostile.pdf_previous_loop(), "malformed: "),
     "pdf-stream": (PDF, hostile.pdf_object_stream_in_itself(), "malformed: "),
     "pdf-count": (PDF, hostile.pdf_huge_count(), ""),
-    "pdf-endless": (PDF, hostile.pdf_endless_content(), "timeout"),
+    "pdf-endless": (PDF, hostile.pdf_endless_content(), EITHER),
     "pdf-form": (PDF, hostile.pdf_form_in_itself(), "timeout"),
 }
 GOOD = {
@@ -144,7 +146,9 @@ def parsed(tmp_path_factory):
 def test_a_page_that_is_made_to_hurt_is_one_record_with_a_reason(parsed, name):
     documents, expected = parsed[0], PAGES[name][2]
     message = documents[name]["parse_message"]
-    if expected.endswith(": "):
+    if expected == EITHER:
+        assert message.startswith(("timeout", "crashed: "))
+    elif expected.endswith(": "):
         assert message.startswith(expected)
     else:
         assert (message or "") == expected
@@ -166,9 +170,9 @@ def test_counts_say_what_came_of_them(parsed):
     counts = parsed[1]
     failed = {name: n for name, n in counts.items() if name.startswith("failed/")}
     reasons = [reason.partition(":")[0] for _, _, reason in PAGES.values() if reason]
-    assert {
-        f"failed/{reason}": reasons.count(reason) for reason in reasons
-    }.items() <= failed.items()
+    assert sum(failed.values()) == len(reasons)
+    reasons.remove(EITHER)
+    assert all(failed[f"failed/{reason}"] >= reasons.count(reason) for reason in reasons)
     assert counts["dropped/filter_timeout"] == 3
     assert counts["parsed"] >= len(GOOD) + [page[2] for page in PAGES.values()].count("")
 

@@ -9,7 +9,7 @@ import time
 
 import polars as pl
 import pytest
-from crawling import asked, crawl, manifests_of, nutbeam, reach
+from crawling import asked, manifests_of, nutbeam, reach
 from ending import command, ended, wait_for
 from short_form import first
 from web_servers import doors, reply, serve
@@ -37,7 +37,7 @@ def test_a_crawl_keeps_what_was_fetched(tmp_path, trial):
         assert (code, error) == (130, f"nutbeam crawl: {GO_ON}")
         safe, before = flushed(table), len(asked(web))
         assert safe
-        assert crawl(table, web, "--rounds", "1") == 0
+        assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
         assert safe.isdisjoint(asked(web)[before:])
         assert sum(m.counts.get("adopted", 0) for m in manifests_of(table)) == len(safe)
 

@@ -116,7 +116,7 @@ def test_a_full_tmpdir_of_sql(web, small, tmp_path):
     table = tmp_path / "table"
     assert nutbeam("inject", table, *web.seeds) == 0
     query = "SELECT count(*) FROM (SELECT range r, md5(range::varchar) m FROM range(2000000) ORDER BY m)"
-    words = ("sql", table, query, "--memory_limit", 30_000_000)
+    words = ("sql", table, query, "--memory_limit", 64_000_000)
     assert run(small, *words) == (3, f"nutbeam sql: {full(small)}")
     assert run(tmp_path, *words) == (0, "")
     assert [path.name for path in small.iterdir()] == ["ballast"]
@@ -140,8 +140,10 @@ def test_a_quota_is_a_full_tmpdir(web, tmp_path):
 
 @pytest.mark.parametrize("command", ["crawl", "generate", "sql", "parsechecker"])
 def test_a_tmpdir_that_is_not_there_is_said_at_once(tmp_path, command):
-    words = {"crawl": ["http://example.com/", "--agent_name", "a", "--agent_email", "a@b.example"],
-             "sql": ["SELECT 1"]}  # fmt: skip
+    agent = ["--agent_name", "a", "--agent_email", "a@b.example"]
+    words = {
+        "crawl": ["http://example.com/", *agent], "sql": ["SELECT 1"], "parsechecker": agent,
+    }  # fmt: skip
     missing = tmp_path / "missing"
     place = "http://example.com/" if command == "parsechecker" else tmp_path / "table"
     code, error = run(missing, command, place, *words.get(command, []))

@@ -12,8 +12,9 @@ from ..robots_options import RobotsOptions
 class ParseOptions:
     """What is taken from a page, and how much trouble it may make."""
 
+    # Nutch keeps 100, which hides most of an index page or of a manual.
     max_outlinks: int = option(
-        100,
+        10_000,
         "links kept per page, of those that pass the filters; negative: all",
         unit="links",
         nutch="db.max.outlinks.per.page",

@@ -329,7 +329,8 @@ def test_the_wait_for_another_fetch_has_a_bound(tmp_path, web):
         first_.send_signal(signal.SIGCONT)
         assert ended(first_)[0] == 0
     assert code == 3
-    waits, failed = error.splitlines()
+    (waits,) = [line for line in error.splitlines() if " waits for " in line]
+    failed = error.splitlines()[-1]
     whom = rf"process {first_.pid} on '[^']+', at partition 0 of batch '[^']+' since \d{{4}}-[-\d: ]+ UTC"
     assert re.search(rf" waits for {whom}, 1 s at most$", waits)
     assert re.search(rf"has waited 1 s \(max_lease_wait\) for {whom}: run it again later", failed)

@@ -169,7 +169,10 @@ def test_a_page_without_a_head_is_taken_on_a_new_connection_only():
     with serve(keeping) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         assert client.get(f"{URL}first").body == b"x"
-        assert client.get(f"{URL}second").body == b"<p>from a new connection"
+        left_over = client.get(f"{URL}second")
+        assert (left_over.body, left_over.status, left_over.resend) == (b"", 0, True)
+        assert server.connections == 1
+        assert client.get(f"{URL}second", fresh=True).body == b"<p>from a new connection"
         assert server.connections == 2
 
 

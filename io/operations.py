@@ -201,6 +201,13 @@ def has_ended(operation: Operation) -> bool:
     return True
 
 
+def has_committed(operation: Operation) -> bool:
+    """Returns whether an operation has made a snapshot, one that was rolled back included."""
+    root = operation.root
+    later = (number for number in snapshots(root) if number > operation.snapshot)
+    return any(load_manifest(root, number).operation == operation.id for number in later)
+
+
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
     path, data = _pin(root_of(table), operation)

@@ -19,7 +19,7 @@ from .bars import COMPONENT as BARS
 from .bigtable_root import BigtableRoot
 from .hold import pause
 from .manifest import Manifest, SnapshotTooOld, settled_snapshot
-from .operations import Operation, committed, find, has_ended, note_loss
+from .operations import Operation, committed, find, has_committed, has_ended, note_loss
 from .parquet_files import collect, scan
 from .places import Place
 from .purge import Piece, pieces, pieces_of, purge_of, purge_piece, purge_rows_of_range, set_bars
@@ -125,7 +125,7 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
     for name in names:
         with contextlib.suppress(UserError):
             job = find(operation.table, name)
-            if job is not None:
+            if job is not None and not has_committed(job):
                 _wait_for(operation, job, until)
 
 

@@ -137,6 +137,15 @@ def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
 
 
 @pytest.mark.folder_first
+def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
+    assert nutbeam("rollback", table, "--to", 1) == 0
+    launch("purge", table, operation="p", host=(HOST,), wait_seconds=5)
+    assert "waits for" not in caplog.text
+    assert manifest_of(table).operation == "p.purge"
+    assert_gone(table)
+
+
+@pytest.mark.folder_first
 def test_it_waits_no_longer_than_it_is_told_and_the_other_begins_anew(table):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))

@@ -1,5 +1,6 @@
 """Commits for tests: rows whose values say of which snapshot they are."""
 
+import json
 from frames import table_of
 
 from nutbeam.io.bigtable_cells import CELLS, decode
@@ -24,7 +25,8 @@ def changes_of(snapshot):
 
 
 def record_of(snapshot):
-    return f'{{"snapshot": {snapshot}}}'.encode()
+    record = {"format": 1, "snapshot": snapshot, "components": {}, "batches": {}}
+    return json.dumps(record).encode()
 
 
 def write_changes(folder, tables, deleted=()):

@@ -200,6 +200,7 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
 
 AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
+    from nutbeam.io.scratch import remove_scratch
     from nutbeam.pipelines.cli import main
 
     warm, nobody, *commands = json.loads(sys.argv[1])
@@ -212,6 +213,7 @@ AS_NOBODY = """
     for words in warm:  # imports all that is needed, which nobody else might read
         code = run(words)
         assert code[0] == 0, code
+    remove_scratch()  # nobody gets one of their own
     if os.geteuid() == 0:
         os.setgroups([]); os.setresgid(nobody, nobody, nobody); os.setresuid(nobody, nobody, nobody)
     json.dump([run(words) for words in commands], sys.stdout)

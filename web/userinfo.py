@@ -7,9 +7,12 @@ import ada_url
 
 from .urls import parse
 
-# Up to the last @ before what ends a host: also where a browser would find a URL in a text.
-_USER = re.compile(r"((?:https?|ftp|wss?):[/\\]*|[/\\]{2})[^/\\?#\s\"'<>]*@", re.IGNORECASE)
-_BROKEN_USER = re.compile(r"[/\\]{2}.*@", re.DOTALL)
+# What a host's name, and a user before it, does not have.
+_ENDS = re.compile(r"([/\\?#\s\"'<>]+)")
+_SCHEME = re.compile(r"(?:https?|ftp|wss?):", re.IGNORECASE)
+_SCHEME_AT_END = re.compile(rf"{_SCHEME.pattern}\Z", re.IGNORECASE)
+_TWO_SLASHES = re.compile(r"[/\\]{2}")
+_SLASHES = "/\\"
 # Their values are no URLs, and are sent back as they came.
 _VERBATIM = frozenset({"set-cookie", "etag", "www-authenticate", "proxy-authenticate"})
 _TARGETS = frozenset({"location", "content-location"})
@@ -46,10 +49,34 @@ def without_user(url: str) -> str:
 def mask_users(text: str) -> str:
     """Returns a text without the user and password of the URLs in it.
 
+    Takes steps in proportion to the text's length, whatever it holds.
+
     >>> mask_users('<http://me:secret@foo.com/>; rel="next", 0; url=//u@bar.com')
     '<http://foo.com/>; rel="next", 0; url=//bar.com'
     """
-    return _USER.sub(r"\1", text) if "@" in text else text
+    if "@" not in text:
+        return text
+    words = _ENDS.split(text)  # every second one is what stands between two others
+    for at in range(0, len(words), 2):
+        end = words[at].rfind("@") + 1
+        if end:
+            start = _user_start(words, at, end)
+            words[at] = words[at] if start is None else words[at][:start] + words[at][end:]
+    return "".join(words)
+
+
+def _user_start(words: list[str], at: int, end: int) -> int | None:
+    """Returns where the user of a URL begins in a word that has an @ before ``end``; None if none does.
+
+    It begins after two slashes, or after a scheme with any number of them, as browsers read it.
+    """
+    before, slashes = (words[at - 2], words[at - 1]) if at else ("", "")
+    if len(slashes) - len(slashes.rstrip(_SLASHES)) >= 2:
+        return 0
+    if slashes and not slashes.strip(_SLASHES) and _SCHEME_AT_END.search(before[-len("https:") :]):
+        return 0
+    scheme = _SCHEME.search(words[at], 0, end)
+    return scheme.end() if scheme else None
 
 
 def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str, str]]:
@@ -72,7 +99,9 @@ def _masked(name: str, value: str, url: str) -> str:
         return mask_users(value)
     target = parse(from_wire(value), url)
     if target is None:  # what is broken is cut at the last @, wherever that stands
-        return _BROKEN_USER.sub("//", value)
+        end = value.rfind("@")
+        begins = _TWO_SLASHES.search(value, 0, end)
+        return value if begins is None else f"{value[: begins.start()]}//{value[end + 1 :]}"
     return without_user(target) if without_user(target) != target else value
 
 

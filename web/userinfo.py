@@ -57,26 +57,32 @@ def mask_users(text: str) -> str:
     if "@" not in text:
         return text
     words = _ENDS.split(text)  # every second one is what stands between two others
+    slashes, after_scheme = 0, False
     for at in range(0, len(words), 2):
-        end = words[at].rfind("@") + 1
-        if end:
-            start = _user_start(words, at, end)
-            words[at] = words[at] if start is None else words[at][:start] + words[at][end:]
+        if at:
+            before, ends = words[at - 2], words[at - 1]
+            some = len(ends) - len(ends.rstrip(_SLASHES))
+            if some < len(ends):
+                slashes, after_scheme = some, False
+            elif before:
+                slashes, after_scheme = some, bool(_SCHEME_AT_END.search(before[-6:]))
+            else:  # all of the word was taken out
+                slashes += some
+        words[at] = _without_user(words[at], slashes >= 2 or after_scheme)
     return "".join(words)
 
 
-def _user_start(words: list[str], at: int, end: int) -> int | None:
-    """Returns where the user of a URL begins in a word that has an @ before ``end``; None if none does.
+def _without_user(word: str, begins_host: bool) -> str:
+    """Returns a word without what stands before its last @, from where a host may begin.
 
-    It begins after two slashes, or after a scheme with any number of them, as browsers read it.
+    That is at its start, or after a scheme in it.
     """
-    before, slashes = (words[at - 2], words[at - 1]) if at else ("", "")
-    if len(slashes) - len(slashes.rstrip(_SLASHES)) >= 2:
-        return 0
-    if slashes and not slashes.strip(_SLASHES) and _SCHEME_AT_END.search(before[-len("https:") :]):
-        return 0
-    scheme = _SCHEME.search(words[at], 0, end)
-    return scheme.end() if scheme else None
+    end = word.rfind("@") + 1
+    if not end:
+        return word
+    scheme = None if begins_host else _SCHEME.search(word, 0, end)
+    start = 0 if begins_host else scheme.end() if scheme else end
+    return word[:start] + word[end:]
 
 
 def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str, str]]:

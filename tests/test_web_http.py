@@ -248,6 +248,26 @@ def test_an_endless_body_is_cut_at_the_limit(framing):
     assert (response.body, response.truncated, response.error) == (b"x" * 50_000, "length", None)
 
 
+@pytest.mark.parametrize(
+    ("content_type", "options", "kept"),
+    [
+        ("text/html", {}, 1 << 20),
+        ("application/pdf", {}, 3_000_000),
+        (" Application/PDF; x=y", {}, 3_000_000),
+        ("application/vnd.oasis.opendocument.text", {}, 3_000_000),
+        ("application/pdf", {"document_limit": 2_000_000}, 2_000_000),
+        ("application/pdf", {"document_limit": 10}, 1 << 20),
+        ("application/pdf", {"document_limit": -1}, 3_000_000),
+        ("application/pdf", {"content_limit": -1, "document_limit": 10}, 3_000_000),
+    ],
+)
+def test_documents_have_a_limit_of_their_own(content_type, options, kept):
+    header = f"Content-Type: {content_type}"
+    response, _ = ask(lambda _: reply(b"x" * 3_000_000, "200 OK", header), **options)
+    assert len(response.body) == kept
+    assert response.truncated == (None if kept == 3_000_000 else "length")
+
+
 def test_a_body_as_long_as_the_limit_is_whole():
     for length, truncated in ((10, None), (11, "length")):
         response, _ = ask(lambda _, length=length: reply(b"x" * length), content_limit=10)

@@ -91,9 +91,9 @@ class AioClient(ClientBase):
         fresh: bool = False,
     ) -> Response:
         """Asks for a URL once, on ``loop``; see ``ClientBase.get``."""
-        limit = self._limit(content_limit)
         other = self._others.get(scheme_of(url))
         if other is not None:
+            limit = self._limit_elsewhere(content_limit, url)
             return await self._lookups.run(lambda: other.get(url, headers, limit))
         response = Response(url, started=now_ms())
         began = time.monotonic()
@@ -101,17 +101,17 @@ class AioClient(ClientBase):
             sent, authorized = self._sent(url, headers)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            await self._exchange(response, self._route.head("GET", url, sent), limit)
+            await self._exchange(response, self._route.head("GET", url, sent), content_limit)
             if self._asks_again(response, authorized):
                 sent, _ = self._sent(url, headers)
-                await self._exchange(response, self._route.head("GET", url, sent), limit)
+                await self._exchange(response, self._route.head("GET", url, sent), content_limit)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
             response.resend = may_resend(error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
-    async def _exchange(self, response: Response, head: Head, limit: int) -> None:
+    async def _exchange(self, response: Response, head: Head, content_limit: int | None) -> None:
         """Sends one request and takes its answer."""
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout
@@ -129,6 +129,7 @@ class AioClient(ClientBase):
                     raise IdleClosed("an idle connection was closed") from error
                 raise
             answer, payload = exchanged
+            limit = self._limit(content_limit, answer.content_type)
             body = await connection.body(payload, answer.fields, limit)
             self._fill(response, answer, body, head.shown, connection)
             whole = body.truncated is None and body.error is None

@@ -61,6 +61,11 @@ class Head(NamedTuple):
     length: int | None
     keeps: bool
 
+    @property
+    def content_type(self) -> str:
+        """The first Content-Type, as it came; empty where there is none."""
+        return next((value for name, value in self.fields if name.lower() == "content-type"), "")
+
 
 NO_HEAD = Head("HTTP/0.9", 200, "", "", [], False, None, False)
 

@@ -5,6 +5,7 @@
 """
 
 import dataclasses
+import mimetypes
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -34,6 +35,8 @@ from .wire import Message
 if TYPE_CHECKING:
     import asyncio
 
+# They are zip archives, or have their table of contents at the end.
+_DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
 
 
@@ -56,6 +59,12 @@ class HttpOptions(AgentOptions, FileOptions):
         "Most bytes of a body that are kept, after decoding; negative for all.",
         unit="bytes",
         nutch="http.content.limit",
+    )
+    document_limit: int = option(
+        8_388_608,
+        "The same for PDF, office documents and e-books, which cannot be read when they are cut; "
+        "content_limit where that is larger.",
+        unit="bytes",
     )
     accept: str = option(
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -239,8 +248,18 @@ class ClientBase:
         """Does what the engine's steps ask for, on ``loop``."""
         raise NotImplementedError
 
-    def _limit(self, content_limit: int | None) -> int:
-        return self._options.content_limit if content_limit is None else content_limit
+    def _limit(self, content_limit: int | None, content_type: str) -> int:
+        """Returns how many bytes of a body of some type are kept; negative for all."""
+        if content_limit is not None:
+            return content_limit
+        limits = [self._options.content_limit]
+        if content_type.strip().lower().startswith(_DOCUMENTS):
+            limits.append(self._options.document_limit)
+        return -1 if min(limits) < 0 else max(limits)
+
+    def _limit_elsewhere(self, content_limit: int | None, url: str) -> int:
+        """Returns the same for a URL of another scheme, whose name tells its type."""
+        return self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
 
     def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
         """Returns the headers to send, and whether credentials are among them."""
@@ -311,29 +330,31 @@ class Client(ClientBase):
         """See ``ClientBase``."""
         other = self._others.get(scheme_of(url))
         if other is not None:
-            return other.get(url, headers, self._limit(content_limit))
+            return other.get(url, headers, self._limit_elsewhere(content_limit, url))
         response = Response(url, started=now_ms())
         began, more = time.monotonic(), list(headers)
         try:
             sent, authorized = self._sent(url, more)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            self._exchange(response, sent, self._limit(content_limit))
+            self._exchange(response, sent, content_limit)
             if self._asks_again(response, authorized):
-                self._exchange(response, self._sent(url, more)[0], self._limit(content_limit))
+                self._exchange(response, self._sent(url, more)[0], content_limit)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
             response.resend = may_resend(error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
-    def _exchange(self, response: Response, headers: Mapping[str, str], limit: int) -> None:
+    def _exchange(
+        self, response: Response, headers: Mapping[str, str], content_limit: int | None
+    ) -> None:
         """Sends one request and takes its answer."""
         request = requests.PreparedRequest()
         request.method, request.url = "GET", response.url
         request.headers = headers  # type: ignore[assignment]
         message = cast(Message, self._adapter.send(request, stream=True).raw)
-        body = read_body(message, limit)
+        body = read_body(message, self._limit(content_limit, message.head.content_type))
         self._fill(response, message.head, body, message.request, message.connection)
         self._adapter.release(message, whole=body.truncated is None and body.error is None)
 

@@ -75,6 +75,7 @@ NAMES = (
     *("wiki.localnet", "wiki.lokal", "a.site.local", "a.workgroup", "a.dmz", "a.mgmt"),
     *("router", "router.home", "router.home.arpa", "router.belkin", "router.asus", "my.router", "modem.lan"),
     *("fritz.box", "www.fritz.box", "fritz.nas", "fritz.repeater", "speedport.ip", "easy.box", "o2.box"),
+    *("connect.box", "vodafone.box", "myfritz.box", "metadata.goog", "a.ts.net", "setup.ubnt.com"),
     *("congstar.box", "dlink.router", "vigor.router", "homerouter.cpe", "mobile.hotspot", "home.gateway"),
     *("dlinkrouter", "dlinkrouter.local", "livebox", "livebox.home", "bthub.home", "hitronhub.home"),
     *("router.asus.com", "www.asusrouter.com", "tplinkwifi.net", "www.tplinkwifi.net", "tplinkmodem.net"),

@@ -112,6 +112,7 @@ def lead(monkeypatch, tmp_path, canary, client, *more, urls=None, ways=WAYS[2:])
                 "--max_same_pages",
                 "-1",
             ),
+            *("--robots_redirect_targets", "100000"),
             *("--max_exceptions_per_host", "-1", "--agent_name", "bot", "--agent_email", "a@b"),
             *(("--http_client", client) if client else ()),
             *more,

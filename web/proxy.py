@@ -25,7 +25,11 @@ _SPECIAL = frozenset(
         *("tplinkap.net", "tplinkrepeater.net", "tplinkextender.net", "tplinkplclogin.net"),
         *("routerlogin.net", "routerlogin.com", "orbilogin.com", "orbilogin.net", "mywifiext.net"),
         *("huaweimobilewifi.com", "tendawifi.com", "tendawifi.net", "attlocal.net"),
-        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st"),
+        *("connect.box", "vodafone.box", "kabel.box", "arris.box", "alice.box", "myfritz.box"),
+        *("setup.ubnt.com", "mabbox.bytel.fr", "ts.net"),
+        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st", "smackaho.st"),
+        *("local.gd", "yoogle.com"),
+        "metadata.goog",  # the metadata server of Google's cloud
     }
 )
 # What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.

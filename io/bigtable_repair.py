@@ -30,8 +30,6 @@ from .written import ConflictError
 
 # Rows of which all versions are asked for at a time.
 _SOUGHT = 1_000
-# More snapshots than operations can have seen of a table that was restored from a backup.
-_MOST_PASSED = 10_000
 # Of a row its versions: (number of the snapshot, cell), newest first.
 Versions = list[tuple[int, bytes]]
 
@@ -124,8 +122,6 @@ def repair(
                 total = read_cells(root.log, name, snapshot, 1).rows
             lists[name] = _ranges(root, base, name, total - numbers["deleted"])
     top = max([snapshot, *seen_snapshots(root)])
-    if top - snapshot > _MOST_PASSED:
-        raise UserError(f"an operation has read snapshot {top} of {root}, which is at {snapshot}")
     rest = {name: paths for name, paths in files.items() if name not in CELLS}
     changes = {name: some for name, some in changes.items() if some}
     mended = Mended(changes, tuple(change.path for change in lost) + tuple(gone), counts)

@@ -5,7 +5,7 @@ Of a table in Bigtable, what is in rows is looked at by ``bigtable_fsck``.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -46,7 +46,8 @@ class Problem:
         kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
             ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
             ``batch``, ``clock``; in Bigtable ``changes`` and ``cell``, too.
-        path: The file, below the table; of a cell COMPONENT/KEY.
+        path: The file, below the table; of a cell COMPONENT/KEY; of manifests in a
+            row FIRST to LAST.
         message: What is wrong with it.
         component: Where a data file belongs, or empty.
         newer: Whether a later version wrote it, and no damage.
@@ -126,11 +127,39 @@ def check_manifests(root: Root) -> list[Problem]:
             newer = isinstance(error, NewerFormat)
             problems.append(Problem("manifest", manifest_name(root, number), text, newer=newer))
     first = known[0] if known else max(1, newest)
-    for number in sorted(set(range(first, max(newest, seen) + 1)) - set(known)):
-        text = "is missing" + (": an operation has read or made it" if number > newest else "")
-        problems.append(Problem("manifest", manifest_name(root, number), text))
     accepted = _lost(root, known)
-    return [p for p in problems if _number(p.path) not in accepted]
+    problems = [p for p in problems if _number(p.path) not in accepted]
+    missing = set(range(first, max(newest, seen) + 1)) - set(known) - accepted
+    problems += _missing(root, [n for n in missing if n <= newest], "")
+    beyond = [n for n in missing if n > newest]
+    return problems + list(_missing(root, beyond, ": an operation has read or made {}"))
+
+
+def _missing(root: Root, numbers: list[int], why: str) -> Iterator[Problem]:
+    """Says which manifests are missing; three or more in a row in one line."""
+    for first, last in runs(numbers):
+        names = [manifest_name(root, number) for number in range(first, last + 1)]
+        if len(names) > 2:
+            path = f"{names[0]} to {PurePosixPath(names[-1]).name}"
+            yield Problem("manifest", path, "are missing" + why.format("them"))
+        else:
+            text = "is missing" + why.format("it")
+            yield from (Problem("manifest", name, text) for name in names)
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Returns numbers as runs without gaps, each by its first and last one.
+
+    >>> runs([7, 1, 2, 3])
+    [(1, 3), (7, 7)]
+    """
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
 def manifest_name(root: Root, number: int) -> str:

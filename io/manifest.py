@@ -19,7 +19,7 @@ from .bigtable_root import BigtableRoot
 from .commit import create_exclusive
 from .file_lists import Component, DataFile, load_files
 from .files import cure, file_version, first_line, names, read_bytes, versions
-from .formats import WRITER, check_format, this_version
+from .formats import WRITER, check_format, json_object, this_version
 from .places import Place, Remote, Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
@@ -270,7 +270,7 @@ def _parse_manifest(path: Place, version: Hashable) -> Manifest:
 
 def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
     try:
-        record = json.loads(data)
+        record = json_object(data)
         check_format(record, FORMAT, called)
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")

@@ -8,15 +8,16 @@ import dataclasses
 import time
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..web.errors import UserError
 from .files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from .formats import NewerFormat
 from .fsck import Left, Problem, without
 from .hold import HOLD
-from .manifest import Manifest, latest_snapshot, load_manifest, snapshots
+from .manifest import Manifest, load_manifest, snapshots
 from .operation_records import FOLDER, LOST, id_of, parse_record
-from .operations import MOST_AHEAD, Operation, to_json
+from .operations import Operation, reach, to_json
 from .places import Place, Root, below
 from .retention import UNDER_WAY
 
@@ -39,11 +40,12 @@ class Mended:
 
 def check_operations(root: Root) -> list[Problem]:
     """Finds records of operations that are damaged, of a newer format, or name what is not there."""
-    newest = latest_snapshot(root)
-    problems = []
-    for found in _records(root):
+    records = list(_records(root))
+    known = reach(root)  # after the records: one that is pinned just now is not among them
+    problems = list(_no_files(root))
+    for found in records:
         try:
-            text, newer = _problem(root, found.path, newest), False
+            text, newer = _problem(root, found.path, known), False
         except UserError as error:
             text, newer = without(error, found.path), isinstance(error, NewerFormat)
         if text:
@@ -58,27 +60,41 @@ def _records(root: Root) -> Iterator[Found]:
             yield found
 
 
-def _problem(root: Root, path: Place, newest: int) -> str:
+def _no_files(root: Root) -> Iterator[Problem]:
+    """Finds folders and dead links that stand where a record belongs."""
+    folder = root / FOLDER
+    for path in sorted(folder.glob("*")) if isinstance(folder, Path) else ():
+        named = path.suffix in (".json", LOST) and not path.name.startswith(".")
+        dead = path.is_symlink() and not path.exists()
+        if named and (dead or path.is_dir()):
+            text = "is a link to nothing" if dead else "is a folder"
+            yield Problem(KIND, below(root, path), f"{text}, not a record: remove it")
+
+
+def _problem(root: Root, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit():
             return "is damaged: it should be the number of a snapshot"
-        return _ahead(int(data[:20]), newest)
+        return _ahead(int(data[:20]), *known)
     record = parse_record(path, data)
     batch, snapshot = record["batch"], record["snapshot"]
+    job = id_of(path).rpartition(".")[2]
+    if record["job"] != job:
+        return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
     if on_batch and snapshot in (0, *snapshots(root)):
         if batch in load_manifest(root, snapshot).batches:
             return ""
         return f"names batch {batch!r}, which snapshot {snapshot} does not have"
-    return _ahead(snapshot, newest)
+    return _ahead(snapshot, *known)
 
 
-def _ahead(snapshot: int, newest: int) -> str:
-    """Returns what is wrong with a number that is too large; a few more may have been lost."""
-    if snapshot <= newest + MOST_AHEAD:
+def _ahead(snapshot: int, newest: int, most: int) -> str:
+    """Returns what is wrong with a number that is too large, see ``reach``."""
+    if snapshot <= most:
         return ""
-    return f"names snapshot {snapshot}, the newest one is {newest}"
+    return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
 def left_operations(root: Root) -> Left:

@@ -3,12 +3,11 @@
 One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 """
 
-import json
 from typing import Any
 
 from ..web.errors import UserError
 from .files import cure, first_line
-from .formats import check_format
+from .formats import check_format, json_object
 from .places import Place
 
 FORMAT = 1
@@ -35,16 +34,18 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
         UserError: It is damaged.
     """
     try:
-        record = json.loads(data)
+        record = json_object(data)
         check_format({"format": 1} | record, FORMAT, f"operation file {path}")
         for name, kinds in _KINDS.items():
             if type(record[name]) not in kinds:
                 raise ValueError(f"{name} is {record[name]!r}"[:100])
         if record["snapshot"] < 0:
-            raise ValueError(f"snapshot is {record['snapshot']}")
+            raise ValueError(f"snapshot is {record['snapshot']}"[:100])
+        if type(record.get("process")) not in (dict, type(None)):
+            raise ValueError(f"process is {record['process']!r}"[:100])
         if record["id"] != id_of(path):
             raise ValueError(f"it is of operation {record['id']!r}"[:100])
         return {name: record[name] for name in (*_KINDS, "process") if name in record}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, KeyError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
         raise UserError(f"operation file is damaged: {path}: {reason}{cure(path)}") from error

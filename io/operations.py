@@ -24,6 +24,7 @@ from .manifest import (
     SnapshotTooOld,
     check_kept,
     check_newest,
+    latest_snapshot,
     lineage,
     load_manifest,
     made_snapshots,
@@ -35,8 +36,8 @@ from .operation_records import LOST, parse_record
 from .places import Place, Root, root_of
 from .processes import is_dead, this_process
 
-# An operation has read no snapshot that is further than this ahead of the newest one.
-MOST_AHEAD = 10_000
+# Where nothing else says which snapshots were made, so many newer ones than the newest may be lost.
+MOST_AHEAD = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _pins(root: Root, operation: str) -> Iterator[tuple[Place, bytes | None]]:
 def _lost_to(path: Place) -> int | None:
     """Returns the number of the snapshot because of which a pinned operation failed, or None."""
     data = read_if_there(path.with_suffix(LOST))
-    return int(data) if data and data.isdigit() else None
+    return int(data[:20]) if data and data.isdigit() else None
 
 
 def note_loss(operation: Operation) -> None:
@@ -214,10 +215,20 @@ def find(table: str, operation: str) -> Operation | None:
     return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
+def reach(root: Root) -> tuple[int, int]:
+    """Returns (the newest snapshot known to be made, the newest that an operation can have read).
+
+    In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
+    operation may be all that says that a newer one was there.
+    """
+    made = made_snapshots(root)
+    newest = max([latest_snapshot(root), *made])
+    return newest, newest if made else newest + MOST_AHEAD
+
+
 def seen_snapshots(root: Root) -> list[int]:
     """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
-    found = made_snapshots(root)
-    most = max([*found, *snapshots(root)], default=0) + MOST_AHEAD
+    found, (_, most) = made_snapshots(root), reach(root)
     for file in list_files(root / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):

@@ -28,6 +28,7 @@ from ..io.fsck import (
     check_manifests,
     left_over,
     list_problem,
+    runs,
 )
 from ..io.manifest import Manifest, latest_snapshot, load_manifest, snapshots
 from ..io.operation_fsck import KIND as OPERATION
@@ -291,7 +292,8 @@ def _lines(
         yield f"repaired: snapshot {done.manifest.snapshot}, made from snapshot {done.base}"
         yield from (f"  list made anew: {name}" for name in done.rebuilt)
         yield from (f"  left out: {path}" for path in done.dropped)
-        yield from (f"  lost: snapshot {number}" for number in done.lost)
+        for first, last in runs(done.lost):
+            yield f"  lost: snapshot{f' {first}' if first == last else f's {first} to {last}'}"
         yield from (f"  rows: {name} {number:,}" for name, number in done.rows.items())
     yield from (str(problem) for problem in found.problems)
     left = found.left

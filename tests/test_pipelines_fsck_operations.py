@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 
 import pytest
@@ -10,7 +11,9 @@ from crawling import manifest_of, nutbeam, place_in, tree
 from short_form import first
 from web_tables import newest
 
-from nutbeam.io.operations import begin
+from nutbeam.io.fsck import manifest_name
+from nutbeam.io.operations import MOST_AHEAD, begin
+from nutbeam.io.places import root_of
 
 URLS = ("http://a.example.com/", "http://b.example.com/")
 # One that is committed, and one that is not.
@@ -84,6 +87,11 @@ DAMAGE = {
     "below zero": edited(snapshot=-1),
     "another id": edited(id="else.inject"),
     "far ahead": edited(snapshot=10**15),
+    "another job": edited(job="rm -rf"),
+    "a job of another command": edited(job="compact"),
+    "endless digits": lambda path: path.write_bytes(b'{"seed": %s}' % (b"9" * 5_000)),
+    "an odd format": edited(format="new"),
+    "an odd process": edited(process="7"),
     "no such batch": edited(job="fetch", batch="nowhere"),
     "swapped": swapped,
 }
@@ -108,6 +116,81 @@ def test_a_damaged_record_of_a_committed_operation_is_made_again(table, fsck, wh
     assert nutbeam("inject", table, *URLS, "--operation", "one") == 0  # done before
     assert newest(table) == snapshot
     assert nutbeam("compact", table) == 0
+
+
+# Words of Python's own, which tell a user nothing.
+PYTHON = re.compile(
+    "unsupported|int_max_str|recursion|codec|Expecting|Extra data|not supported|indices|NoneType"
+)
+
+
+@pytest.mark.folder_first
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_record_is_named_in_words_of_ours(table, what, capsys):
+    DAMAGE[what](record_of(table, DONE))
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 3
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if f"{DONE}.json: " in text]
+    assert not PYTHON.search(line), line
+    assert len(line) < 200
+    nutbeam("inject", table, *URLS, "--operation", "one")
+    err = capsys.readouterr().err
+    assert not PYTHON.search(err), err
+    assert err.count("\n") <= 1
+
+
+def in_a_row(table, first, last):
+    names = [manifest_name(root_of(str(table)), number) for number in (first, last)]
+    return f"{names[0]} to {names[1].rpartition('/')[2]}"
+
+
+def test_a_record_that_names_a_snapshot_that_was_never_made(table, fsck):
+    """Where markers say which snapshots were made, a number a little too large is damage."""
+    edited(snapshot=newest(table) + 94)(record_of(table, DONE))
+    names = [p["path"] for p in fsck(table, code=3)["problems"]]
+    if (place_in(table, "manifest") / "made").is_dir():
+        assert names == [f"operations/{DONE}.json"]
+        found = fsck(table, "--repair")
+        assert found["operations"] == [{"path": f"operations/{DONE}.json", "done": "made again"}]
+        assert "repaired" not in found
+        assert fsck(table)["clean"]
+    else:
+        assert names == [in_a_row(table, newest(table) + 1, newest(table) + 94)]
+
+
+@pytest.mark.folder_first
+def test_a_record_is_all_that_says_that_newer_snapshots_were_made(table, fsck, capsys):
+    """As in a store, which has no markers: of some manifests one line, of too many none."""
+    made = place_in(table, "manifest") / "made"
+    shutil.rmtree(made, ignore_errors=True)
+    first = newest(table) + 1
+    edited(snapshot=first + 3)(record_of(table, OPEN))
+    (problem,) = fsck(table, code=3)["problems"]
+    assert problem["path"] == in_a_row(table, first, first + 3)
+    assert problem["message"] == "are missing: an operation has read or made them"
+    edited(snapshot=first + MOST_AHEAD)(record_of(table, OPEN))
+    (problem,) = fsck(table, code=3)["problems"]
+    assert problem["path"] == f"operations/{OPEN}.json"
+    edited(snapshot=first + MOST_AHEAD - 1)(record_of(table, OPEN))
+    capsys.readouterr()
+    assert nutbeam("fsck", table, "--repair") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  lost: snapshots {first} to {first + MOST_AHEAD - 1}" in lines
+    assert len(lines) < 5
+    assert fsck(table)["clean"]
+
+
+@pytest.mark.folder_first
+def test_folders_and_dead_links_in_place_of_records_are_named(table, fsck):
+    folder = place_in(table, "operations")
+    (folder / "dir.json").mkdir()
+    (folder / "x.lost").mkdir()
+    (folder / "link.json").symlink_to(folder / "nowhere")
+    names = [f"operations/{name}" for name in ("dir.json", "link.json", "x.lost")]
+    found = fsck(table, code=3)
+    assert damaged(found) == names
+    assert all("remove it" in problem["message"] for problem in found["problems"])
+    assert damaged(fsck(table, "--repair", "--drop", code=3)) == names
 
 
 @pytest.mark.folder_first

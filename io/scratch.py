@@ -15,6 +15,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,17 @@ _folders: dict[tuple[int, Path], Path] = {}
 
 class ScratchFull(UserError):
     """TMPDIR takes no more; what was begun may be begun again when there is room."""
+
+
+class _Uses:
+    """How many commands of this process have their temporary files here: threads may run several."""
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+        self.before: tuple[str | None, str | None] = (None, None)
+
+
+_USES = _Uses()
 
 
 def scratch() -> Path:
@@ -59,16 +71,21 @@ def all_in_scratch() -> Iterator[None]:
     Raises:
         UserError: See ``scratch``.
     """
-    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    folder = str(scratch())
-    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    with _USES.lock:
+        if not _USES.count:
+            _USES.before = tempfile.tempdir, os.environ.get("TMPDIR")
+            tempfile.tempdir = os.environ["TMPDIR"] = str(scratch())
+        _USES.count += 1
     try:
         yield
     finally:
-        tempfile.tempdir = before
-        os.environ.pop("TMPDIR")
-        if variable is not None:
-            os.environ["TMPDIR"] = variable
+        with _USES.lock:
+            _USES.count -= 1
+            if not _USES.count:
+                tempfile.tempdir, variable = _USES.before
+                os.environ.pop("TMPDIR", None)
+                if variable is not None:
+                    os.environ["TMPDIR"] = variable
 
 
 def remove_scratch() -> None:

@@ -4,6 +4,7 @@ A damaged record stops whoever launches that operation again, and compact. What 
 from the history if the operation was committed; else it can only be removed.
 """
 
+import contextlib
 import dataclasses
 import time
 import zlib
@@ -84,9 +85,10 @@ def _problem(root: Root, path: Place, known: tuple[int, int]) -> str:
         return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
     if on_batch and snapshot in (0, *snapshots(root)):
-        if batch in load_manifest(root, snapshot).batches:
-            return ""
-        return f"names batch {batch!r}, which snapshot {snapshot} does not have"
+        with contextlib.suppress(UserError):  # of a damaged manifest its own check tells
+            if batch not in load_manifest(root, snapshot).batches:
+                return f"names batch {batch!r}, which snapshot {snapshot} does not have"
+        return ""
     return _ahead(snapshot, *known)
 
 

@@ -73,6 +73,7 @@ ODD_STATUS_LINES = (
     *(b"HTTP/1.1 200 OK\r", b"HTTP/1.1 200 O\rK", b"HTTP/1.1 200 \x1b[2JOK"),
     *(b" HTTP/1.1 200 OK", b"\tHTTP/1.1 200 OK", b"\r\nHTTP/1.1 200 OK", b"\nHTTP/1.1 200 OK"),
     *(b"\r\n\r\nHTTP/1.1 200 OK", b"\xef\xbb\xbfHTTP/1.1 200 OK", b"HTTP/0.9 200 OK"),
+    *(b"\r\n" * 256 + b"HTTP/1.1 200 OK", b"\xef\xbb\xbf" + b" " * 509 + b"HTTP/1.1 200 OK"),
 )  # fmt: skip
 PLAIN_STATUS_LINES = (
     *(b"HTTP/1.1 200 OK", b"HTTP/1.1 200 ", b"HTTP/1.1 200", b"HTTP/1.1 200 Gef\xc3\xa4llt \xe9"),
@@ -84,6 +85,7 @@ BAD_STATUS_LINES = (
     *(b"HTTP/1.1 +20 OK", b"HTTP/1.1 -200 OK", b"HTTP/1.1 2\xb20 OK", b"HTTP/1.1 0x200 OK"),
     *(b"HTTP/1.1 \xd9\xa2\xd9\xa0\xd9\xa0 OK", b"HTTP/1.1200 OK", b"HTTP/1.1 : 200", b"HTTP/1.1 2 00"),
     *(b"HTTP/1.1\0200 OK", b"HTTP", b"http/1.1", b"HTTP/1.1,200,OK"),
+    *(b" " * 513 + b"HTTP/1.1 200 OK", b"\r\n" * 5000 + b"HTTP/1.1 200 OK"),
 )  # fmt: skip
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
 HEADLESS = (
@@ -107,6 +109,8 @@ NO_PAGES = (
     *(b"RFB 003.008\n", b"ICY 200 OK\r\nicy-name: x\r\n\r\n", b"RTSP/1.0 200 OK\r\n\r\n"),
     *(b"SIP/2.0 200 OK\r\n\r\n", b"ERROR\r\nERROR\r\n", b"200 OK\r\n", b"421 Too many connections\r\n"),
     *(b"\r\n", b"\n\n\n", b"  ", b"", b"@RSYNCD: 31.0\n", b"AMQP\0\0\x09\x01", b"500 5.5.1 unknown command\r\n"),
+    *(b"404 ways to say no\n", b"555-1234 is a number\n", b"https://a.example.com/\n", b"Http is a protocol"),
+    *(b"\n" * 100_000, b" " * 513 + PAGE),
 )  # fmt: skip
 NO_LENGTHS = (
     *(b"thousand", b"", b" ", b"-5", b"-0", b"-1", b"+5", b"+19", b"5.0", b"19.0", b"1e3", b"0x13", b"19;"),

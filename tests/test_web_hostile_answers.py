@@ -1,11 +1,13 @@
 """Each answer of ``hostile_answers`` comes out as listed, with both clients, from a real server."""
 
+import contextlib
+import http.client
 import itertools
 import random
 import sys
 
 import pytest
-from hostile_answers import ANSWERS, CHUNKED, LAST, OK, REST, ROBOTS
+from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
 from web_servers import doors, reply, serve
 
@@ -226,6 +228,88 @@ def test_bytes_that_come_one_by_one_cost_steps_in_proportion():
     assert counts[many] < 11 * counts[few]
 
 
+def bytes_given(work):
+    """Returns how many bytes work gives to functions, ours and methods of bytes, in this thread.
+
+    A function with an argument ``start`` looks at what comes from there on.
+    """
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        given = []
+        if event == "call":
+            given = list(frame.f_locals.values())
+        elif event == "c_call" and argument.__name__ not in ("append", "extend"):
+            given = [getattr(argument, "__self__", None)]
+        start = frame.f_locals.get("start", 0) if event == "call" else 0
+        count += sum(len(one) - start for one in given if isinstance(one, bytes | bytearray))
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+DRIPS = {
+    "white space": (b"", b"\r\n"),
+    "blanks": (b"", b"  "),
+    "a page's first line": (b"", b"<p>"),
+    "a status line": (OK[:-2], b"k"),
+    "header lines": (OK, b"A:\n"),
+    "a header line": (OK + b"A: ", b"b"),
+    "a folded header": (OK + b"A: b\r\n", b" b\r\n"),
+    "a chunk size": (CHUNKED, b"0"),
+    "a chunk extension": (CHUNKED + b"1;", b"a"),
+    "chunks with bare line feeds": (CHUNKED, b"1\nx\n"),
+    "a trailer": (CHUNKED + b"0\r\n", b"a"),
+    "trailers": (CHUNKED + b"0\r\n", b"a:" + b"b" * 400 + b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", DRIPS)
+def test_what_drips_costs_steps_in_proportion(name):
+    """As counted bytes: each is given to a fixed number of functions, however many came before."""
+    begin, unit = DRIPS[name]
+    reader = ResponseReader(fresh=True)
+    reader.feed(begin)
+    dripping = pieces(unit * (15_000 // len(unit)), 1)
+
+    def work():
+        with contextlib.suppress(http.client.BadStatusLine):  # too much white space
+            for piece in dripping:
+                reader.feed(piece)
+
+    assert bytes_given(work) < 100 * len(dripping)
+
+
+def test_a_folded_header_costs_steps_in_proportion():
+    wire = OK + b"A: b\r\n" + b" c\r\n" * 50_000 + b"\r\n"
+    reader = ResponseReader()
+    assert bytes_given(lambda: reader.feed(wire)) < 20 * len(wire)
+    assert reader.head.fields == [("A", "b" + " c" * 50_000)]
+
+
+def test_chunks_with_bare_line_feeds_cost_steps_in_proportion():
+    wire = CHUNKED + b"1\nx\n" * 10_000 + b"0\n\n"
+    reader, parts = ResponseReader(), []
+    assert bytes_given(lambda: parts.append(reader.feed(wire))) < 20 * len(wire)
+    assert (parts, reader.ended, reader.keeps) == ([b"x" * 10_000], True, False)
+
+
+def test_white_space_before_a_status_line_has_a_limit():
+    for unit in (b" ", b"\n", b"\r\n"):
+        reader = ResponseReader(fresh=True)
+        for piece in pieces(unit * 512, 1)[:512]:
+            assert reader.feed(piece) == b""
+        with pytest.raises(http.client.BadStatusLine, match="white space"):
+            reader.feed(b" ")
+    with pytest.raises(http.client.RemoteDisconnected):  # asked for again on a new connection
+        ResponseReader().feed(b" " * 513 + OK + REST)
+
+
 @pytest.mark.usefixtures("each_client")
 def test_a_megabyte_in_one_byte_chunks_is_a_page_as_any_other():
     wire = CHUNKED + b"1\r\nx\r\n" * (1 << 20) + LAST
@@ -245,7 +329,9 @@ def test_a_chunk_reader_keeps_little_of_what_it_waits_for():
     assert type(reader.error).__name__ in ("FramingTooLarge", "IncompleteRead")
 
 
-def test_lengths_that_disagree_are_an_error_and_not_a_choice():
-    wire = OK + b"Content-Length: 19\r\n" + REST.replace(b"19", b"5")
-    with pytest.raises(Exception, match="Content-Length '19' and '5'"):
-        ResponseReader().feed(wire)
+@pytest.mark.parametrize("other", [b"5", b"thousand", b"", b"-5", b"019"])
+def test_lengths_that_disagree_are_an_error_and_not_a_choice(other):
+    message = f"Content-Length '19' and '{other.decode()}'"
+    for wire in (b"19\r\nContent-Length: %s" % other, b"19, %s" % other, b"19,%s" % other):
+        with pytest.raises(http.client.HTTPException, match=message):
+            ResponseReader().feed(OK + b"Content-Length: " + wire + b"\r\n\r\n" + PAGE)

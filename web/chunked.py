@@ -34,7 +34,8 @@ class ChunkReader:
     def __init__(self) -> None:
         self.ended = self.lenient = False
         self.error: Exception | None = None
-        self._rest = b"\r\n"  # as if a chunk had come before the first
+        self._rest = bytearray(b"\r\n")  # as if a chunk had come before the first
+        self._waits = True  # for the end of a line that has begun
         self._left = 0
         self._excess = 0
         self._trailing = False
@@ -44,12 +45,18 @@ class ChunkReader:
         """Returns what a piece holds of the body; sets ``error`` where it breaks off."""
         if self.error is not None:
             return b""
-        data, parts = self._rest + data, list[bytes]()
+        if self._waits and b"\n" not in data:  # a line that drips is not read with each piece
+            self._rest += data
+            if self._trailer_bytes + len(self._rest) <= _MAX_BYTES:
+                return b""
+            data = b""
+        data, parts = bytes(self._rest) + data, list[bytes]()
         try:
             at = self._take_chunks(data, parts)
             if self._trailing:
                 at = self._take_trailers(data, at)
-            self._rest = data[at:]
+            self._rest = bytearray(data[at:])
+            self._waits = not self.ended and (self._trailing or b"\n" in self._rest[:2])
         except (ValueError, http.client.HTTPException) as error:
             self.error = error
         return b"".join(parts)
@@ -72,38 +79,17 @@ class ChunkReader:
                 left -= len(part)
                 if left:
                     break
-            match = _NEXT.match(data, at) or self._odd(data, at)
+            match = _NEXT.match(data, at) or _ODD_NEXT.match(data, at)
             if match is None:
+                _check_line(data[at : at + _MAX_BYTES + 1])
                 break
+            self.lenient |= match.re is _ODD_NEXT
             if match[2] or match.end() - at > _MAX_BYTES:
                 self._check_extensions(match)
             at, left = match.end(), int(match[1], 16)
             self._trailing = not left
         self._left = left
         return at
-
-    def _odd(self, data: bytes, at: int) -> re.Match[bytes] | None:
-        """Returns the next size in a lenient reading; None if more must come first.
-
-        Raises:
-            http.client.IncompleteRead: It is no size.
-            FramingTooLarge: Its line is too long.
-        """
-        line = data[at : at + _MAX_BYTES + 1]
-        after = line.removeprefix(b"\r")
-        if not after:
-            return None
-        if after[:1] != b"\n":
-            raise http.client.IncompleteRead(b"")
-        if b"\n" not in after[1:]:
-            if len(line) > _MAX_BYTES:
-                raise FramingTooLarge("chunk size")
-            return None
-        match = _ODD_NEXT.match(data, at)
-        if match is None:
-            raise http.client.IncompleteRead(b"")
-        self.lenient = True
-        return match
 
     def _check_extensions(self, match: re.Match[bytes]) -> None:
         extensions = match[2] or b""
@@ -132,3 +118,19 @@ class ChunkReader:
     def _check_trailers(self, more: int) -> None:
         if self._trailers > _MAX_TRAILERS or self._trailer_bytes + more > _MAX_BYTES:
             raise FramingTooLarge("trailers")
+
+
+def _check_line(line: bytes) -> None:
+    """Checks whether what matches no size, with the end of the chunk before, may become one.
+
+    Raises:
+        http.client.IncompleteRead: It is no size.
+        FramingTooLarge: Its line is too long.
+    """
+    after = line.removeprefix(b"\r")
+    if not after:
+        return
+    if after[:1] != b"\n" or b"\n" in after[1:]:
+        raise http.client.IncompleteRead(b"")
+    if len(line) > _MAX_BYTES:
+        raise FramingTooLarge("chunk size")

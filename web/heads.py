@@ -12,6 +12,7 @@ MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
 MAX_HEADERS = 256
 MAX_INTERIM_HEADS = 10
+MAX_LEAD_BYTES = 512
 
 _CLEAN_STATUS_LINE = re.compile(rb"HTTP/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n")
 # More than RFC 9112 4 allows: tabs, any version or none, anything right after the code.
@@ -21,8 +22,9 @@ _STATUS_LINE = re.compile(
 _CLEAN_FIELDS = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n")
 # RFC 9112 2.2, RFC 9110 5.5: a CR that ends no line, and NUL, are read as spaces.
 _BARE = bytes(32 if byte in b"\r\0" else byte for byte in range(256))
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _BLANK = " \t"
-_LEAD = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
+_LEAD = re.compile(rb"(?:\A\xef\xbb\xbf)?[ \t\r\n]*")
 # The binary data bytes of https://mimesniff.spec.whatwg.org/#binary-data-byte.
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # Servers of another protocol: SSH, SMTP, FTP, POP3, IMAP, Redis, memcached, VNC, rsync, RTSP. And
@@ -85,10 +87,15 @@ def parse_status_line(line: str) -> tuple[str, int, str]:
     return match[1], int(match[2]), match[3].lstrip(_BLANK + ":").rstrip(_BLANK)
 
 
-def lead_of(data: bytes) -> int:
-    """Returns how many bytes come before the status line: white space and a byte order mark."""
-    match = _LEAD.match(data)
-    return match.end() if match else 0
+def lead_of(data: bytes | bytearray, start: int = 0) -> int:
+    """Returns how many bytes come before the status line: white space and a byte order mark.
+
+    Args:
+        data: What came.
+        start: How many are known already.
+    """
+    match = _LEAD.match(data, start)
+    return match.end() if match else start
 
 
 def check_page(line: bytes) -> None:
@@ -144,24 +151,22 @@ def _clean_fields(lines: list[str]) -> list[tuple[str, str]]:
 
 def _odd_fields(data: bytes, at: int) -> list[tuple[str, str]]:
     """Returns the headers that begin at ``at``, though not all are as they should be."""
-    fields: list[tuple[str, str]] = []
-    while at < len(data):
-        line = data[at : data.find(b"\n", at) + 1 or len(data)]
-        at += len(line)
+    fields: list[tuple[str, list[str]]] = []
+    for match in _LINE.finditer(data, at):
+        line = match[0]
         _add_odd(fields, line)
         if len(line) > MAX_LINE_BYTES or len(fields) > MAX_HEADERS:
             raise HeadTooLarge("head of the response is too large")
-    return fields
+    return [(name, " ".join(filter(None, parts))) for name, parts in fields]
 
 
-def _add_odd(fields: list[tuple[str, str]], line: bytes) -> None:
+def _add_odd(fields: list[tuple[str, list[str]]], line: bytes) -> None:
     text = line.removesuffix(b"\n").removesuffix(b"\r").translate(_BARE).decode("latin-1")
     name, colon, value = text.partition(":")
     if text[:1] in (" ", "\t") and fields:  # RFC 9112 5.2: a folded line
-        last, start = fields[-1]
-        fields[-1] = (last, f"{start} {text.strip(_BLANK)}".strip(_BLANK))
+        fields[-1][1].append(text.strip(_BLANK))
     elif colon and name.strip(_BLANK):
-        fields.append((name.strip(_BLANK), value.strip(_BLANK)))
+        fields.append((name.strip(_BLANK), [value.strip(_BLANK)]))
 
 
 def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | None, bool]:
@@ -210,12 +215,12 @@ def _is_kept(version: str, fields: list[tuple[str, str]]) -> bool:
     return "keep-alive" in connection if version == "HTTP/1.0" else "close" not in connection
 
 
-def end_of_head(data: bytes, start: int = 0) -> int:
-    """Returns where a head ends, looked for from ``start`` on; 0 if it does not.
+def end_of_head(data: bytes | bytearray) -> int:
+    """Returns where a head ends; 0 if it does not.
 
     >>> end_of_head(b"HTTP/1.1 200 OK\\r\\n\\r\\nmore"), end_of_head(b"HTTP/1.1 200 OK\\r\\n")
     (19, 0)
     """
-    usual = data.find(b"\n\r\n", start)
-    bare = data.find(b"\n\n", start, None if usual < 0 else usual + 1)
+    usual = data.find(b"\n\r\n")
+    bare = data.find(b"\n\n", 0, None if usual < 0 else usual + 1)
     return bare + 2 if bare >= 0 else usual + 3 if usual >= 0 else 0

@@ -6,6 +6,7 @@ from .chunked import ChunkReader
 from .heads import (
     MAX_HEAD_BYTES,
     MAX_INTERIM_HEADS,
+    MAX_LEAD_BYTES,
     MAX_LINE_BYTES,
     NO_HEAD,
     Head,
@@ -42,8 +43,11 @@ class ResponseReader:
         self.error: Exception | None = None
         self._fresh = fresh
         self._clean, self._begun = True, False
-        self._data = b""
-        self._looked = self._interim = 0
+        self._data = bytearray()
+        # Of the data: what comes before the status line, where the last line begins, and up to
+        # where it was searched. No byte is looked at again with each piece.
+        self._lead = self._line = self._looked = 0
+        self._interim = 0
         self._left: int | None = None
         self._chunks: ChunkReader | None = None
 
@@ -57,7 +61,7 @@ class ResponseReader:
             self._data += data
             if not self._find_head(False):
                 return b""
-            data, self._data = self._data, b""
+            data = self._taken()
         return self._body(data)
 
     def end(self) -> bytes:
@@ -69,7 +73,7 @@ class ResponseReader:
         body = b""
         if self.head is None:
             self._find_head(True)
-            body, self._data = self._body(self._data), b""
+            body = self._body(self._taken())
         self.keeps = False
         if self._chunks is not None:
             self._chunks.end()
@@ -83,21 +87,36 @@ class ResponseReader:
     def _find_head(self, last: bool) -> bool:
         """Looks for the head in what came; returns whether it is known now."""
         while self.head is None:
-            lead = lead_of(self._data)
-            start = self._data[lead : lead + 4].upper()
+            if self._lead >= self._looked - 2:  # nothing else has come yet, or part of a mark
+                self._lead = lead_of(self._data, self._lead)
+                self._check_lead()
+            start = bytes(self._data[self._lead : self._lead + 4]).upper()
             if start != b"HTTP" and (last or not b"HTTP".startswith(start)):
-                return self._take_page(lead, last)
-            end = end_of_head(self._data, max(lead, self._looked - 3))
-            self._looked = len(self._data)
+                return self._take_page(last)
+            at = max(self._lead, self._looked - 3)
+            end = end_of_head(self._data[at:])
             if not end and not last:
-                self._check_begin(lead)
+                self._check_begin()
                 return False
-            self._take_head(end or len(self._data))
+            self._take_head(at + end if end else len(self._data))
         return True
 
+    def _taken(self) -> bytes:
+        data, self._data = bytes(self._data), bytearray()
+        return data
+
+    def _check_lead(self) -> None:
+        """Checks that little comes before the status line; else it could go on for ever."""
+        if self._lead > MAX_LEAD_BYTES:
+            if not self._fresh:
+                raise http.client.RemoteDisconnected("what came is no response")
+            raise http.client.BadStatusLine("too much white space, and no status line")
+
     def _take_head(self, end: int) -> None:
-        head = parse_head(self._data[:end])
-        self._data, self._looked, self._begun = self._data[end:], 0, False
+        head = parse_head(bytes(self._data[:end]))
+        del self._data[:end]
+        self._lead = self._line = self._looked = 0
+        self._begun = False
         if head.status >= 200:
             self.head, self._left = head, head.length
             self.keeps = self._clean and head.keeps
@@ -108,30 +127,42 @@ class ResponseReader:
         if self._interim >= MAX_INTERIM_HEADS:
             raise http.client.BadStatusLine("too many interim responses")
 
-    def _take_page(self, lead: int, last: bool) -> bool:
+    def _take_page(self, last: bool) -> bool:
         """Takes what has no head for a page, once its first line is here (HTTP/0.9)."""
         if last and not self._data:
             raise http.client.RemoteDisconnected("no response")
-        line, newline, _ = self._data[lead:].partition(b"\n")
-        if not last and not newline and len(line) <= MAX_LINE_BYTES:
+        end = self._end_of_line()
+        if not last and not end and len(self._data) - self._lead <= MAX_LINE_BYTES:
             return False
         if not self._fresh:
             raise http.client.RemoteDisconnected("what came is no response")
         if self._interim:
             raise http.client.BadStatusLine("an interim response, and no head after it")
-        check_page(line + newline)
+        most = self._lead + MAX_LINE_BYTES
+        check_page(bytes(self._data[self._lead : min(end or most, most)]))
         self.head = NO_HEAD
         return True
 
-    def _check_begin(self, lead: int) -> None:
+    def _end_of_line(self) -> int:
+        """Returns where the first line that ends in what is new ends; 0 if none does."""
+        at = max(self._lead, self._looked)
+        new = self._data[at:]
+        self._looked = len(self._data)
+        if b"\n" not in new:
+            return 0
+        self._line = at + new.rfind(b"\n") + 1
+        return at + new.find(b"\n") + 1
+
+    def _check_begin(self) -> None:
         """Checks whether what came of a head may become one."""
-        end = self._data.find(b"\n", lead, lead + MAX_LINE_BYTES)
-        if end >= 0 and not self._begun:
-            parse_status_line(self._data[lead:end].rstrip(b"\r").decode("latin-1"))
-            self._begun = True
-        last = len(self._data) - max(lead, self._data.rfind(b"\n") + 1)
-        if len(self._data) > MAX_HEAD_BYTES or last > MAX_LINE_BYTES:
+        end = self._end_of_line()
+        first = end - self._lead if end and not self._begun else 0
+        longest = max(first, len(self._data) - max(self._lead, self._line))
+        if len(self._data) > MAX_HEAD_BYTES or longest > MAX_LINE_BYTES:
             raise HeadTooLarge("head of the response is too large")
+        if first:
+            parse_status_line(self._data[self._lead : end].rstrip(b"\r\n").decode("latin-1"))
+            self._begun = True
 
     def _body(self, data: bytes) -> bytes:
         if self._chunks is not None:

@@ -1,6 +1,7 @@
 """Commits for tests: rows whose values say of which snapshot they are."""
 
 import json
+
 from frames import table_of
 
 from nutbeam.io.bigtable_cells import CELLS, decode

@@ -7,6 +7,7 @@ import random
 import sys
 
 import pytest
+from counting import calls
 from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
 from web_servers import doors, reply, serve
@@ -179,19 +180,7 @@ def test_a_page_without_a_head_is_taken_on_a_new_connection_only():
 
 
 def steps_of(work):
-    """Returns how many functions, ours and C's, work calls in this thread."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
+    return calls(work)[0]
 
 
 def pieces(wire, size=65_536):

@@ -1,10 +1,10 @@
 """What a robots.txt may cost: reading it, each URL, and its neighbours; counted, never timed."""
 
-import sys
 import tracemalloc
 from functools import partial
 
 import pytest
+from counting import calls
 from robots_texts import ATTACKS, MOST, filled, honest, honest_urls
 from short_form import first
 from web_servers import doors, reply, serve
@@ -25,22 +25,6 @@ COSTLY = {"more and more pieces", "the same long piece", "permutations", "what n
 
 def rules_of(text):
     return RobotsRules(RobotsRecord(200, decode_robots(text.encode()), 0), "nutbot")
-
-
-def calls(function, *arguments):
-    """Returns how many functions a call has called, Python's own among them, and what it returns."""
-    count = 0
-
-    def note(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        result = function(*arguments)
-    finally:
-        sys.setprofile(None)
-    return count, result
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,7 +28,7 @@ class Parser:
         pool: The child processes.
         options: What is taken from pages.
         hosts: Files of the host table, which knows the seeds.
-        on_done: Is told of each group of pages that is parsed.
+        on_done: Callback: counts each group of pages that is parsed.
     """
 
     pool: ParsePool

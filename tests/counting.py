@@ -3,17 +3,25 @@
 import sys
 
 
-def calls(function, *arguments):
-    """Returns how many functions, Python's and C's, a call calls in this thread, and its result."""
-    count = 0
+def weigh(weight, function, *arguments):
+    """Returns the sum of ``weight(frame, event, argument)`` over all that a call does, and its result.
+
+    See ``sys.setprofile``; of this thread alone.
+    """
+    total = 0
 
     def note(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
+        nonlocal total
+        total += weight(frame, event, argument)
 
     sys.setprofile(note)
     try:
         result = function(*arguments)
     finally:
         sys.setprofile(None)
-    return count, result
+    return total, result
+
+
+def calls(function, *arguments):
+    """Returns how many functions, Python's and C's, a call calls, and its result."""
+    return weigh(lambda _, event, __: event in ("call", "c_call"), function, *arguments)

@@ -4,10 +4,9 @@ import contextlib
 import http.client
 import itertools
 import random
-import sys
 
 import pytest
-from counting import calls
+from counting import calls, weigh
 from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
 from web_servers import doors, reply, serve
@@ -222,24 +221,17 @@ def bytes_given(work):
 
     A function with an argument ``start`` looks at what comes from there on.
     """
-    count = 0
 
-    def profile(frame, event, argument):
-        nonlocal count
-        given = []
+    def given(frame, event, argument):
+        values = []
         if event == "call":
-            given = list(frame.f_locals.values())
+            values = list(frame.f_locals.values())
         elif event == "c_call" and argument.__name__ not in ("append", "extend"):
-            given = [getattr(argument, "__self__", None)]
+            values = [getattr(argument, "__self__", None)]
         start = frame.f_locals.get("start", 0) if event == "call" else 0
-        count += sum(len(one) - start for one in given if isinstance(one, bytes | bytearray))
+        return sum(len(one) - start for one in values if isinstance(one, bytes | bytearray))
 
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
+    return weigh(given, work)[0]
 
 
 DRIPS = {

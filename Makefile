@@ -78,10 +78,10 @@ test-prism: $(READY)
 	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism)
 
 test-dataflow: $(VENV)/gcp
-	$(call with_tools,fake-gcs-server prism beam-boot,-m "dataflow and not long")
+	$(call with_tools,fake-gcs-server prism beam-boot,-m "(dataflow or yaml) and not long")
 
 test-long: $(VENV)/gcp test-airflow
-	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or long" --durations=0)
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
 
 # What is found lies in build/fuzz/found, and fails; what was reached, in build/fuzz/corpus.
@@ -105,7 +105,7 @@ build/bench/ready: pyproject.toml
 
 # What Dataflow needs: Google's client libraries.
 $(VENV)/gcp: $(READY)
-	@$(call install,.[dev$(comma)gcp])
+	@$(call install,.[dev$(comma)gcp$(comma)yaml])
 	@touch $@
 
 lint: $(READY)
@@ -127,11 +127,11 @@ wheel: $(READY)
 
 docs: $(READY)
 	@mkdir -p docs/reference
-	@$(BIN)/python -m nutbeam.pipelines.reference options > build.tmp
+	@$(BIN)/python -m nutbeam.pipelines.command_line.reference options > build.tmp
 	@mv build.tmp docs/reference/options.md
-	@$(BIN)/python -m nutbeam.pipelines.reference status > build.tmp
+	@$(BIN)/python -m nutbeam.pipelines.command_line.reference status > build.tmp
 	@mv build.tmp docs/reference/status.md
-	@$(BIN)/python -m nutbeam.pipelines.reference templates templates
+	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
 
 # Pins of what the templates' image installs; run it when dependencies change.
 pins: $(VENV)/gcp

@@ -18,7 +18,7 @@ setup(
     package_dir={"nutbeam": "."},
     package_data={
         **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
-        "nutbeam.web": ["py.typed", "*.txt", "*.xml"],
-        "nutbeam.web.parsers": ["*.txt"],
+        "nutbeam.web.rules": ["*.txt", "*.xml"],
+        "nutbeam.web.pages": ["*.txt"],
     },
 )

@@ -26,10 +26,10 @@ DUE = 1_000  # ms; a fifth of the rows are due then
 
 def make(address: str, folder: str, rows: int) -> None:
     """Makes a table with rows."""
-    from nutbeam.io.bigtable import connect
-    from nutbeam.io.bigtable_address import parse_address
-    from nutbeam.io.bigtable_admin import create_table
-    from nutbeam.io.bigtable_cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.address import parse_address
+    from nutbeam.io.bigtable.admin import create_table
+    from nutbeam.io.bigtable.cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.client import connect
 
     create_table(parse_address(address), folder)
     connect(address).write(STATE_CELL, encode(_state(rows), STATE_CELL), 1)
@@ -64,9 +64,9 @@ def _state(rows: int) -> Any:
 
 def ours_scan(address: str, due: bool) -> int:
     """Reads all rows, or those that are due, and unpacks all columns."""
-    from nutbeam.io.bigtable import Due, connect
-    from nutbeam.io.bigtable_cells import STATE_CELL, decode
-    from nutbeam.io.bigtable_ranges import KeyRange
+    from nutbeam.io.bigtable.cells import STATE_CELL, decode
+    from nutbeam.io.bigtable.client import Due, connect
+    from nutbeam.io.bigtable.key_ranges import KeyRange
 
     table = connect(address)
     _warm(table)
@@ -104,8 +104,8 @@ def data_scan(address: str, due: bool) -> int:
 
 def ours_seek(address: str, keys: list[str]) -> int:
     """Reads given rows and unpacks all columns."""
-    from nutbeam.io.bigtable import connect
-    from nutbeam.io.bigtable_cells import STATE_CELL, decode
+    from nutbeam.io.bigtable.cells import STATE_CELL, decode
+    from nutbeam.io.bigtable.client import connect
 
     table = connect(address)
     _warm(table)
@@ -141,8 +141,8 @@ def data_seek(address: str, keys: list[str]) -> int:
 
 def ours_write(address: str, rows: int) -> int:
     """Packs rows and writes them as a snapshot."""
-    from nutbeam.io.bigtable import connect
-    from nutbeam.io.bigtable_cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.client import connect
 
     table, state = connect(address), _state(rows)
     _warm(table)
@@ -185,7 +185,7 @@ def data_write(address: str, rows: int) -> int:
 
 
 def _cells(rows: int) -> list[tuple[bytes, bytes]]:
-    from nutbeam.io.bigtable_cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.cells import STATE_CELL, encode
 
     cells = encode(_state(rows), STATE_CELL)
     return list(zip(*(cells.column(n).to_pylist() for n in ("key", "cell")), strict=True))
@@ -194,9 +194,9 @@ def _cells(rows: int) -> list[tuple[bytes, bytes]]:
 def _bare(address: str, due: bool) -> Any:
     from google.cloud.bigtable_v2 import types
 
-    from nutbeam.io.bigtable import Due, connect
-    from nutbeam.io.bigtable_cells import STATE_CELL
-    from nutbeam.io.bigtable_filters import snapshot_filter
+    from nutbeam.io.bigtable.cells import STATE_CELL
+    from nutbeam.io.bigtable.client import Due, connect
+    from nutbeam.io.bigtable.row_filters import snapshot_filter
 
     table = connect(address)
     _warm(table)
@@ -207,7 +207,7 @@ def _bare(address: str, due: bool) -> Any:
 
 def _warm(table: Any) -> None:
     """Connects, and does what is only done once a process."""
-    from nutbeam.io.bigtable_cells import STATE_CELL, decode, encode
+    from nutbeam.io.bigtable.cells import STATE_CELL, decode, encode
 
     list(table.seek(STATE_CELL, ["none"], 1))
     decode(encode(_state(1), STATE_CELL), STATE_CELL)
@@ -217,8 +217,8 @@ def _warm(table: Any) -> None:
 def _data(address: str) -> Iterator[Any]:
     from google.cloud.bigtable.data import BigtableDataClient, row_filters
 
-    from nutbeam.io.bigtable_address import EMULATOR, parse_address
-    from nutbeam.io.bigtable_cells import due_bytes
+    from nutbeam.io.bigtable.address import EMULATOR, parse_address
+    from nutbeam.io.bigtable.cells import due_bytes
 
     def column(due: bool) -> Any:
         parts = [

@@ -22,8 +22,8 @@ THREADS = 50
 def engine(name: str, host: str, door: str, paths: list[str]) -> tuple[int, int]:
     """Fetches with the engine and one of its clients; returns how many pages and bytes came."""
     from nutbeam.pipelines.fetch import FetchPagesOptions
-    from nutbeam.web.engine import Engine, Task
-    from nutbeam.web.http import client_of
+    from nutbeam.web.clients.open_client import client_of
+    from nutbeam.web.engine.engine import Engine, Task
 
     options = FetchPagesOptions(
         connect_to=(door,), threads=THREADS, threads_per_host=THREADS, server_delay=0.0,

@@ -20,7 +20,7 @@ from typing import Self
 
 import measure
 
-from nutbeam.io.manifest import latest_snapshot, load_manifest
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
 from nutbeam.web.simweb.server import Server, SimWeb
 
 # Here "flink" is tests/flink, not this file.
@@ -84,7 +84,7 @@ class Watch(threading.Thread):
 
 def parser_start() -> float:
     """Returns the CPU that a process that parses takes to start, s."""
-    command = [sys.executable, "-P", "-c", "from nutbeam.io import parse_worker"]
+    command = [sys.executable, "-P", "-c", "from nutbeam.io.parsing import parse_worker"]
     _, status, used = os.wait4(subprocess.Popen(command).pid, 0)
     if status:
         raise SystemExit("a parser does not start")

@@ -51,7 +51,7 @@ def _write(seeds: str, output: str) -> None:
 
     from nutbeam.pipelines.inject import InjectOptions
     from nutbeam.policy.schema import STATE, Status, conform, to_frame
-    from nutbeam.web.rules import UrlRules
+    from nutbeam.web.rules.url_rules import UrlRules
 
     rules = UrlRules(InjectOptions())
     lines = pl.read_csv(

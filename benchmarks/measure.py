@@ -102,7 +102,7 @@ def command(*words: object) -> Figures:
 
 def nutbeam(*words: object) -> None:
     """Runs a nutbeam command in this process; 1 (nothing to do) is a failure too."""
-    from nutbeam.pipelines.cli import main
+    from nutbeam.pipelines.command_line.cli import main
 
     code = main([str(word) for word in words])
     if code:

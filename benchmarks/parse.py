@@ -34,9 +34,9 @@ def ours(limit: int, hosts: int = 1) -> int:
     from nutbeam.policy.documents import DocumentOptions, documents_of
     from nutbeam.policy.schema import PAGES, conform
     from nutbeam.policy.scope import Seeds
-    from nutbeam.web.memory import collect_seldom
-    from nutbeam.web.protocol import FETCH_SUCCESS
-    from nutbeam.web.urls import to_key
+    from nutbeam.web.base.memory import collect_seldom
+    from nutbeam.web.exchange.status import FETCH_SUCCESS
+    from nutbeam.web.urls.row_keys import to_key
 
     def tables(host: str, some: list[tuple[str, bytes]]) -> list[pa.Table]:
         jobs: dict[int, list[dict[str, Any]]] = {}

@@ -26,7 +26,7 @@ def job(name: str, table: str, *words: str) -> dict[str, float]:
     """Runs one job in this process; returns what it shuffled, wrote, counted."""
     from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuffer
 
-    from nutbeam.pipelines.cli import main
+    from nutbeam.pipelines.command_line.cli import main
 
     shuffled = 0
     append = GroupingBuffer.append
@@ -52,7 +52,7 @@ def job(name: str, table: str, *words: str) -> dict[str, float]:
 
 def _end_parsers() -> None:
     """Ends the child processes, so that their CPU time is known."""
-    from nutbeam.io.parse_pool import shared_pool
+    from nutbeam.io.parsing.parse_pool import shared_pool
 
     if shared_pool.cache_info().currsize:
         shared_pool(0, 8 << 30).close()

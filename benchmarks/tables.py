@@ -8,16 +8,16 @@ import time
 import numpy as np
 import polars as pl
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.batches import place, write_file
-from nutbeam.io.manifest import Batch, latest_snapshot
-from nutbeam.io.operations import begin
-from nutbeam.io.tablet_writer import write_run
-from nutbeam.io.tablets import NUMBER
-from nutbeam.io.tablets import tablets as known_tablets
-from nutbeam.io.written import Written, commit
+from nutbeam.io.batches.batches import place, write_file
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import Batch, latest_snapshot
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.tablet_writer import write_run
+from nutbeam.io.tablets.tablets import NUMBER
+from nutbeam.io.tablets.tablets import tablets as known_tablets
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
-from nutbeam.web.protocol import FETCH_SUCCESS, SUCCESS
+from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 DAY_MS = 86_400_000
 DUE_SHARE = 0.2

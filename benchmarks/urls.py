@@ -48,7 +48,7 @@ def ours(number: int, normal: bool) -> int:
     """Admits URLs as jobs do, by the chunk; returns how many were taken."""
     import polars as pl
 
-    from nutbeam.web.rules import UrlRules
+    from nutbeam.web.rules.url_rules import UrlRules
 
     rules = UrlRules()
     chunks = _chunks(pl.Series(urls(number, normal)))
@@ -96,7 +96,7 @@ def filtered(number: int, name: str) -> int:
 
     import polars as pl
 
-    from nutbeam.web.rules import UrlOptions, UrlRules
+    from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 
     file, text = FILTERS[name]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 """``python -m nutbeam.pipelines COMMAND ...``: the same as ``nutbeam COMMAND ...``."""
 
-from .cli import script
+from .command_line.cli import script
 
 script()

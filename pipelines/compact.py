@@ -18,20 +18,20 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.bigtable_root import BigtableRoot
-from ..io.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
-from ..io.fold import read_tablets
-from ..io.operations import Operation
-from ..io.retention import changes_under_way, sweep
-from ..io.tablets import Tablet, tablets
-from ..io.written import Written, commit
+from ..io.bigtable.root import BigtableRoot
+from ..io.rows.fold import read_tablets
+from ..io.snapshots.commit import Written, commit
+from ..io.snapshots.operations import Operation
+from ..io.tablets.tablets import Tablet, tablets
+from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
+from ..io.upkeep.retention import changes_under_way, sweep
 from ..transforms.display import Displayed
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
-from ..web.options import option
-from ..web.progress import PROGRESS
-from .command import TABLE, Invocation
-from .job import JobOptions, run_job
+from ..web.base.options import option
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
+from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Fold tablets, and delete what is too old to be of use"

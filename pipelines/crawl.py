@@ -13,32 +13,27 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.address import open_table
-from ..io.manifest import (
-    Manifest,
-    PurgedMeanwhile,
-    latest_snapshot,
-    load_manifest,
-    purged_since,
-)
-from ..io.operations import begin, new_id
-from ..io.parse_pool import shared_pool
-from ..io.places import root_of
-from ..io.rounds import next_round, stop_file
-from ..io.written import ConflictError
+from ..io.parsing.parse_pool import shared_pool
+from ..io.snapshots.commit import ConflictError
+from ..io.snapshots.manifest import Manifest, latest_snapshot, load_manifest, purged_since
+from ..io.snapshots.open_table import open_table
+from ..io.snapshots.operations import begin, new_id
+from ..io.snapshots.roots import root_of
+from ..io.snapshots.rounds import next_round, stop_file
+from ..io.storage.errors import PurgedMeanwhile
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
+from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
-from ..web.options import also, option
-from ..web.progress import PROGRESS
+from ..web.base.options import also, option
+from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
-from .command import TABLE, Argument, Invocation
-from .job import JobOptions, check, prepare, warn_of_clocks
-from .launch import preflight, workers_elsewhere
-from .live import live_view
-from .locate import LocateOptions
-from .runner import run_pipeline
-from .summary import print_summary
+from .command_line.command import TABLE, Argument, Invocation
+from .command_line.live import live_view
+from .launch.job import JobOptions, check, prepare, warn_of_clocks
+from .launch.launch import preflight, workers_elsewhere
+from .launch.runner import run_pipeline
+from .views.summary import print_summary
 
 ARGUMENTS = (
     TABLE,

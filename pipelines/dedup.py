@@ -13,12 +13,12 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches import place
-from ..io.fold import read_tablets
-from ..io.operations import Operation
-from ..io.parquet_files import collect, scan
-from ..io.resolve import Resolved
-from ..io.tablets import Tablet, tablets
+from ..io.batches.batches import place
+from ..io.rows.fold import read_tablets
+from ..io.rows.resolve import Resolved
+from ..io.snapshots.operations import Operation
+from ..io.storage.parquet_files import collect, scan
+from ..io.tablets.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from ..policy.schema import OUTCOME, SIGNATURES
 from ..policy.selection import groups
@@ -26,9 +26,9 @@ from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
-from ..web.progress import PROGRESS
-from .command import TABLE, Invocation
-from .job import BatchOptions, run_job
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
+from .launch.job import BatchOptions, run_job
 
 DONE = "done"
 ARGUMENTS = (TABLE,)

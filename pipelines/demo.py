@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ..web.simweb.server import SimWeb
-from .cli import main as nutbeam
+from .command_line.cli import main as nutbeam
 
 HOSTS, PAGES, ROUNDS = 20, 50, 10
 

@@ -19,42 +19,43 @@ import apache_beam as beam
 import polars as pl
 from apache_beam.metrics import Metrics
 
-from ..io.bars import read_bars
-from ..io.batches import adopted_learnt, adopted_pages, place
-from ..io.document_queue import Parser
-from ..io.file_lists import DataFile
-from ..io.host_records import KnownHosts
-from ..io.hosts import read_seeds_hosts, seed_files
-from ..io.leases import Lease, acquire
-from ..io.manifest import latest_snapshot, load_manifest
-from ..io.operations import Operation, committed
-from ..io.pages import PageWriter
-from ..io.parquet_files import collect, scan
-from ..io.parse_pool import Parsed, shared_pool
-from ..io.places import Root
-from ..io.written import Written, check_batch, sum_counts
+from ..io.batches.batches import adopted_learnt, adopted_pages, place
+from ..io.batches.document_queue import Parser
+from ..io.batches.known_hosts import KnownHosts
+from ..io.batches.leases import Lease, acquire
+from ..io.batches.page_writer import PageWriter
+from ..io.parsing.parse_pool import Parsed, shared_pool
+from ..io.rows.bars import read_bars
+from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.snapshots.commit import Written, check_batch, sum_counts
+from ..io.snapshots.manifest import latest_snapshot, load_manifest
+from ..io.snapshots.operations import Operation, committed
+from ..io.snapshots.roots import Root
+from ..io.storage.parquet_files import collect, scan
+from ..io.tablets.file_lists import DataFile
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of
 from ..transforms.metrics import NAMESPACES
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..transforms.partition import SLOTS, hash_buckets
-from ..web.addresses import Addresses, PinnedGuard, endpoints
-from ..web.engine import Engine, FetchOptions
-from ..web.errors import UserError
-from ..web.http import HttpOptions, client_of
-from ..web.options import option
-from ..web.progress import PROGRESS
-from ..web.rules import host_keys
-from ..web.tasks import Task
-from ..web.urls import from_host_key, from_key
-from .asked import Asked
-from .command import TABLE, Invocation
-from .job import BatchOptions, run_job
-from .learnt import Learnt
-from .outlinks import OutlinkOptions, Outlinks
+from ..web.base.errors import UserError
+from ..web.base.options import option
+from ..web.base.progress import PROGRESS
+from ..web.clients.open_client import client_of
+from ..web.engine.engine import Engine, FetchOptions
+from ..web.engine.tasks import Task
+from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
+from ..web.exchange.http_options import HttpOptions
+from ..web.rules.url_rules import host_keys
+from ..web.urls.row_keys import from_host_key, from_key
+from .command_line.command import TABLE, Invocation
+from .fetching.asked import Asked
+from .fetching.learnt import Learnt
+from .fetching.outlinks import OutlinkOptions, Outlinks
+from .fetching.redirects import RedirectOptions, Redirects
+from .launch.job import BatchOptions, run_job
 from .parse import ParsePagesOptions, document_options
-from .redirects import RedirectOptions, Redirects
 
 ARGUMENTS = (TABLE,)
 HELP = "Fetch the pages of a batch"

@@ -23,31 +23,31 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..io.bars import read_bars
-from ..io.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
-from ..io.fold import may_say, read_tablets
-from ..io.hosts import hosts_backing_off
-from ..io.manifest import Batch
-from ..io.operations import Operation
-from ..io.places import root_of
-from ..io.table_clock import clock_of
-from ..io.tablets import Due, Tablet, tablets
-from ..io.written import Written
+from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
+from ..io.rows.bars import read_bars
+from ..io.rows.fold import may_say, read_tablets
+from ..io.rows.hosts import hosts_backing_off
+from ..io.snapshots.commit import Written
+from ..io.snapshots.manifest import Batch
+from ..io.snapshots.operations import Operation
+from ..io.snapshots.roots import root_of
+from ..io.snapshots.table_clock import clock_of
+from ..io.tablets.tablets import Due, Tablet, tablets
 from ..policy.bars import without
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
+from ..transforms.locate_hosts import Locate, LocateOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
 from ..transforms.partition import partition_by_host, split_by_hash
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
-from ..web.progress import PROGRESS
-from ..web.rules import host_keys
-from ..web.schemes import allowed_keys
-from .command import TABLE, Invocation
-from .job import JobOptions, run_job
-from .locate import Locate, LocateOptions
+from ..web.base.progress import PROGRESS
+from ..web.rules.url_rules import host_keys
+from ..web.urls.schemes import allowed_keys
+from .command_line.command import TABLE, Invocation
+from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Choose what to fetch next: a new batch"

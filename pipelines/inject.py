@@ -16,13 +16,14 @@ from typing import IO, Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.bars import read_bars
-from ..io.files import creating
-from ..io.operations import Operation, new_id
-from ..io.places import Remote, files_of, in_store, root_of
-from ..io.resolve import Resolved
-from ..io.seeds import Source, is_url, read_seeds, sources
-from ..io.written import Written
+from ..io.batches.seeds import Source, is_url, read_seeds, sources
+from ..io.rows.bars import read_bars
+from ..io.rows.resolve import Resolved
+from ..io.snapshots.commit import Written
+from ..io.snapshots.operations import Operation, new_id
+from ..io.snapshots.roots import files_of, root_of
+from ..io.storage.files import creating
+from ..io.storage.places import Remote, in_store
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions
@@ -31,11 +32,11 @@ from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
-from ..web.progress import PROGRESS
-from ..web.rules import UrlOptions, UrlRules, host_keys
-from .command import TABLE, Argument, Invocation
-from .job import JobOptions, run_job
-from .launch import preflight, workers_elsewhere
+from ..web.base.progress import PROGRESS
+from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
+from .command_line.command import TABLE, Argument, Invocation
+from .launch.job import JobOptions, run_job
+from .launch.launch import preflight, workers_elsewhere
 
 ARGUMENTS = (
     TABLE,

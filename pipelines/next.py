@@ -8,16 +8,16 @@ once.
 import dataclasses
 from typing import Any
 
-from ..io.address import open_table
-from ..io.manifest import Manifest
-from ..io.places import root_of
-from ..io.rounds import may_have_due, stop_file
+from ..io.snapshots.manifest import Manifest
+from ..io.snapshots.open_table import open_table
+from ..io.snapshots.roots import root_of
+from ..io.snapshots.rounds import may_have_due, stop_file
 from ..policy.selection import GenerateOptions
-from ..web.options import also, option
+from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, parse, update
-from .command import NOTHING_TO_DO, TABLE, Invocation
-from .job import report, run_job
-from .launch import workers_elsewhere
+from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
+from .launch.job import report, run_job
+from .launch.launch import workers_elsewhere
 
 ARGUMENTS = (TABLE,)
 FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}

@@ -10,42 +10,22 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 
-from ..io.batches import place
-from ..io.documents import parse_file
-from ..io.file_lists import DataFile
-from ..io.hosts import seed_files
-from ..io.operations import Operation
-from ..io.parse_pool import shared_pool
-from ..io.written import Written
+from ..io.batches.batches import place
+from ..io.batches.documents import parse_file
+from ..io.parsing.parse_pool import shared_pool
+from ..io.parsing.pool_options import PoolOptions
+from ..io.rows.hosts import seed_files
+from ..io.snapshots.commit import Written
+from ..io.snapshots.operations import Operation
+from ..io.tablets.file_lists import DataFile
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
-from ..web.options import option
-from ..web.progress import PROGRESS
-from .command import TABLE, Invocation
-from .job import BatchOptions, run_job
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
+from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Parse the pages of a batch: title, text, links"
-
-
-@dataclasses.dataclass(frozen=True)
-class PoolOptions:
-    """The processes that parse."""
-
-    parse_processes: int = option(
-        0,
-        "How many processes parse on a worker; 0 is one for each core.",
-        minimum=0,
-        maximum=256,
-        group="parse",
-    )
-    parser_memory: int = option(
-        8 << 30,
-        "Memory that a process that parses may ask for; 0 is no limit.",
-        unit="bytes",
-        minimum=0,
-        group="parse",
-    )
 
 
 @dataclasses.dataclass(frozen=True)

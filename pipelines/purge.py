@@ -5,7 +5,7 @@
     all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
     names ─ hashes ─▶ bars'
 
-Jobs that commit meanwhile are not in its way: see ``io/purge_commit.py``.
+Jobs that commit meanwhile are not in its way: see ``io/upkeep/purge_commit.py``.
 """
 
 import dataclasses
@@ -15,25 +15,25 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.hold import held
-from ..io.operations import Operation
-from ..io.places import root_of
-from ..io.purge import Piece, sweep
-from ..io.purge_commit import Task, commit_purge, prepare_purge
-from ..io.written import Written
+from ..io.snapshots.commit import Written
+from ..io.snapshots.hold import held
+from ..io.snapshots.operations import Operation
+from ..io.snapshots.roots import root_of
+from ..io.upkeep.purge import Piece, sweep
+from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
 from ..policy.bars import Names
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
-from ..web.domains import is_public_suffix
-from ..web.errors import UsageError
-from ..web.normalize import normalize_basic
-from ..web.options import option
-from ..web.progress import PROGRESS
-from ..web.rules import UrlOptions, UrlRules
-from ..web.schemes import SCHEMES
-from ..web.urls import BadUrl, host, host_key
-from .command import TABLE, Invocation
-from .job import JobOptions, run_job
+from ..web.base.errors import UsageError
+from ..web.base.options import option
+from ..web.base.progress import PROGRESS
+from ..web.rules.url_rules import UrlOptions, UrlRules
+from ..web.urls.domains import is_public_suffix
+from ..web.urls.normalize import normalize_basic
+from ..web.urls.row_keys import BadUrl, host, host_key
+from ..web.urls.schemes import SCHEMES
+from .command_line.command import TABLE, Invocation
+from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Take a URL, a host or a domain out of the table, and bar it"

@@ -9,16 +9,16 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.address import open_table
-from ..io.operations import find, new_id
+from ..io.snapshots.open_table import open_table
+from ..io.snapshots.operations import find, new_id
 from ..transforms.operations import Ticket
-from .command import TABLE, Invocation
+from .command_line.command import TABLE, Invocation
+from .command_line.live import live_view
 from .crawl import RoundOptions, build_crawl, end_of, made_by
-from .job import check, prepare, report, warn_of_clocks
-from .launch import preflight
-from .live import live_view
-from .runner import run_pipeline, waits
-from .summary import print_summary
+from .launch.job import check, prepare, report, warn_of_clocks
+from .launch.launch import preflight
+from .launch.runner import run_pipeline, waits
+from .views.summary import print_summary
 
 ARGUMENTS = (TABLE,)
 HELP = "Run one round of a crawl"

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from ..web.options import option
-from .command import Argument, Invocation, configuration
+from ..web.base.options import option
+from .command_line.command import Argument, Invocation, configuration
 
 ARGUMENTS: tuple[Argument, ...] = ()
 

@@ -15,16 +15,16 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.bars import read_bars
-from ..io.batches import place
-from ..io.file_lists import DataFile
-from ..io.hosts import read_seeds_hosts, seed_files
-from ..io.operations import Operation
-from ..io.parquet_files import collect, scan
-from ..io.resolve import Resolved
-from ..io.table_clock import oldest_open
-from ..io.tablets import rows_of_large_hosts
-from ..io.written import Written
+from ..io.batches.batches import place
+from ..io.rows.bars import read_bars
+from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.rows.resolve import Resolved
+from ..io.snapshots.commit import Written
+from ..io.snapshots.operations import Operation
+from ..io.snapshots.table_clock import oldest_open
+from ..io.storage.parquet_files import collect, scan
+from ..io.tablets.file_lists import DataFile
+from ..io.tablets.tablets import rows_of_large_hosts
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
@@ -32,10 +32,10 @@ from ..policy.status import UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
-from ..web.progress import PROGRESS
-from .command import TABLE, Invocation
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
 from .inject import merge_resolver
-from .job import BatchOptions, run_job
+from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
 HELP = "Bring what a batch found into the table"

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
-from ..web.columns import falses
-from ..web.rules import host_keys
-from ..web.urls import host_of
+from ..web.base.columns import falses
+from ..web.rules.url_rules import host_keys
+from ..web.urls.row_keys import host_of
 from .schema import BARS, conform, to_frame
 
 REASON = "purged"  # what a URL that is barred is dropped under

@@ -7,7 +7,7 @@ was to. A row that was never tried is due at once.
 
 import polars as pl
 
-from ..web.clock import EARLIEST_MS
+from ..web.base.clock import EARLIEST_MS
 from .schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 from .schema import Status
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..web.content_type import sniff
-from ..web.options import option
+from ..web.base.options import option
+from ..web.content.content_type import sniff
+from ..web.content.signature import SignatureOptions, signature_of
+from ..web.exchange.status import FETCH_SUCCESS, UNCHECKED
+from ..web.pages.metadata import metadata_of
+from ..web.pages.page import NoParser, Page, ParseFailed, Source
+from ..web.pages.parse_options import ParseOptions
 from ..web.parsers.dispatch import parse
-from ..web.parsers.metadata import metadata_of
-from ..web.parsers.options import ParseOptions
-from ..web.parsers.page import NoParser, Page, ParseFailed, Source
-from ..web.protocol import FETCH_SUCCESS, UNCHECKED
-from ..web.signature import SignatureOptions, signature_of
-from ..web.urls import from_key
+from ..web.urls.row_keys import from_key
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import failed, not_parsed, succeeded

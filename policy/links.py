@@ -4,9 +4,9 @@ import dataclasses
 
 import polars as pl
 
-from ..web.options import option
-from ..web.protocol import FETCH_SUCCESS, SUCCESS
-from ..web.rules import host_keys
+from ..web.base.options import option
+from ..web.exchange.status import FETCH_SUCCESS, SUCCESS
+from ..web.rules.url_rules import host_keys
 from .parts import pages_first
 from .rule_counts import by_rule
 from .schema import CHANGES, conform, to_frame

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..web.parsers.page import Page
-from ..web.rule_chains import normalizers_in
-from ..web.rules import resolve
+from ..web.pages.page import Page
+from ..web.rules.chains import normalizers_in
+from ..web.rules.url_rules import resolve
 from .rule_counts import capped, rules_by_row
 from .schema import LINKS
 from .scope import Seeds, TargetOptions, judge

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ..web.parsers.page import NoParser, ParseFailed
+from ..web.pages.page import NoParser, ParseFailed
 from .schema import ParseMinor, ParseStatus
 
 Result = dict[str, Any]

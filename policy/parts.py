@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from ..web.parsers.page import Page
-from ..web.rules import host_keys
+from ..web.pages.page import Page
+from ..web.rules.url_rules import host_keys
 from .scope import Seeds, TargetOptions, judge
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..web.urls import from_host_key, from_key
+from ..web.urls.row_keys import from_host_key, from_key
 from .bars import Bars, Names
 
 # Texts of others that may mention anybody, and names of ours that mention nobody.

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ..web.base.options import option
 from ..web.filters.verdicts import FILTERED, TIMEOUT
-from ..web.options import option
 
 # So many rules are counted; a file may have a hundred thousand.
 MOST_RULES = 50

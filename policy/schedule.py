@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..web.options import option
+from ..web.base.options import option
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000

@@ -58,7 +58,7 @@ class ParseMinor(IntEnum):
 
 STATE = pa.schema(
     [
-        ("key", TEXT),  # row key: reversed host, scheme, port, path (web/urls.py)
+        ("key", TEXT),  # row key: reversed host, scheme, port, path (web/urls/row_keys.py)
         ("status", pa.uint8()),  # Status
         ("fetch_time", pa.int64()),  # when it is due next, ms
         ("fetch_interval", pa.int32()),  # s
@@ -124,7 +124,7 @@ PAGES = pa.schema(
         ("key", TEXT),
         ("score", pa.float32()),
         ("distance", pa.int32()),
-        ("fetch_status", pa.uint8()),  # FETCH_... of web/protocol.py
+        ("fetch_status", pa.uint8()),  # FETCH_... of web/exchange/status.py
         ("protocol_status", pa.uint8()),
         ("protocol_message", TEXT),
         ("http_code", pa.uint16()),

@@ -4,11 +4,11 @@ import dataclasses
 
 import polars as pl
 
-from ..web.columns import falses, put
-from ..web.domains import registered_domain
-from ..web.options import option
-from ..web.rules import Mode, Scope, UrlOptions, UrlRules, in_scope
-from ..web.urls import from_host_key
+from ..web.base.columns import falses, put
+from ..web.base.options import option
+from ..web.rules.url_rules import Mode, Scope, UrlOptions, UrlRules, in_scope
+from ..web.urls.domains import registered_domain
+from ..web.urls.row_keys import from_host_key
 from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 

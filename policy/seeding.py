@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from ..web.options import option
+from ..web.base.options import option
 from .schedule import ScheduleOptions
 from .schema import STATE, Status, conform, to_frame
 

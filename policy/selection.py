@@ -4,13 +4,13 @@ import dataclasses
 
 import polars as pl
 
-from ..web.columns import falses
-from ..web.domains import registered_domain
-from ..web.neighbours import QueueOptions
-from ..web.options import option
-from ..web.rules import host_keys
-from ..web.schemes import SchemeOptions
-from ..web.urls import from_host_key, host_key
+from ..web.base.columns import falses
+from ..web.base.options import option
+from ..web.engine.neighbours import QueueOptions
+from ..web.rules.url_rules import host_keys
+from ..web.urls.domains import registered_domain
+from ..web.urls.row_keys import from_host_key, host_key
+from ..web.urls.schemes import SchemeOptions
 from .schedule import DAY_MS, Clock, ScheduleOptions, due
 from .schema import FETCH_DELAY, MAX_DELAY, STATUS_NAMES
 from .threshold import rank

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from ..web.clock import EARLIEST_MS
-from ..web.options import option
-from ..web.protocol import (
+from ..web.base.clock import EARLIEST_MS
+from ..web.base.options import option
+from ..web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,

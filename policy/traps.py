@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ..web.columns import falses, nulls
-from ..web.domains import registered_domain
-from ..web.options import option
-from ..web.rules import host_keys
-from ..web.urls import from_host_key
+from ..web.base.columns import falses, nulls
+from ..web.base.options import option
+from ..web.rules.url_rules import host_keys
+from ..web.urls.domains import registered_domain
+from ..web.urls.row_keys import from_host_key
 
 
 @dataclasses.dataclass(frozen=True)

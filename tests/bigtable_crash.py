@@ -10,8 +10,8 @@ from pathlib import Path
 
 from committing import HALF, changes_of, record_of, write_changes
 
-from nutbeam.io.bigtable_cells import CELLS, encode
-from nutbeam.io.bigtable_commit import open_log
+from nutbeam.io.bigtable.cells import CELLS, encode
+from nutbeam.io.bigtable.snapshot_log import open_log
 
 STEPS = ("written", "committed", "row of a file", "first file", "applied", "done")
 

@@ -16,8 +16,8 @@ import grpc
 import pytest
 from google.cloud.bigtable_v2 import types
 
-from nutbeam.io.bigtable_address import EMULATOR, parse_address
-from nutbeam.io.bigtable_admin import create_table
+from nutbeam.io.bigtable.address import EMULATOR, parse_address
+from nutbeam.io.bigtable.admin import create_table
 
 _BELOW_SDK = Path("platform") / "bigtable-emulator" / "cbtemulator"
 MISSING = (

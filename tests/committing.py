@@ -4,11 +4,11 @@ import json
 
 from frames import table_of
 
-from nutbeam.io.bigtable_cells import CELLS, decode
-from nutbeam.io.bigtable_commit import Change
-from nutbeam.io.bigtable_ranges import KeyRange
-from nutbeam.io.files import new_name
-from nutbeam.io.parquet_files import ParquetWriter
+from nutbeam.io.bigtable.cells import CELLS, decode
+from nutbeam.io.bigtable.key_ranges import KeyRange
+from nutbeam.io.bigtable.snapshot_log import Change
+from nutbeam.io.storage.files import new_name
+from nutbeam.io.storage.parquet_files import ParquetWriter
 from nutbeam.policy.schema import COMPONENTS, HOSTS, STATE
 
 ROWS = 40

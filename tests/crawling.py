@@ -10,18 +10,18 @@ import polars as pl
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
-from nutbeam.io.batches import live_file
-from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.files import read_bytes
-from nutbeam.io.hosts import SEED_HOSTS
-from nutbeam.io.manifest import latest_snapshot, load_manifest
-from nutbeam.io.places import files_of as files_place
-from nutbeam.io.places import root_of
-from nutbeam.io.tablets import TABLETS
-from nutbeam.pipelines.cli import COMMANDS, main
+from nutbeam.io.batches.batches import live_file
+from nutbeam.io.bigtable.root import BigtableRoot
+from nutbeam.io.rows.hosts import SEED_HOSTS
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
+from nutbeam.io.snapshots.roots import files_of as files_place
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.storage.files import read_bytes
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.tablets import TABLETS
+from nutbeam.pipelines.command_line.cli import COMMANDS, main
 from nutbeam.policy.schema import COMPONENTS, STATUS_NAMES, empty
-from nutbeam.web.urls import from_key, parse
+from nutbeam.web.urls.row_keys import from_key, parse
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
 VOLATILE = (
@@ -126,8 +126,11 @@ def rows_of(table, name):
 
 def received(root, name, snapshot):
     """Returns the rows of a snapshot of a table in Bigtable in one scan, whatever its tablets are."""
-    from nutbeam.io.bigtable_cells import CELLS, decode  # late: Google's libraries take a second
-    from nutbeam.io.bigtable_ranges import KeyRange
+    from nutbeam.io.bigtable.cells import (  # late: Google's libraries take a second
+        CELLS,
+        decode,
+    )
+    from nutbeam.io.bigtable.key_ranges import KeyRange
 
     cells = root.log.table.scan(CELLS[name], KeyRange(None, None), snapshot)
     parts = [pl.DataFrame(pl.from_arrow(decode(some, CELLS[name]))) for some in cells]

@@ -1,9 +1,9 @@
 """The ways in which an HTML page is read, for tests that hold for each of them."""
 
-from nutbeam.web.parsers import html
-from nutbeam.web.parsers.html import parse_html
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Source
+from nutbeam.web.html import html
+from nutbeam.web.html.html import parse_html
+from nutbeam.web.pages.page import Source
+from nutbeam.web.pages.parse_options import ParseOptions
 
 URL = "http://h0.example.com/d/page.html"
 FETCHED = 1_750_863_600_000  # 2025-06-25 15:00 UTC

@@ -1,6 +1,7 @@
 """Tests that run with each HTTP client: those with the fixture ``each_client``."""
 
-from nutbeam.web import http
+from nutbeam.web.clients import open_client
+from nutbeam.web.exchange import http_options
 
 CLIENTS = ("requests", "aiohttp")
 chosen = CLIENTS[0]
@@ -9,12 +10,12 @@ opened = []
 
 def HttpOptions(**options):
     """Returns options, of the client whose turn it is if they name none."""
-    return http.HttpOptions(**{"http_client": chosen} | options)
+    return http_options.HttpOptions(**{"http_client": chosen} | options)
 
 
 def Client(*args, **kwargs):
     """Returns the client that the options name; it is closed after the test."""
-    opened.append(http.client_of(*args, **kwargs))
+    opened.append(open_client.client_of(*args, **kwargs))
     return opened[-1]
 
 

@@ -10,10 +10,13 @@ import threading
 
 import pytest
 
-from nutbeam.io import history, hold, operations, over_purges, purge_commit, written
+from nutbeam.io.snapshots import commit as written
+from nutbeam.io.snapshots import hold, operations
+from nutbeam.io.upkeep import over_purges, purge_commit
+from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
-from nutbeam.pipelines.cli import load
-from nutbeam.pipelines.command import Invocation
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.transforms import apply_changes, threads
 from nutbeam.transforms import operations as steps
 

@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from nutbeam.io.leases import LeaseLost, Times, acquire
-from nutbeam.io.places import place_of
+from nutbeam.io.batches.leases import LeaseLost, Times, acquire
+from nutbeam.io.storage.places import place_of
 
 # Short, yet long enough for a machine on which other tests run.
 TIMES = Times(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)

@@ -9,14 +9,14 @@ import zlib
 
 from frames import table_of
 
-from nutbeam.io.batches import batch_files, page_order, write_file
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.written import Written
+from nutbeam.io.batches.batches import batch_files, page_order, write_file
+from nutbeam.io.snapshots.commit import Written
+from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
 from nutbeam.transforms.operations import Ticket, commit_job, pin
-from nutbeam.web.protocol import FETCH_SUCCESS
-from nutbeam.web.protocol import SUCCESS as ANSWERED
-from nutbeam.web.urls import from_key, to_key
+from nutbeam.web.exchange.status import FETCH_SUCCESS
+from nutbeam.web.exchange.status import SUCCESS as ANSWERED
+from nutbeam.web.urls.row_keys import from_key, to_key
 
 
 @dataclasses.dataclass(frozen=True)

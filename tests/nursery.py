@@ -117,8 +117,9 @@ def _main(tablet_rows):
 
 
 def _child(words, tablet_rows, out, theirs):
-    from nutbeam.io import tablet_writer, written
-    from nutbeam.pipelines.cli import main
+    from nutbeam.io.snapshots import commit as written
+    from nutbeam.io.tablets import tablet_writer
+    from nutbeam.pipelines.command_line.cli import main
     from nutbeam.transforms import operations as steps
 
     def tells(owner, name, before, after=""):

@@ -7,11 +7,11 @@ from frames import frame_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from nutbeam.io import tablet_writer as writer_module
-from nutbeam.io.file_lists import DataFile
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.tablet_writer import TabletWriter
-from nutbeam.io.tablets import Tablet
+from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets import tablet_writer as writer_module
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.tablet_writer import TabletWriter
+from nutbeam.io.tablets.tablets import Tablet
 from nutbeam.policy.schema import STATE
 
 # Hosts that lie close to each other, in key order or not; "." < ":" < letters.

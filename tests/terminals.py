@@ -13,7 +13,7 @@ import termios
 import threading
 import unicodedata
 
-from nutbeam.pipelines.cli import main
+from nutbeam.pipelines.command_line.cli import main
 
 # What others say: a window's title, a colour that we never use, C1, DEL, bidirectional and invisible
 # characters, a tag. WORD stands in all of it, so that a test sees that it has arrived.

@@ -11,10 +11,10 @@ import pytest
 from test_docs_commands import blocks
 from test_pipelines_reference import matches
 
-from nutbeam.pipelines.arguments import command_options
-from nutbeam.pipelines.cli import load
-from nutbeam.pipelines.reference import TEMPLATES, template
-from nutbeam.web.options import parse_value
+from nutbeam.pipelines.command_line.arguments import command_options
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.reference import TEMPLATES, template
+from nutbeam.web.base.options import parse_value
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path for folder in ("docs", "templates") for path in (ROOT / folder).rglob("*.md"))

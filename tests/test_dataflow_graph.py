@@ -7,9 +7,9 @@ import pytest
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from crawling import manifest_of, nutbeam
 
-from nutbeam.io.file_lists import load_files, store_files
-from nutbeam.io.manifest import store_manifest
-from nutbeam.pipelines.reference import TEMPLATES
+from nutbeam.io.snapshots.manifest import store_manifest
+from nutbeam.io.tablets.file_lists import load_files, store_files
+from nutbeam.pipelines.command_line.reference import TEMPLATES
 from nutbeam.web.simweb.server import SimWeb
 
 TABLETS = 5000

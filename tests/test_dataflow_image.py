@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from nutbeam.pipelines.reference import TEMPLATES
+from nutbeam.pipelines.command_line.reference import TEMPLATES
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "templates" / "dataflow"
@@ -170,7 +170,10 @@ def test_a_wheel_made_of_what_is_copied_is_whole(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert modules <= held
-    assert {"nutbeam/web/regex-urlfilter.txt", "nutbeam/web/regex-normalize.xml"} <= held
+    assert {
+        "nutbeam/web/rules/regex-urlfilter.txt",
+        "nutbeam/web/rules/regex-normalize.xml",
+    } <= held
 
 
 @pytest.mark.dataflow

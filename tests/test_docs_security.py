@@ -7,9 +7,9 @@ import pytest
 from crawling import nutbeam
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.cli import COMMANDS, load
+from nutbeam.pipelines.command_line.cli import COMMANDS, load
 from nutbeam.pipelines.crawl import Options
-from nutbeam.web.options import options_of
+from nutbeam.web.base.options import options_of
 from nutbeam.web.simweb.hostile import listing
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partitio
 from robots_victims import victim
 
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")

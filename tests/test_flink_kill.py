@@ -14,10 +14,10 @@ from flink.jobs import (
     whole,
 )
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import latest_snapshot
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.io.tablets import tablet_writer
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink
 AFTER = {"fetch": ("parse", "updatedb", "dedup"), "parse": ("updatedb", "dedup"),

@@ -9,12 +9,12 @@ from crawling import asked, assert_same, contents, manifest_of, manifests_of, nu
 from flink.cluster import ENDED, wait_for
 from flink.jobs import ENOUGH_S, bring_in, choose, launched, whole
 
-from nutbeam.io.manifest import latest_snapshot
+from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.pipelines import generate
-from nutbeam.pipelines.job import prepare
+from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink
 

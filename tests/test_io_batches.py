@@ -1,7 +1,7 @@
 import pytest
 from frames import frame_of, table_of
 
-from nutbeam.io.batches import (
+from nutbeam.io.batches.batches import (
     adopted_pages,
     batch_files,
     claimed_keys,
@@ -10,10 +10,10 @@ from nutbeam.io.batches import (
     place,
     write_file,
 )
-from nutbeam.io.manifest import Batch, Manifest, load_manifest
-from nutbeam.io.operations import begin
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.written import Written, commit
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import Batch, Manifest, load_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]

@@ -13,15 +13,15 @@ from frames import table_of
 from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
 from google.cloud.bigtable_v2 import types
 
-from nutbeam.io import bigtable as module
-from nutbeam.io import bigtable_packets
-from nutbeam.io.bigtable import BigtableTable, Due, connect
-from nutbeam.io.bigtable_address import EMULATOR
-from nutbeam.io.bigtable_admin import create_table, open_admin
-from nutbeam.io.bigtable_cells import HOST_CELL, STATE_CELL, decode, encode
-from nutbeam.io.bigtable_ranges import KeyRange
+from nutbeam.io.bigtable import client as module
+from nutbeam.io.bigtable import request_batches as bigtable_packets
+from nutbeam.io.bigtable.address import EMULATOR
+from nutbeam.io.bigtable.admin import create_table, open_admin
+from nutbeam.io.bigtable.cells import HOST_CELL, STATE_CELL, decode, encode
+from nutbeam.io.bigtable.client import BigtableTable, Due, connect
+from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.policy.schema import HOSTS, STATE
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.bigtable
 ALL = KeyRange(None, None)

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from nutbeam.io.bigtable_address import EMULATOR, is_bigtable, parse_address
-from nutbeam.web.errors import UsageError
+from nutbeam.io.bigtable.address import EMULATOR, is_bigtable, parse_address
+from nutbeam.web.base.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,8 @@ def test_a_malformed_emulator_is_refused():
 
 def test_who_uses_no_bigtable_does_not_load_its_libraries():
     code = (
-        "import sys; from nutbeam.pipelines import cli, generate, table; cli.main(['--help']);"
+        "import sys; from nutbeam.pipelines import generate; from nutbeam.pipelines.views import table;"
+        "from nutbeam.pipelines.command_line import cli; cli.main(['--help']);"
         "assert cli.main(['table', 'drop', 'bigtable://my-project/my-instance/t']) == 2;"
         "sys.exit(any(name.startswith('google.cloud.bigtable') for name in sys.modules))"
     )
@@ -91,8 +92,8 @@ def test_who_uses_no_bigtable_does_not_load_its_libraries():
 def test_packing_and_unpacking_do_not_load_pandas():
     # pyarrow loads it, where it is installed, for its most common calls; that takes a second.
     code = (
-        "import sys; from nutbeam.io.bigtable_cells import STATE_CELL as kind, decode, encode;"
-        "from nutbeam.io.bigtable_limits import check_limits; import polars as pl;"
+        "import sys; from nutbeam.io.bigtable.cells import STATE_CELL as kind, decode, encode;"
+        "from nutbeam.io.bigtable.limits import check_limits; import polars as pl;"
         "cells = encode(pl.DataFrame({'key': ['a', 'b'], 'score': [None, 1.0]}), kind);"
         "check_limits(cells); assert len(decode(cells, kind)) == 2;"
         "sys.exit('pandas' in sys.modules)"

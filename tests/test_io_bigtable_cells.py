@@ -11,7 +11,7 @@ from frames import table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.io.bigtable_cells import (
+from nutbeam.io.bigtable.cells import (
     CELLS,
     HOST_CELL,
     STATE_CELL,
@@ -21,7 +21,7 @@ from nutbeam.io.bigtable_cells import (
     encode,
 )
 from nutbeam.policy.schema import HOSTS, STATE
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 KINDS = pytest.mark.parametrize("kind", [STATE_CELL, HOST_CELL], ids=lambda kind: kind.component)
 

@@ -15,19 +15,14 @@ from bigtable_emulator import Proxy
 from committing import ROWS, changes_of, read, record_of, versions, write_changes
 from frames import table_of
 
-from nutbeam.io import bigtable_commit as module
-from nutbeam.io.bigtable import BigtableTable
-from nutbeam.io.bigtable_admin import create_table
-from nutbeam.io.bigtable_cells import STATE_CELL, encode
-from nutbeam.io.bigtable_commit import (
-    HEAD_ROW,
-    SnapshotLog,
-    open_log,
-    rows_in,
-)
-from nutbeam.io.manifest import SnapshotTooOld
+from nutbeam.io.bigtable import snapshot_log as module
+from nutbeam.io.bigtable.admin import create_table
+from nutbeam.io.bigtable.cells import STATE_CELL, encode
+from nutbeam.io.bigtable.client import BigtableTable
+from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log, rows_in
+from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import STATE
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.bigtable
 
@@ -147,7 +142,7 @@ def test_killed_at_random_moments(log, kills):
     random.seed(7)
     code = (
         "import sys; from pathlib import Path; from committing import *\n"
-        "from nutbeam.io.bigtable_commit import open_log\n"
+        "from nutbeam.io.bigtable.snapshot_log import open_log\n"
         "log = open_log(sys.argv[1]); root = Path(log.settings().files); print(flush=True)\n"
         "while True:\n"
         "    n = log.roll_forward().snapshot + 1\n"

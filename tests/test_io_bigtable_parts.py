@@ -8,19 +8,19 @@ from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.io.bigtable_cells import STATE_CELL
-from nutbeam.io.bigtable_limits import (
+from nutbeam.io.bigtable.cells import STATE_CELL
+from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
+from nutbeam.io.bigtable.limits import (
     CELL_BYTES,
     KEY_BYTES,
     check_limits,
     split_by_limits,
     split_rows_by_limits,
 )
-from nutbeam.io.bigtable_pace import Pace, back_off
-from nutbeam.io.bigtable_ranges import KeyRange, plan_key_ranges
-from nutbeam.io.tablets import host_start
+from nutbeam.io.bigtable.pace import Pace, back_off
+from nutbeam.io.tablets.tablets import host_start
 from nutbeam.policy.schema import STATE
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 
 def cells(*rows):

@@ -6,14 +6,14 @@ from bigtable_emulator import Proxy
 from committing import read
 from frames import frame_of
 
-from nutbeam.io import bigtable_cells
-from nutbeam.io.bigtable import BigtableTable, Due
-from nutbeam.io.bigtable_admin import create_table
-from nutbeam.io.bigtable_changes import change_of, changed_rows, write_changes
-from nutbeam.io.bigtable_commit import SnapshotLog, rows_in
-from nutbeam.io.bigtable_ranges import KeyRange
-from nutbeam.io.bigtable_table import find_rows, read_range, resolve_changes
-from nutbeam.io.manifest import SnapshotTooOld
+from nutbeam.io.bigtable import cells as bigtable_cells
+from nutbeam.io.bigtable.admin import create_table
+from nutbeam.io.bigtable.changes import change_of, changed_rows, write_changes
+from nutbeam.io.bigtable.client import BigtableTable, Due
+from nutbeam.io.bigtable.key_ranges import KeyRange
+from nutbeam.io.bigtable.snapshot_log import SnapshotLog, rows_in
+from nutbeam.io.bigtable.web_table import find_rows, read_range, resolve_changes
+from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
 
 pytestmark = pytest.mark.bigtable

@@ -6,8 +6,8 @@ import os
 import pytest
 from dropping import as_nobody
 
-from nutbeam.io.commit import create_exclusive
-from nutbeam.web.errors import UserError
+from nutbeam.io.storage.exclusive import create_exclusive
+from nutbeam.web.base.errors import UserError
 
 
 def names(folder):

@@ -5,11 +5,17 @@ import pytest
 from dropping import as_nobody
 from frames import frame_of, table_of
 
-from nutbeam.io import parquet_files as module
-from nutbeam.io.files import new_name, read_bytes, write_bytes
-from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
+from nutbeam.io.storage import parquet_files as module
+from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
+from nutbeam.io.storage.parquet_files import (
+    ParquetWriter,
+    collect,
+    row_group_count,
+    row_groups,
+    scan,
+)
 from nutbeam.policy.schema import OUTCOME, STATE
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))
 

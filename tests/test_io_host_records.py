@@ -5,10 +5,10 @@ from crawling import nutbeam, rows_of
 from web_servers import doors, reply, serve
 from web_tables import Snapshot
 
-from nutbeam.io.attempts import Note
-from nutbeam.io.host_records import KnownHosts, host_tables
+from nutbeam.io.batches.attempts import Note
+from nutbeam.io.batches.known_hosts import KnownHosts, host_tables
 from nutbeam.policy.schema import to_frame
-from nutbeam.web.hosts import HostRecord
+from nutbeam.web.engine.host_records import HostRecord
 
 ROBOTS = "User-agent: *\nCrawl-delay: 0.5\nSitemap: http://a.example.com/map.xml\n# äö"
 HOSTS = ["a.example.com", "b.example.com", "c.example.com"]

@@ -12,9 +12,9 @@ import time
 import pytest
 from leasing import TIMES, Holder, wait_until
 
-from nutbeam.io.attempts import Note
-from nutbeam.io.leases import LeaseLost, acquire
-from nutbeam.io.processes import this_process
+from nutbeam.io.batches.attempts import Note
+from nutbeam.io.batches.leases import LeaseLost, acquire
+from nutbeam.io.storage.processes import this_process
 
 NEVER = TIMES._replace(stale=1e6)  # who is waited for must end, or be found dead
 

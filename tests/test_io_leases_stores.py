@@ -8,10 +8,10 @@ from leasing import TIMES, Holder, wait_until
 from stores_here import in_stores
 from test_io_leases import NEVER, begin
 
-from nutbeam.io.attempts import Note
-from nutbeam.io.files import names
-from nutbeam.io.leases import IN_STORES, acquire
-from nutbeam.io.places import place_of
+from nutbeam.io.batches.attempts import Note
+from nutbeam.io.batches.leases import IN_STORES, acquire
+from nutbeam.io.storage.files import names
+from nutbeam.io.storage.places import place_of
 
 # A store takes longer to answer than a disk.
 SLOWER = TIMES._replace(beat=1.0, fresh=4.0, stale=8.0)

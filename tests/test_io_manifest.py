@@ -4,8 +4,7 @@ import json
 import pytest
 from dropping import as_nobody
 
-from nutbeam.io.file_lists import Component, DataFile, load_files, store_files
-from nutbeam.io.manifest import (
+from nutbeam.io.snapshots.manifest import (
     FORMAT,
     Batch,
     Manifest,
@@ -14,7 +13,8 @@ from nutbeam.io.manifest import (
     manifest_path,
     store_manifest,
 )
-from nutbeam.web.errors import UserError
+from nutbeam.io.tablets.file_lists import Component, DataFile, load_files, store_files
+from nutbeam.web.base.errors import UserError
 
 FILE = DataFile("state/a", 3, 100, "com.a:http/", "com.b:http/", None, 0, 0, 1, 2, 0.5, 6)
 MANIFEST = Manifest(

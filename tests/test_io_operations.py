@@ -7,14 +7,14 @@ import pytest
 from dropping import as_nobody
 from stores_here import KINDS
 
-from nutbeam.io import written as module
-from nutbeam.io.file_lists import DataFile
-from nutbeam.io.files import overwrite_bytes, read_bytes, read_if_there
-from nutbeam.io.manifest import Batch, latest_snapshot, load_manifest
-from nutbeam.io.operations import Operation, begin, committed, find, new_id
-from nutbeam.io.places import place_of
-from nutbeam.io.written import ConflictError, Written, commit
-from nutbeam.web.errors import UserError
+from nutbeam.io.snapshots import commit as module
+from nutbeam.io.snapshots.commit import ConflictError, Written, commit
+from nutbeam.io.snapshots.manifest import Batch, latest_snapshot, load_manifest
+from nutbeam.io.snapshots.operations import Operation, begin, committed, find, new_id
+from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
+from nutbeam.io.storage.places import place_of
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.web.base.errors import UserError
 
 BATCH = Batch("generated", 1, 1, 10, 99)
 

@@ -2,10 +2,10 @@
 
 import time
 
-from nutbeam.io.pages import PageWriter
-from nutbeam.web.protocol import FETCH_SUCCESS, SUCCESS
-from nutbeam.web.response import Response
-from nutbeam.web.tasks import Result, Task
+from nutbeam.io.batches.page_writer import PageWriter
+from nutbeam.web.engine.tasks import Result, Task
+from nutbeam.web.exchange.response import Response
+from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 
 def result(name):

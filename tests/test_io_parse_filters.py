@@ -12,15 +12,15 @@ from crawling import manifest_of, nutbeam
 from frames import table_of
 from plugins import EXAMPLE, install, install_example
 
-from nutbeam.io.parse_pool import ParsePool
-from nutbeam.io.parse_worker import Job
-from nutbeam.io.plugins import installed_filters, load_filters
+from nutbeam.io.parsing.parse_pool import ParsePool
+from nutbeam.io.parsing.parse_worker import Job
+from nutbeam.io.parsing.plugins import installed_filters, load_filters
 from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import PAGES, ParseStatus
-from nutbeam.web.errors import UsageError
-from nutbeam.web.protocol import FETCH_SUCCESS
+from nutbeam.web.base.errors import UsageError
+from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key, to_key
+from nutbeam.web.urls.row_keys import from_key, to_key
 
 GUIDE = pathlib.Path(__file__).parent.parent / "docs" / "guides" / "plugins.md"
 NUMBERS = itertools.count()

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from frames import table_of
 
-from nutbeam.io.parquet_files import ParquetWriter
-from nutbeam.io.parse_pool import ParsePool
-from nutbeam.io.parse_worker import Job
+from nutbeam.io.parsing.parse_pool import ParsePool
+from nutbeam.io.parsing.parse_worker import Job
+from nutbeam.io.storage.parquet_files import ParquetWriter
 from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import PAGES, ParseStatus
-from nutbeam.web.errors import UserError
-from nutbeam.web.protocol import FETCH_SUCCESS
-from nutbeam.web.urls import to_key
+from nutbeam.web.base.errors import UserError
+from nutbeam.web.exchange.status import FETCH_SUCCESS
+from nutbeam.web.urls.row_keys import to_key
 
 # Deeper than the fast parser may go, and long: the patient one takes seconds.
 SLOW = b"<p>" + b"<b>" * 200 + b"<i>x</i> " * 400_000

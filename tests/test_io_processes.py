@@ -5,11 +5,11 @@ import sys
 import pytest
 from leasing import wait_until
 
-from nutbeam.io.processes import is_dead, same_clock, this_process
+from nutbeam.io.storage.processes import is_dead, same_clock, this_process
 
 CODE = """
 import json
-from nutbeam.io.processes import this_process
+from nutbeam.io.storage.processes import this_process
 print(json.dumps(this_process()), flush=True)
 input()
 """

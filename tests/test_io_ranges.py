@@ -6,12 +6,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tablet_files import KEYS, SORTED_KEYS, tablets_of
 
-from nutbeam.io import ranges as module
-from nutbeam.io.file_lists import DataFile
-from nutbeam.io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from nutbeam.io.tablets import MOST_RUNS, Tablet, host_start
+from nutbeam.io.tablets import ranges as module
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
+from nutbeam.io.tablets.tablets import MOST_RUNS, Tablet, host_start
 from nutbeam.policy.schema import CHANGES
-from nutbeam.web.urls import host_of
+from nutbeam.web.urls.row_keys import host_of
 
 
 def test_samples_stand_for_all_bytes():

@@ -6,21 +6,16 @@ import time
 
 import pytest
 
-from nutbeam.io import retention as module
-from nutbeam.io.file_lists import DataFile, load_files
-from nutbeam.io.history import roll_back
-from nutbeam.io.manifest import (
-    Batch,
-    SnapshotTooOld,
-    latest_snapshot,
-    load_manifest,
-    store_manifest,
-)
-from nutbeam.io.operations import Operation, begin, committed, find
-from nutbeam.io.retention import changes_under_way, sweep
-from nutbeam.io.rounds import history
-from nutbeam.io.written import Written, commit
-from nutbeam.web.errors import UsageError, UserError
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import Batch, latest_snapshot, load_manifest, store_manifest
+from nutbeam.io.snapshots.operations import Operation, begin, committed, find
+from nutbeam.io.snapshots.rounds import history
+from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.tablets.file_lists import DataFile, load_files
+from nutbeam.io.upkeep import retention as module
+from nutbeam.io.upkeep.retention import changes_under_way, sweep
+from nutbeam.io.upkeep.rollback import roll_back
+from nutbeam.web.base.errors import UsageError, UserError
 
 DAY = 86_400
 WEEK = 7 * DAY

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from nutbeam.io import scratch as module
-from nutbeam.io.scratch import all_in_scratch, remove_scratch, scratch, sweep
-from nutbeam.web.errors import UsageError
+from nutbeam.io.storage import scratch as module
+from nutbeam.io.storage.scratch import all_in_scratch, remove_scratch, scratch, sweep
+from nutbeam.web.base.errors import UsageError
 
 CODE = """
 import os, sys
-from nutbeam.io.scratch import scratch
+from nutbeam.io.storage.scratch import scratch
 (scratch() / "file").write_text("x")
 print(scratch(), flush=True)
 input()

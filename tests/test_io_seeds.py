@@ -3,12 +3,12 @@ import logging
 import pytest
 from dropping import as_nobody
 
-from nutbeam.io import seeds as module
-from nutbeam.io.seeds import Source, read_seeds, sources
+from nutbeam.io.batches import seeds as module
+from nutbeam.io.batches.seeds import Source, read_seeds, sources
 from nutbeam.policy.schema import SEEDS, empty
-from nutbeam.web.errors import UsageError, UserError
-from nutbeam.web.rules import UrlOptions, UrlRules
-from nutbeam.web.urls import from_key
+from nutbeam.web.base.errors import UsageError, UserError
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
+from nutbeam.web.urls.row_keys import from_key
 
 RULES = UrlRules()
 

@@ -14,12 +14,19 @@ from frames import frame_of
 from gcs_server import free_port
 from stores_here import BUCKET, everywhere, in_stores
 
-from nutbeam.io import fold, parquet_files, tablet_writer
-from nutbeam.io import stores as module
-from nutbeam.io.address import check_address, open_table
-from nutbeam.io.batches import put_aside, remove_aside, take_up
-from nutbeam.io.commit import create_exclusive
-from nutbeam.io.files import (
+from nutbeam.io.batches.batches import put_aside, remove_aside, take_up
+from nutbeam.io.batches.seeds import sources
+from nutbeam.io.rows import fold
+from nutbeam.io.rows.fold import find_rows, folded, group_bounds, read_tablets
+from nutbeam.io.rows.resolve import write_bases
+from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import snapshots
+from nutbeam.io.snapshots.open_table import check_address, open_table
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage import parquet_files
+from nutbeam.io.storage import stores as module
+from nutbeam.io.storage.exclusive import create_exclusive
+from nutbeam.io.storage.files import (
     creating,
     file_size,
     file_version,
@@ -35,19 +42,20 @@ from nutbeam.io.files import (
     store_time,
     write_bytes,
 )
-from nutbeam.io.fold import find_rows, folded, group_bounds, read_tablets
-from nutbeam.io.manifest import snapshots
-from nutbeam.io.operations import begin
-from nutbeam.io.parquet_files import ParquetWriter, collect, row_group_count, row_groups, scan
-from nutbeam.io.places import Remote, in_store, place_of
-from nutbeam.io.places import below as name_below
-from nutbeam.io.resolve import write_bases
-from nutbeam.io.seeds import sources
-from nutbeam.io.tablet_writer import write_run
-from nutbeam.io.tablets import NUMBER, Tablet
-from nutbeam.io.written import commit
+from nutbeam.io.storage.parquet_files import (
+    ParquetWriter,
+    collect,
+    row_group_count,
+    row_groups,
+    scan,
+)
+from nutbeam.io.storage.places import Remote, in_store, place_of
+from nutbeam.io.storage.places import below as name_below
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.tablet_writer import write_run
+from nutbeam.io.tablets.tablets import NUMBER, Tablet
 from nutbeam.policy.schema import OUTCOME, STATE
-from nutbeam.web.errors import Unavailable, UsageError, UserError
+from nutbeam.web.base.errors import Unavailable, UsageError, UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))
 PROXIED = pytest.mark.parametrize("kind", ["gs", "s3"])
@@ -130,7 +138,7 @@ def test_places_are_named_as_paths_are():
 )  # fmt: skip
 def test_a_client_that_is_not_installed(address, module, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setattr("nutbeam.io.store_clients._LOCAL", threading.local())
+    monkeypatch.setattr("nutbeam.io.storage.store_clients._LOCAL", threading.local())
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{extra}")  # a client of its own
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{extra}")
     with pytest.raises(UsageError, match=rf"pip install 'nutbeam\[{extra}\]'$"):

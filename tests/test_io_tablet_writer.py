@@ -6,10 +6,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
 
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.tablet_writer import TabletWriter
+from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.policy.schema import HOSTS, STATE
-from nutbeam.web.urls import host_of
+from nutbeam.web.urls.row_keys import host_of
 
 
 @FILES

@@ -1,7 +1,7 @@
 import pytest
 
-from nutbeam.io.file_lists import DataFile
-from nutbeam.io.tablets import host_start, rows_of_large_hosts, tablets
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.tablets import host_start, rows_of_large_hosts, tablets
 
 
 @pytest.mark.parametrize(

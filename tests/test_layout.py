@@ -1,6 +1,8 @@
 import ast
 import pathlib
 import sys
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
@@ -10,6 +12,30 @@ import nutbeam.web
 PACKAGE = pathlib.Path(next(iter(nutbeam.web.__path__))).parent
 # An arrow may only point to a room further down.
 ROOMS = ("pipelines", "transforms", "io", "policy", "web")
+# The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
+FOLDERS = {
+    "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
+    "io": ("upkeep", "batches", "parsing", "rows", "snapshots", "bigtable", "tablets", "storage"),
+    "web": (
+        *(
+            "simweb",
+            "rules",
+            "parsers",
+            "office",
+            "html",
+            "pages",
+            "normalizers",
+            "filters",
+            "rule_files",
+            "patterns",
+        ),
+        *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
+    ),
+    "policy": ("",),
+    "transforms": ("",),
+}
+LARGEST = {"transforms": 20, "policy": 21}  # they are flat
+MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")
 FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
 
@@ -32,6 +58,24 @@ def room(path):
     return path.relative_to(PACKAGE).parts[0]
 
 
+def folder(path):
+    """Returns the folder of a module in its room, such as "storage"; "" is the room itself."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1] if len(parts) > 2 else ""
+
+
+def targets(path):
+    """Returns the files of ours that a file imports, or imports something of; late imports, too."""
+    known = {
+        ".".join(("nutbeam", *file.relative_to(PACKAGE).with_suffix("").parts)): file
+        for file in FILES
+    }
+    names = imported(path)
+    return {
+        known[name] for long in names for name in (long, long.rpartition(".")[0]) if name in known
+    } - {path}
+
+
 def label(path):
     return str(path.relative_to(PACKAGE))
 
@@ -41,8 +85,30 @@ def test_io_is_not_a_regular_package():
     assert not [path for path in FILES if path.name == "__init__.py"]
 
 
-def test_every_room_has_modules():
-    assert {room(path) for path in FILES} == set(ROOMS)
+def test_every_room_has_its_folders_and_no_other():
+    found = {place: {folder(path) for path in FILES if room(path) == place} for place in ROOMS}
+    assert found == {place: set(folders) for place, folders in FOLDERS.items()}
+
+
+def test_a_folder_is_small_enough_to_be_looked_through():
+    sizes = Counter((room(path), folder(path)) for path in FILES if path.name != "__main__.py")
+    assert {place: n for place, n in sizes.items() if n > LARGEST.get(place[0], MODULES)} == {}
+
+
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_arrows_between_folders_of_a_room_point_down(path):
+    order = FOLDERS[room(path)]
+    allowed = order[order.index(folder(path)) :]
+    same = [other for other in targets(path) if room(other) == room(path)]
+    assert [label(other) for other in same if folder(other) not in allowed] == []
+
+
+def test_no_files_import_one_another_in_a_circle():
+    sorter = TopologicalSorter({path: targets(path) for path in FILES})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(map(label, error.args[1])))
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
@@ -77,5 +143,5 @@ def test_imports_are_read_as_python_reads_them(monkeypatch, tmp_path):
 
 
 def test_no_module_in_io_is_named_after_a_standard_one():
-    names = {path.stem for path in (PACKAGE / "io").glob("*.py")}
+    names = {path.stem for path in (PACKAGE / "io").rglob("*.py")}
     assert names & sys.stdlib_module_names == set()

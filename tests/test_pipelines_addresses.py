@@ -9,11 +9,11 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, reach, statuses_of
 from web_servers import reply, serve
 
-from nutbeam.io.files import read_bytes
-from nutbeam.web import addresses as module
-from nutbeam.web.addresses import Addresses, AddressOptions, PinnedGuard
-from nutbeam.web.guard import Denied, Guard
-from nutbeam.web.http import HttpOptions
+from nutbeam.io.storage.files import read_bytes
+from nutbeam.web.exchange import addresses as module
+from nutbeam.web.exchange.addresses import Addresses, AddressOptions, PinnedGuard
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.network.guard import Denied, Guard
 from nutbeam.web.simweb.server import SimWeb
 
 ONE, TWO = "127.0.0.1", "127.0.0.2"

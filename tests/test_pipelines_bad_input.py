@@ -25,9 +25,9 @@ from crawling import (
 )
 from dropping import NOBODY, as_nobody
 
-from nutbeam.io.manifest import latest_snapshot
-from nutbeam.pipelines.runner import make_pipeline
-from nutbeam.web import rules as regex_rules
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.web.rules import url_rules as regex_rules
 from nutbeam.web.simweb.server import SimWeb
 
 AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
@@ -200,8 +200,8 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
 
 AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
-    from nutbeam.io.scratch import remove_scratch
-    from nutbeam.pipelines.cli import main
+    from nutbeam.io.storage.scratch import remove_scratch
+    from nutbeam.pipelines.command_line.cli import main
 
     warm, nobody, *commands = json.loads(sys.argv[1])
     def run(words):

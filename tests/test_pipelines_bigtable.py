@@ -29,22 +29,23 @@ from crawling import (
 )
 from web_tables import Snapshot, newest
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.bigtable_changes import change_of, write_changes
-from nutbeam.io.bigtable_commit import Change, open_log
-from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.files import list_files
-from nutbeam.io.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.manifest import SnapshotTooOld, load_manifest
-from nutbeam.io.operations import begin
-from nutbeam.io.places import files_of as files_place
-from nutbeam.io.places import root_of
-from nutbeam.io.ranges import Range
-from nutbeam.io.resolve import Resolved, resolve_range
-from nutbeam.io.tablets import tablets
-from nutbeam.io.written import ConflictError, Written, commit
+from nutbeam.io.bigtable.changes import change_of, write_changes
+from nutbeam.io.bigtable.root import BigtableRoot
+from nutbeam.io.bigtable.snapshot_log import Change, open_log
+from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.rows.resolve import Resolved, resolve_range
+from nutbeam.io.snapshots.commit import ConflictError, Written, commit
+from nutbeam.io.snapshots.manifest import load_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.roots import files_of as files_place
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.files import list_files
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.ranges import Range
+from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.schema import HOSTS, STATE, Status, conform
-from nutbeam.web.rules import host_keys
+from nutbeam.web.rules.url_rules import host_keys
 from nutbeam.web.simweb.server import SimWeb
 
 pytestmark = pytest.mark.bigtable
@@ -221,7 +222,7 @@ def test_a_table_that_does_not_exist_is_one_line(bigtable, said, command):
 
 @pytest.mark.parametrize("command", ["generate", "readdb"])
 def test_an_emulator_that_does_not_answer_is_one_line(said, monkeypatch, command):
-    monkeypatch.setattr("nutbeam.io.bigtable_channel.back_off", lambda failed: None)
+    monkeypatch.setattr("nutbeam.io.bigtable.channel.back_off", lambda failed: None)
     address = "bigtable://my-project/my-instance/t?emulator=127.0.0.1:1"
     line = said(command, address, code=3)
     assert f"the emulator at 127.0.0.1:1 failed 5 times in a row for {address}" in line
@@ -339,7 +340,8 @@ def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_har
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
     found = write_changes(files_place(operation.root), "state", rows)
     # Nothing of the purge has anything to do with it, but its file may be gone.
-    assert nutbeam("purge", table, "--host", "nobody.example.com", "--now") == 0
+    purge = ("purge", table, "--host", "nobody.example.com", "--now", "--wait_seconds", "1")
+    assert nutbeam(*purge) == 0
     with pytest.raises(ConflictError, match="was purged in the meantime"):
         commit(operation, [Written("state", (found.file,))])
     assert nutbeam("inject", table, "http://www.example.com/3") == 0
@@ -380,7 +382,7 @@ class Dying:
 def test_an_operation_that_was_cut_off_behind_its_commit_is_done(table, monkeypatch):
     words = ("inject", table, "http://www.example.com/", "--operation", "mine")
     with monkeypatch.context() as patch:
-        patch.setattr("nutbeam.io.bigtable_commit.SnapshotLog.apply", die)
+        patch.setattr("nutbeam.io.bigtable.snapshot_log.SnapshotLog.apply", die)
         assert nutbeam(*words) == 130
     assert open_log(table).head().applying
     assert nutbeam(*words) == 0
@@ -450,7 +452,7 @@ def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch
 def test_a_folder_is_crawled_without_googles_libraries(tmp_path):
     script = """if True:
         import sys
-        from nutbeam.pipelines.cli import main
+        from nutbeam.pipelines.command_line.cli import main
         code = main(["inject", sys.argv[1], "http://www.example.com/"])
         code += main(["generate", sys.argv[1]])
         print(code, sorted(name for name in sys.modules if name.startswith("google.cloud.bigtable")))

@@ -12,8 +12,9 @@ from crawling import manifests_of, nutbeam
 from web_servers import Server, doors, reply
 
 from nutbeam.pipelines import fetch
-from nutbeam.web import guard, http
-from nutbeam.web.options import options_of
+from nutbeam.web.base.options import options_of
+from nutbeam.web.clients import requests_client as http
+from nutbeam.web.network import guard
 
 CLIENTS = [o.choices for o in options_of(fetch.Options) if o.name == "http_client"] or [("",)]
 WAYS = ("seed", "link", "redirect", "robots")

@@ -8,8 +8,8 @@ import pytest
 from robots_texts import ATTACKS, MOST
 from web_servers import serve
 
-from nutbeam.pipelines.cli import main
-from nutbeam.web.rules import UrlRules
+from nutbeam.pipelines.command_line.cli import main
+from nutbeam.web.rules.url_rules import UrlRules
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import types
 
 import pytest
 
-from nutbeam.pipelines import cli
-from nutbeam.pipelines.command import Argument
-from nutbeam.web.errors import JobFailed, UsageError
-from nutbeam.web.options import option
+from nutbeam.pipelines.command_line import cli
+from nutbeam.pipelines.command_line.command import Argument
+from nutbeam.web.base.errors import JobFailed, UsageError
+from nutbeam.web.base.options import option
 
 
 @dataclasses.dataclass(frozen=True)
@@ -338,7 +338,7 @@ def test_help_and_version_come_at_once_and_without_beam():
     assert "updatedb" in done.stdout
     assert nutbeam("--version").stdout.startswith("nutbeam ")
     code = (
-        "import sys; from nutbeam.pipelines import cli; cli.main(['simweb', '--help']);"
+        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--help']);"
         "cli.main(['simweb', '--port=x']); sys.exit('apache_beam' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

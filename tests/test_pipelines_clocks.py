@@ -13,7 +13,7 @@ from short_form import first
 from web_tables import InBigtable
 
 from nutbeam.policy.schema import Status
-from nutbeam.web.clock import EARLIEST_MS
+from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.simweb.server import SimWeb
 
 LONGEST_MS = 90 * DAY * 1000

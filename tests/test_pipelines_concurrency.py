@@ -25,13 +25,14 @@ from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import SnapshotTooOld, load_manifest, snapshots
-from nutbeam.io.places import root_of
-from nutbeam.io.written import ConflictError
+from nutbeam.io.snapshots.commit import ConflictError
+from nutbeam.io.snapshots.manifest import load_manifest, snapshots
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.tablets import tablet_writer
 from nutbeam.policy.schema import Status
 from nutbeam.transforms.operations import NothingInLine
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 WEB = MadeUpWeb()
 UNFETCHED, FETCHED, DUPLICATE = Status.DB_UNFETCHED, Status.DB_FETCHED, Status.DB_DUPLICATE

@@ -13,13 +13,13 @@ from crawling import assert_whole, crawl, files_of, manifest_of, nutbeam, reach,
 from stores_here import here_and_in_a_store
 from web_tables import Snapshot
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.manifest import latest_snapshot
-from nutbeam.io.operations import begin
-from nutbeam.io.parse_pool import shared_pool
-from nutbeam.io.places import place_of
-from nutbeam.io.written import commit
-from nutbeam.pipelines import copy_table
+from nutbeam.io.parsing.parse_pool import shared_pool
+from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.places import place_of
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.pipelines.upkeep import copy_table
 from nutbeam.web.simweb.server import SimWeb
 
 

@@ -10,7 +10,7 @@ from made_up import MadeUpWeb
 from nursery import Nursery
 from web_tables import Snapshot, newest
 
-from nutbeam.io import tablet_writer
+from nutbeam.io.tablets import tablet_writer
 
 WEB = MadeUpWeb(hosts=30, pages=60, links=12, contents=900)
 TABLET_ROWS = 250

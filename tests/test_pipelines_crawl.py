@@ -19,7 +19,7 @@ from crawling import (
 )
 from web_servers import reply, serve
 
-from nutbeam.pipelines.cli import main
+from nutbeam.pipelines.command_line.cli import main
 from nutbeam.policy.schema import Status
 from nutbeam.web.simweb.server import SimWeb
 

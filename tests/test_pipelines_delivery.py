@@ -12,8 +12,8 @@ import zipfile
 import pytest
 from plugins import install, install_example
 
-from nutbeam.pipelines.delivery import package_file, wheel_of
-from nutbeam.web.errors import UsageError
+from nutbeam.pipelines.launch.delivery import package_file, wheel_of
+from nutbeam.web.base.errors import UsageError
 
 LIBRARIES = sysconfig.get_path("purelib")
 
@@ -58,14 +58,14 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
     assert run(str(venv / "bin" / "nutbeam"), "--version").startswith("nutbeam ")
     assert "crawl" in run(python, "-m", "nutbeam.pipelines", "--help")
     code = (
-        "import json, importlib.metadata as m, nutbeam.web.rules, nutbeam.web.simweb.server as s\n"
+        "import json, importlib.metadata as m, nutbeam.web.rules.url_rules, nutbeam.web.simweb.server as s\n"
         "points = m.entry_points(group='console_scripts', name='nutbeam')\n"
-        "rules = nutbeam.web.rules.UrlRules(nutbeam.web.rules.UrlOptions())\n"  # reads its data
+        "rules = nutbeam.web.rules.url_rules.UrlRules(nutbeam.web.rules.url_rules.UrlOptions())\n"  # reads its data
         "print(json.dumps([s.__file__, [p.value for p in points][:1]]))"
     )
     file, points = json.loads(run(python, "-c", code))
     assert file.startswith(str(site))
-    assert points == ["nutbeam.pipelines.cli:script"]
+    assert points == ["nutbeam.pipelines.command_line.cli:script"]
     names = {path.relative_to(site / "nutbeam").parts[0] for path in site.glob("nutbeam/**/*.py")}
     assert names == {"io", "pipelines", "policy", "transforms", "web"}
 

@@ -9,11 +9,11 @@ from robots_texts import ATTACKS, MOST
 from test_web_filter_tables import SLOW, STALLS
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.explain import verdict
-from nutbeam.pipelines.explain_row import RobotsView, robots_of
-from nutbeam.web.robots_lines import deciding_line
+from nutbeam.pipelines.views.explain import verdict
+from nutbeam.pipelines.views.explain_row import RobotsView, robots_of
+from nutbeam.web.robots.robots_lines import deciding_line
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 SITE = "http://site.example.com"
 PAGE = "".join(f"<a href={href}>x</a>" for href in ("/a", "/b", "/private/x", "/gone"))

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 
-from nutbeam.io.views import KINDS
-from nutbeam.pipelines.export_table import schema_of
+from nutbeam.io.rows.duckdb_views import KINDS
+from nutbeam.pipelines.views.export_table import schema_of
 from nutbeam.web.simweb.server import SimWeb
 
 WHAT = ("state", "hosts", "batches", *KINDS)

@@ -1,8 +1,8 @@
 import pytest
 
-from nutbeam.pipelines.failures import from_text, user_error
+from nutbeam.pipelines.launch.failures import from_text, user_error
 from nutbeam.transforms.operations import NothingInLine
-from nutbeam.web.errors import JobFailed, UsageError, UserError
+from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
 PYTHON = """\
 Traceback (most recent call last):
@@ -36,7 +36,9 @@ FnApiControlClient.java:180)
     ("before", "after"), [("", ""), (PRISM, ""), (FLINK + JAVA, STACK), (FLINK + JAVA, "\n\n")]
 )
 def test_our_own_error_is_found_in_what_runners_wrap_around_it(before, after, kind):
-    text = PYTHON.format(module="nutbeam.web.errors.", error=kind.__name__, message="the\nreason")
+    text = PYTHON.format(
+        module="nutbeam.web.base.errors.", error=kind.__name__, message="the\nreason"
+    )
     error = user_error(RuntimeError(f"{before}{text}{after}"))
     assert (type(error), str(error)) == (kind, "the reason")
 
@@ -53,13 +55,13 @@ def test_dataflow_raises_an_exception_of_its_own():
     class DataflowRuntimeException(Exception):
         pass
 
-    text = PYTHON.format(module="nutbeam.web.errors.", error="UserError", message="disk full")
+    text = PYTHON.format(module="nutbeam.web.base.errors.", error="UserError", message="disk full")
     raised = DataflowRuntimeException(f"Dataflow pipeline failed. State: FAILED, Error:\n{text}")
     assert (type(user_error(raised)), str(user_error(raised))) == (UserError, "disk full")
 
 
 def test_our_error_counts_before_what_it_brought_about():
-    text = PYTHON.format(module="nutbeam.web.errors.", error="UserError", message="disk full")
+    text = PYTHON.format(module="nutbeam.web.base.errors.", error="UserError", message="disk full")
     assert str(from_text(text + "\nTraceback (most recent call last):\nValueError: later")) == (
         "disk full"
     )

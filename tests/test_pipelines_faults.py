@@ -24,13 +24,18 @@ from crawling import (
     reach,
 )
 
-from nutbeam.io import documents, pages, resolve, tablet_writer, written
-from nutbeam.io.file_lists import load_files
-from nutbeam.pipelines import dedup, fetch, generate, inject, learnt, parse, update
+from nutbeam.io.batches import documents
+from nutbeam.io.batches import page_writer as pages
+from nutbeam.io.rows import resolve
+from nutbeam.io.snapshots import commit as written
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
+from nutbeam.pipelines.fetching import learnt
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 RUNNER = "--runner=BundleBasedDirectRunner"
 TRIES = 4  # of a bundle, by that runner
@@ -88,7 +93,7 @@ ENDS = [
     *both(steps, "begin"),
     Trap(written, "store_files"),
     *both(written, "store_manifest"),
-    Trap(steps, "commit"),
+    Trap(steps, "commit_job"),
 ]
 APPLY = [
     Trap(apply_changes, "split_by_range", after=False),

@@ -12,7 +12,7 @@ from crawling import manifest_of, nutbeam
 from leasing import wait_until
 from web_servers import doors, reply, serve
 
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 HTML = "Content-Type: text/html"
 # Deeper than the fast parser may go, and long: the patient one takes many seconds.

@@ -11,7 +11,7 @@ import pytest
 from crawling import asked, json_lines, manifests_of, nutbeam, reach
 
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 TRIALS = [
     (1, "requests"),

@@ -19,22 +19,22 @@ from leasing import PATIENCE, TIMES, wait_until
 from short_form import first
 from web_servers import doors, reply, serve
 
-from nutbeam.io.operations import new_id
+from nutbeam.io.snapshots.operations import new_id
 from nutbeam.pipelines import fetch
-from nutbeam.pipelines.job import prepare
-from nutbeam.pipelines.runner import run_pipeline
+from nutbeam.pipelines.launch.job import prepare
+from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 DELAY = 0.4
 # What takes a process long is to start: two are at the same only if they do that before.
 READY = """
 import json, sys
-from nutbeam.io import leases
-from nutbeam.io.operations import begin
+from nutbeam.io.batches import leases
+from nutbeam.io.snapshots.operations import begin
 from nutbeam.pipelines import fetch
-from nutbeam.pipelines.cli import main
+from nutbeam.pipelines.command_line.cli import main
 leases.TIMES = leases.Times(*map(float, sys.argv[1].split(",")))
 print("ready", flush=True)
 input()

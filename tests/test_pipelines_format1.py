@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 
-from nutbeam.io.manifest import FORMAT
+from nutbeam.io.snapshots.manifest import FORMAT
 from nutbeam.web.simweb.server import SimWeb
 
 TABLES = Path(__file__).parent / "tables"

@@ -21,11 +21,11 @@ from crawling import (
 )
 from short_form import first
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.file_lists import load_files, store_files
-from nutbeam.io.manifest import latest_snapshot, load_manifest, manifest_path, snapshots
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest, manifest_path, snapshots
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.policy.schema import STATE, conform
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 from nutbeam.web.simweb.server import SimWeb
 
 

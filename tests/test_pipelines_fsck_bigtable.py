@@ -23,18 +23,18 @@ from short_form import first
 from test_pipelines_bigtable import every_third_key
 from web_tables import InBigtable
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.bigtable import BigtableTable
-from nutbeam.io.bigtable_cells import CELLS, HOST_CELL, STATE_CELL, encode
-from nutbeam.io.bigtable_changes import write_changes
-from nutbeam.io.bigtable_commit import HEAD_ROW, SnapshotLog, open_log
-from nutbeam.io.bigtable_fsck import damaged_cells, is_newer
-from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.file_lists import load_files, store_files
-from nutbeam.io.files import list_files
-from nutbeam.io.manifest import load_manifest, store_manifest
-from nutbeam.io.operations import begin
-from nutbeam.io.places import root_of
+from nutbeam.io.bigtable.cells import CELLS, HOST_CELL, STATE_CELL, encode
+from nutbeam.io.bigtable.changes import write_changes
+from nutbeam.io.bigtable.client import BigtableTable
+from nutbeam.io.bigtable.root import BigtableRoot
+from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
+from nutbeam.io.snapshots.manifest import load_manifest, store_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.storage.files import list_files
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files, store_files
+from nutbeam.io.upkeep.bigtable_fsck import damaged_cells, is_newer
 from nutbeam.policy.schema import STATE, conform
 from nutbeam.web.simweb.server import SimWeb
 

@@ -11,9 +11,9 @@ from crawling import manifest_of, nutbeam, place_in, tree
 from short_form import first
 from web_tables import newest
 
-from nutbeam.io.fsck import manifest_name
-from nutbeam.io.operations import MOST_AHEAD, begin
-from nutbeam.io.places import root_of
+from nutbeam.io.snapshots.operations import MOST_AHEAD, begin
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.upkeep.fsck import manifest_name
 
 URLS = ("http://a.example.com/", "http://b.example.com/")
 # One that is committed, and one that is not.

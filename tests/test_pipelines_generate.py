@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.operations import begin
-from nutbeam.io.places import root_of
-from nutbeam.io.ranges import Range
-from nutbeam.io.resolve import Resolved, resolve_range, write_bases
-from nutbeam.io.written import Written, commit
+from nutbeam.io.rows.resolve import Resolved, resolve_range, write_bases
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.ranges import Range
 from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 ROWS = 6_000
 DAY = 86_400_000

@@ -15,10 +15,10 @@ from crawling import files_of, manifest_of
 
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
-from nutbeam.pipelines.job import prepare
+from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.display import displayed
 from nutbeam.transforms.operations import Ticket
-from nutbeam.web.options import options_of
+from nutbeam.web.base.options import options_of
 from nutbeam.web.simweb.server import SimWeb
 
 SECRETS = {

@@ -21,11 +21,11 @@ from crawling import (
 )
 from short_form import first
 
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.history import sizes
-from nutbeam.io.manifest import latest_snapshot, load_manifest
-from nutbeam.io.operations import begin, committed, find
-from nutbeam.io.written import ConflictError, Written, commit
+from nutbeam.io.snapshots.commit import ConflictError, Written, commit
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
+from nutbeam.io.snapshots.operations import begin, committed, find
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.upkeep.rollback import sizes
 from nutbeam.web.simweb.server import SimWeb
 
 

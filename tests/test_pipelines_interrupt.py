@@ -15,7 +15,7 @@ from short_form import first
 from web_servers import doors, reply, serve
 
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same command goes on\n"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -128,7 +128,8 @@ def test_while_it_waits_for_a_lease(tmp_path):
 # A command that does not heed an interrupt.
 DEAF = """
 import sys, time
-from nutbeam.pipelines import cli, ending, history
+from nutbeam.pipelines.command_line import cli, ending
+from nutbeam.pipelines.views import history
 def deaf(invocation):
     while True:
         try:

@@ -13,7 +13,7 @@ from plugins import install
 from small_files import TYPES, docx, epub, pdf_page
 from web_servers import reply, serve
 
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 # What a page asks for in its title, the filter does.
 FILTER = """

@@ -22,10 +22,10 @@ from crawling import (
     reach,
 )
 
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.manifest import latest_snapshot
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 OPTIONS = ["--rounds", "-1", "--flush_seconds", "0.05", "--progress", "false"]
 

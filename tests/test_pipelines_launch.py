@@ -13,10 +13,10 @@ from crawling import nutbeam, statuses_of
 from job_server import LIBRARIES, JobServer, missing, run
 from plugins import install_example
 
-from nutbeam.pipelines.delivery import wheel_of
-from nutbeam.pipelines.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from nutbeam.pipelines.runner import make_pipeline
-from nutbeam.web.errors import Unavailable, UsageError
+from nutbeam.pipelines.launch.delivery import wheel_of
+from nutbeam.pipelines.launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
+from nutbeam.pipelines.launch.runner import make_pipeline
+from nutbeam.web.base.errors import Unavailable, UsageError
 from nutbeam.web.simweb.server import SimWeb
 
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=flink:8099")
@@ -240,7 +240,7 @@ def test_workers_elsewhere_get_nutbeam_first_and_then_the_plug_ins(tmp_path, mon
 def test_logs_of_two_worker_processes_are_told_to_be_json():
     args = launch_args(LaunchOptions(log_format="json"), [])
     given = make_pipeline(args)._options.get_all_options()["beam_plugins"]
-    assert given == ["nutbeam.pipelines.json_worker"]
+    assert given == ["nutbeam.pipelines.launch.json_worker"]
 
 
 def test_logs_here_are_json(tmp_path):

@@ -11,10 +11,10 @@ import pytest
 from crawling import cells_of, nutbeam, rows_of, tree
 from web_tables import InBigtable, newest
 
-from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.manifest import manifest_path
-from nutbeam.io.places import files_of, root_of
-from nutbeam.pipelines.cli import COMMANDS
+from nutbeam.io.bigtable.root import BigtableRoot
+from nutbeam.io.snapshots.manifest import manifest_path
+from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.pipelines.command_line.cli import COMMANDS
 
 AGENT = ("--agent_name", "tests", "--agent_email", "tests@example.org")
 # What each command is given besides the table; None is one that opens no table.
@@ -145,7 +145,7 @@ def refused(table, command, tmp_path, capsys, code=3, elsewhere=""):
 
 def forget_settings():
     """Forgets what this process knows of tables in Bigtable, as a new one would know nothing."""
-    module = sys.modules.get("nutbeam.io.bigtable_commit")
+    module = sys.modules.get("nutbeam.io.bigtable.snapshot_log")
     if module is not None:
         module.settings_of.cache_clear()
 

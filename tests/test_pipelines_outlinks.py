@@ -14,14 +14,14 @@ from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
 from web_servers import doors, reply, serve
 
-from nutbeam.io.files import read_bytes
-from nutbeam.pipelines.asked import Asked
-from nutbeam.pipelines.outlinks import OutlinkOptions, Outlinks
+from nutbeam.io.storage.files import read_bytes
+from nutbeam.pipelines.fetching.asked import Asked
+from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
-from nutbeam.web.progress import PROGRESS
+from nutbeam.web.base.progress import PROGRESS
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
 DELAY = 0.1

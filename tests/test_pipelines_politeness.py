@@ -8,9 +8,9 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam
 from robots_victims import VICTIM, victim
 
-from nutbeam.io.files import read_bytes
+from nutbeam.io.storage.files import read_bytes
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import host_key
+from nutbeam.web.urls.row_keys import host_key
 
 HOSTS, PAGES, DELAY = 12, 7, 0.3
 SHARE = 0.5  # of the speed that the delay of the largest host allows

@@ -26,14 +26,14 @@ from crawling import (
 )
 from web_tables import newest
 
-from nutbeam.io.bigtable_root import BigtableRoot
-from nutbeam.io.places import root_of
-from nutbeam.io.tablets import TABLETS
+from nutbeam.io.bigtable.root import BigtableRoot
+from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.tablets.tablets import TABLETS
 from nutbeam.pipelines.purge import PurgeOptions, names_of
 from nutbeam.policy.bars import bars_of
 from nutbeam.policy.purging import pattern_of
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import host_of
+from nutbeam.web.urls.row_keys import host_of
 
 # What other pages say in their own words is theirs.
 THEIRS = ("body", "text", "title", "anchor")
@@ -150,7 +150,10 @@ def live_traces(table, words):
 
 def versions_of(root):
     """Returns all cells of a table in Bigtable as rows, those of ours as texts."""
-    from nutbeam.io.bigtable_cells import CELLS, decode  # late: Google's libraries take a second
+    from nutbeam.io.bigtable.cells import (  # late: Google's libraries take a second
+        CELLS,
+        decode,
+    )
 
     cells, found = cells_of(root), {}
     for kind in CELLS.values():

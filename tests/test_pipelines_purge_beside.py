@@ -15,14 +15,15 @@ from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
-from nutbeam.io import hold, purge_commit
-from nutbeam.io.operations import begin
-from nutbeam.io.places import files_of, root_of
-from nutbeam.io.processes import this_process
-from nutbeam.io.written import ConflictError
+from nutbeam.io.snapshots import hold
+from nutbeam.io.snapshots.commit import ConflictError
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.io.storage.processes import this_process
+from nutbeam.io.upkeep import purge_commit
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import host_key
+from nutbeam.web.urls.row_keys import host_key
 
 WEB = MadeUpWeb()
 HOST = "h1.example.com"
@@ -169,7 +170,7 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
     assert GONE.hit(listed).any()
     with gates(waits=True):
         fetch = Running("fetch", lambda: WEB.fetch(table, batch, "long"))
-        while fetch.at != "nutbeam.io.over_purges.commit_once":
+        while fetch.at != "nutbeam.io.upkeep.over_purges.commit_once":
             fetch.advance()
         job = purge(table)
         job.finish()
@@ -190,7 +191,7 @@ def test_only_what_is_new_is_read_again(table, monkeypatch):
     reads = []
     with gates(waits=True):
         job = purge(table)
-        while job.at != "nutbeam.io.purge_commit.rebase":
+        while job.at != "nutbeam.io.upkeep.purge_commit.rebase":
             job.advance()
         launch("generate", table, top_n=2, operation="more", add_days=90)
         real = purge_commit.purge_piece

@@ -8,13 +8,13 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, statuses_of
 from web_servers import doors, reply, serve
 
-from nutbeam.io.files import read_bytes
-from nutbeam.pipelines.asked import Asked
-from nutbeam.pipelines.redirects import RedirectOptions, Redirects
+from nutbeam.io.storage.files import read_bytes
+from nutbeam.pipelines.fetching.asked import Asked
+from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.policy.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.tasks import Task
+from nutbeam.web.engine.tasks import Task
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
 MOVED = {
@@ -213,7 +213,7 @@ def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, 
         assert nutbeam("inject", table, *SEEDS) == 0
         assert nutbeam("generate", table) == 0
         with monkeypatch.context() as broken:
-            broken.setattr("nutbeam.pipelines.learnt.Learnt.write", _fail)
+            broken.setattr("nutbeam.pipelines.fetching.learnt.Learnt.write", _fail)
             assert nutbeam("fetch", table, *reach(server), *more) != 0
         before = set(asked(server))
         assert before > FOLLOWED

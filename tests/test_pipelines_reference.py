@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nutbeam.pipelines import reference
-from nutbeam.pipelines.arguments import command_options
-from nutbeam.pipelines.cli import COMMANDS, load
-from nutbeam.pipelines.command import Argument, CommonOptions
-from nutbeam.pipelines.job import JobOptions
-from nutbeam.pipelines.reference import (
+from nutbeam.pipelines.command_line import reference
+from nutbeam.pipelines.command_line.arguments import command_options
+from nutbeam.pipelines.command_line.beam_options import beam_parser
+from nutbeam.pipelines.command_line.cli import COMMANDS, load
+from nutbeam.pipelines.command_line.command import Argument, CommonOptions
+from nutbeam.pipelines.command_line.reference import (
     NOT_IN_TEMPLATES,
     TEMPLATES,
     main,
@@ -20,8 +20,15 @@ from nutbeam.pipelines.reference import (
     status_page,
     template,
 )
-from nutbeam.pipelines.runner import beam_parser
-from nutbeam.web.options import Option, check_value, default_text, option, options_of, parse_value
+from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.web.base.options import (
+    Option,
+    check_value,
+    default_text,
+    option,
+    options_of,
+    parse_value,
+)
 
 ROOT = pathlib.Path(__file__).parent.parent
 # What the model of a template's parameter knows (DataflowTemplates, ImageSpecParameter).

@@ -8,14 +8,14 @@ import pytest
 from crawling import manifest_of, nutbeam, state_of
 from frames import frame_of
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.manifest import latest_snapshot
-from nutbeam.io.operations import begin
-from nutbeam.io.resolve import write_bases
-from nutbeam.io.tablet_writer import write_run
-from nutbeam.io.tablets import NUMBER, tablets
-from nutbeam.io.written import Written, commit
+from nutbeam.io.rows.resolve import write_bases
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.tablet_writer import write_run
+from nutbeam.io.tablets.tablets import NUMBER, tablets
 from nutbeam.policy.schema import STATE
 
 

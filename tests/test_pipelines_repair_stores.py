@@ -7,10 +7,17 @@ import pytest
 from crawling import crawl, json_lines, nutbeam
 from stores_here import STORES
 
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.files import crc32_of, list_files, new_name, read_bytes, remove_file, write_bytes
-from nutbeam.io.manifest import latest_snapshot, load_manifest
-from nutbeam.io.places import place_of
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
+from nutbeam.io.storage.files import (
+    crc32_of,
+    list_files,
+    new_name,
+    read_bytes,
+    remove_file,
+    write_bytes,
+)
+from nutbeam.io.storage.places import place_of
+from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.web.simweb.server import SimWeb
 
 HOST = "h1.example.com"

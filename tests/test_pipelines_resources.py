@@ -10,7 +10,7 @@ from clocks import clock_off
 from crawling import crawl, manifest_of, nutbeam, reach, state_of, tree
 from short_form import first
 
-from nutbeam.io.manifest import latest_snapshot
+from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.web.simweb.server import SimWeb
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact")

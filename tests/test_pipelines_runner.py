@@ -6,9 +6,9 @@ import apache_beam as beam
 import pytest
 from short_form import first
 
-from nutbeam.pipelines import in_process
-from nutbeam.pipelines.runner import make_pipeline, run_pipeline
-from nutbeam.web.errors import JobFailed, UsageError, UserError
+from nutbeam.pipelines.launch import in_process
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
+from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
 
 def failure():
@@ -81,10 +81,10 @@ def test_a_runner_that_is_not_there_is_bad_usage_in_one_line(beam_args, message)
 
 def test_worker_processes_are_quiet():
     code = (
-        "from nutbeam.pipelines.cli import quiet\n"
+        "from nutbeam.pipelines.command_line.cli import quiet\n"
         "quiet(30)\n"
         "import apache_beam as beam\n"
-        "from nutbeam.pipelines.runner import make_pipeline, run_pipeline\n"
+        "from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline\n"
         f"pipeline = make_pipeline({TWO_PROCESSES!r})\n"
         "pipeline | beam.Create([1, 2]) | beam.Reshuffle() | beam.Map(str)\n"
         "run_pipeline(pipeline)\n"

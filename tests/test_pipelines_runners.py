@@ -18,9 +18,9 @@ from crawling import (
     reach,
 )
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.batches import batch_files
-from nutbeam.pipelines.runner import make_pipeline, run_pipeline
+from nutbeam.io.batches.batches import batch_files
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.operations import Begin, ForEach, Ticket
 from nutbeam.web.simweb.server import SimWeb
 

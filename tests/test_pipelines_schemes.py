@@ -9,8 +9,8 @@ from crawling import manifest_of, manifests_of, nutbeam, rows_of, state_of, stat
 from ftp_servers import ftp_door, real_server, told_server
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.cli import main
-from nutbeam.web.percent import path_url
+from nutbeam.pipelines.command_line.cli import main
+from nutbeam.web.urls.percent import path_url
 
 SECRET = "nobody may read this"
 
@@ -279,7 +279,7 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
 
 def test_state_keys_without_a_host():
     from nutbeam.policy.selection import groups, place_of, spanning
-    from nutbeam.web.rules import host_keys, in_scope
+    from nutbeam.web.rules.url_rules import host_keys, in_scope
 
     keys = pl.Series("key", [":file/a", "com.foo:http/", None])
     assert host_keys(keys).to_list() == ["", "com.foo", None]

@@ -6,7 +6,7 @@ import pytest
 from crawling import asked, assert_whole, crawl, manifest_of, manifests_of, nutbeam, place_in, reach
 from web_servers import doors, reply, serve
 
-from nutbeam.io.files import overwrite_bytes, remove_file
+from nutbeam.io.storage.files import overwrite_bytes, remove_file
 from nutbeam.web.simweb.server import SimWeb
 
 

@@ -6,8 +6,8 @@ from flaky_proxy import Proxy
 from made_up import MadeUpWeb
 from short_form import first
 
-from nutbeam.io.manifest import latest_snapshot
-from nutbeam.io.places import place_of
+from nutbeam.io.snapshots.manifest import latest_snapshot
+from nutbeam.io.storage.places import place_of
 
 WEB = MadeUpWeb()
 BUSY, DENIED = (429, 503), (403,)

@@ -8,10 +8,10 @@ import pytest
 from committing import changes_of, record_of, write_changes
 from test_docs_commands import blocks, run_as_typed
 
-from nutbeam.io.bigtable_address import EMULATOR
-from nutbeam.io.bigtable_admin import open_admin
-from nutbeam.io.bigtable_commit import open_log
-from nutbeam.pipelines.cli import main
+from nutbeam.io.bigtable.address import EMULATOR
+from nutbeam.io.bigtable.admin import open_admin
+from nutbeam.io.bigtable.snapshot_log import open_log
+from nutbeam.pipelines.command_line.cli import main
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "bigtable.md"
 
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_in_one_line(words, said, tmp_path, capsys):
 @pytest.mark.bigtable
 def test_nobody_answers(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(EMULATOR, "127.0.0.1:1")
-    monkeypatch.setattr("nutbeam.io.bigtable_channel.back_off", lambda failed: None)
+    monkeypatch.setattr("nutbeam.io.bigtable.channel.back_off", lambda failed: None)
     address = "bigtable://my-project/my-instance/nobody"
     for words in (["create", address, "--files", tmp_path / "f"], ["describe", address]):
         code, _, err = run(capsys, *words)

@@ -12,7 +12,7 @@ from short_form import first
 from terminals import EVIL, WORD, obeyed, process, typed
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.cli import COMMANDS, main
+from nutbeam.pipelines.command_line.cli import COMMANDS, main
 
 SITE = "http://site.example.com"
 PAGE = f"""<html lang="en{EVIL}"><head><title>Title [red]{EVIL}[/red] :cat:</title>
@@ -253,7 +253,7 @@ def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
     install(
         tmp_path, "prints-filter", {"prints_filter.py": PRINTS}, {"prints": "prints_filter:prints"}
     )
-    program = "from nutbeam.pipelines.cli import script; script()"
+    program = "from nutbeam.pipelines.command_line.cli import script; script()"
     words = ("parsechecker", f"{SITE}/", *reached(web), "--parse_filters", "prints")
     code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])
@@ -272,7 +272,7 @@ def test_what_workers_of_beam_print_is_shown_too(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SAYS)
     workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
     words = ("readdb", folder / "table", *workers, "--log_level", "info")
-    program = "from nutbeam.pipelines.cli import script; script()"
+    program = "from nutbeam.pipelines.command_line.cli import script; script()"
     code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])
     assert f"]0;{WORD}".encode() in output

@@ -10,7 +10,7 @@ import pytest
 from crawling import nutbeam, state_of
 from web_servers import Server, doors, reply
 
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 USER, PASSWORD = "hidden-user", "s3cret-of-theirs"
 WHO = f"{USER}:{PASSWORD}@"

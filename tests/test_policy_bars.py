@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nutbeam.policy.bars import Bars, Names, bars_of, hashed, without
 from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schema import BARS, DOCUMENTS, HOSTS, PAGES, STATE, conform
-from nutbeam.web.urls import from_host_key, from_key
+from nutbeam.web.urls.row_keys import from_host_key, from_key
 
 NAMES = Names(urls=("com.foo:http/a?b=1",), hosts=("com.bar", "[::1]"), domains=("org.evil",))
 HIT = [

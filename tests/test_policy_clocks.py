@@ -6,8 +6,8 @@ from nutbeam.policy.hosts import merge_hosts
 from nutbeam.policy.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
 from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
-from nutbeam.web.clock import EARLIEST_MS
-from nutbeam.web.protocol import FETCH_SUCCESS
+from nutbeam.web.base.clock import EARLIEST_MS
+from nutbeam.web.exchange.status import FETCH_SUCCESS
 
 NOW = EARLIEST_MS + 365 * DAY_MS
 MONTH = 30 * 86_400

@@ -8,11 +8,11 @@ from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.parts import pages_first
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.parsers import page as page_module
-from nutbeam.web.parsers.page import Page
-from nutbeam.web.protocol import FETCH_SUCCESS
-from nutbeam.web.signature import md5
-from nutbeam.web.urls import from_key, to_key
+from nutbeam.web.content.signature import md5
+from nutbeam.web.exchange.status import FETCH_SUCCESS
+from nutbeam.web.pages import page as page_module
+from nutbeam.web.pages.page import Page
+from nutbeam.web.urls.row_keys import from_key, to_key
 
 URL = "http://www.example.com/dir/page"
 KEY = to_key(URL)

@@ -11,10 +11,10 @@ from nutbeam.policy.parse_results import status_text
 from nutbeam.policy.rule_counts import capped
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.parsers.page import ParseFailed
-from nutbeam.web.protocol import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
-from nutbeam.web.signature import md5
-from nutbeam.web.urls import from_key, to_key
+from nutbeam.web.content.signature import md5
+from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
+from nutbeam.web.pages.page import ParseFailed
+from nutbeam.web.urls.row_keys import from_key, to_key
 
 URL = "http://www.example.com/dir/page"
 KEY = to_key(URL)

@@ -4,7 +4,7 @@ from frames import frame_of
 from nutbeam.policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from nutbeam.policy.schema import SIGNATURES, STATE, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 NOW = 1_700_000_000_000
 

@@ -1,17 +1,11 @@
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.links import (
-    DOCUMENT_COLUMNS,
-    PAGE_COLUMNS,
-    LinkOptions,
-    Origin,
-    changes_of,
-)
+from nutbeam.policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.protocol import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
-from nutbeam.web.urls import to_key
+from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
+from nutbeam.web.urls.row_keys import to_key
 
 ORIGIN = Origin(order=7, batch="b", page="pages/p", document="documents/d")
 HOME = to_key("http://a.example.com/")

@@ -12,8 +12,8 @@ from nutbeam.policy.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import UpdateOptions, update_state
-from nutbeam.web.protocol import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS
-from nutbeam.web.urls import to_key
+from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS
+from nutbeam.web.urls.row_keys import to_key
 
 NOW = 1_700_000_000_000
 FEED, ITEM, OTHER = (to_key(f"http://a.com/{name}") for name in ("feed", "item", "other"))

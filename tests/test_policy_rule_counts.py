@@ -7,18 +7,18 @@ import pytest
 from crawling import crawl, nutbeam
 from frames import table_of
 
-from nutbeam.io.written import sum_counts
+from nutbeam.io.snapshots.commit import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.links import LinkOptions, Origin, changes_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
 from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.scope import Seeds
 from nutbeam.transforms.metrics import metrics_of
+from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import chain
-from nutbeam.web.protocol import FETCH_REDIR_TEMP, FETCH_SUCCESS
-from nutbeam.web.rules import UrlOptions, UrlRules
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 SEEDS = Seeds(frozenset({"foo.com"}), frozenset({"foo.com"}))
 URL = "http://foo.com/"

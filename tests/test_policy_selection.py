@@ -5,7 +5,7 @@ from frames import frame_of
 from nutbeam.policy.schedule import DAY_MS, Clock
 from nutbeam.policy.schema import STATE, Status
 from nutbeam.policy.selection import GenerateOptions, eligible, groups, ranked, spanning
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 NOW = 1_700_000_000_000
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nutbeam.policy.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
-from nutbeam.web.protocol import (
+from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.traps import BudgetOptions, TrapOptions, trap_reasons, within_budget
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 
 def reasons(urls, **options):

@@ -14,8 +14,8 @@ import pytest
 from crawling import assert_same, contents, crawl, done_in, nutbeam, reach
 from test_docs_commands import blocks, run_as_typed
 
-from nutbeam.pipelines.job import JobOptions
-from nutbeam.web.options import options_of
+from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.web.base.options import options_of
 from nutbeam.web.simweb.server import SimWeb
 
 ROOT = Path(__file__).parent.parent

@@ -19,12 +19,12 @@ import pytest
 import yaml
 from test_docs_commands import blocks
 
-from nutbeam.pipelines.arguments import command_options, read, split
-from nutbeam.pipelines.cli import COMMANDS, load, option_names
-from nutbeam.pipelines.config import Known
-from nutbeam.pipelines.job import check
-from nutbeam.pipelines.runner import beam_parser
-from nutbeam.web.guard import is_public
+from nutbeam.pipelines.command_line.arguments import command_options, read, split
+from nutbeam.pipelines.command_line.beam_options import beam_parser
+from nutbeam.pipelines.command_line.cli import COMMANDS, load, option_names
+from nutbeam.pipelines.command_line.config import Known
+from nutbeam.pipelines.launch.job import check
+from nutbeam.web.network.guard import is_public
 
 FLINK = Path(__file__).parent.parent / "templates" / "flink"
 MANIFESTS = sorted((FLINK / "kubernetes").glob("*.yaml"))

@@ -4,20 +4,20 @@ import pytest
 from frames import frame_of, table_of
 from running import run
 
-from nutbeam.io import tablet_writer
-from nutbeam.io.file_lists import load_files
-from nutbeam.io.fold import folded
-from nutbeam.io.manifest import latest_snapshot, load_manifest
-from nutbeam.io.operations import begin
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.resolve import Resolved
-from nutbeam.io.tablet_writer import TabletWriter
-from nutbeam.io.tablets import tablets
-from nutbeam.io.written import Written, check_whole, commit
+from nutbeam.io.rows.fold import folded
+from nutbeam.io.rows.resolve import Resolved
+from nutbeam.io.snapshots.commit import Written, check_whole, commit
+from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.tablet_writer import TabletWriter
+from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 # Half of all keys are on one host.
 KEYS = sorted(

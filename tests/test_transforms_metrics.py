@@ -9,11 +9,11 @@ from running import BEAM_ARGS
 from web_servers import reply, serve
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
-from nutbeam.pipelines.job import prepare
-from nutbeam.pipelines.runner import run_pipeline
+from nutbeam.pipelines.launch.job import prepare
+from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.transforms.metrics import DROPPED_TASKS, NUTCH, metrics_of
 from nutbeam.transforms.operations import Ticket
-from nutbeam.web.engine import Engine
+from nutbeam.web.engine.engine import Engine
 from nutbeam.web.simweb.server import SimWeb
 
 

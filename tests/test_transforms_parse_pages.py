@@ -8,7 +8,7 @@ from crawling import answer
 from plugins import install
 from running import apply, run
 
-from nutbeam.io.parse_pool import Parsed, ParsePool, ParserDied
+from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
 from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import DOCUMENTS as STORED
 from nutbeam.policy.schema import conform, to_frame
@@ -24,9 +24,9 @@ from nutbeam.transforms.parse_pages import (
     parse_pages,
 )
 from nutbeam.transforms.records import DeadLetter, ParsedPage
+from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.page import Source
-from nutbeam.web.rules import UrlRules, resolve
+from nutbeam.web.rules.url_rules import UrlRules, resolve
 from nutbeam.web.simweb.server import SimWeb
 
 HTML = b"""<html lang=en><head><title> The  title </title><meta name=description content=About>

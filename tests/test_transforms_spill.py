@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pytest
 
-from nutbeam.pipelines.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms import spill
 from nutbeam.transforms.chunks import Chunk, ChunkCoder
 

@@ -4,10 +4,10 @@ import time
 import apache_beam as beam
 import pytest
 
-from nutbeam.pipelines.runner import make_pipeline, run_pipeline
+from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms import spill, threads
 from nutbeam.transforms.threads import FlatMapInThreads, cores
-from nutbeam.web.errors import UserError
+from nutbeam.web.base.errors import UserError
 
 # Functions of a step are pickled, those of a module by name: so what they note is here.
 SEEN: list[tuple[str, int]] = []

@@ -10,20 +10,21 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from crawling import answer
 
 from nutbeam.transforms.parse_pages import ParsePages
-from nutbeam.web.options import options_of
+from nutbeam.web.base.options import options_of
+from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.page import Source
 from nutbeam.web.simweb.server import SimWeb
 
-pytest.importorskip(
-    "docstring_parser", reason="Beam YAML is not installed: pip install nutbeam[yaml]"
-)
+pytest.importorskip("pandas", reason="Beam YAML is not installed: pip install nutbeam[yaml]")
 
 from apache_beam.yaml import main, yaml_provider, yaml_transform
 
 FOLDER = pathlib.Path(__file__).parent.parent / "templates" / "yaml"
 LISTINGS = ("providers.yaml", "providers-package.yaml")
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="templates/ is not part of the wheel")
+pytestmark = [
+    pytest.mark.yaml,
+    pytest.mark.skipif(not FOLDER.exists(), reason="templates/ is not part of the wheel"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,11 @@
 import pytest
 from web_servers import doors, reply, serve
 
-from nutbeam.web.agent import AgentOptions, require_agent, user_agent
-from nutbeam.web.http import Client, HttpOptions
-from nutbeam.web.options import validate
-from nutbeam.web.robots_options import RobotsOptions
+from nutbeam.web.base.agent import AgentOptions, require_agent, user_agent
+from nutbeam.web.base.options import validate
+from nutbeam.web.base.robots_options import RobotsOptions
+from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.exchange.http_options import HttpOptions
 
 
 def test_a_name_and_a_contact_are_demanded():

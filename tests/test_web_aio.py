@@ -11,9 +11,10 @@ import time
 import pytest
 from web_servers import doors, reply, serve
 
-from nutbeam.web.engine import Engine, FetchOptions, Task
-from nutbeam.web.guard import Guard
-from nutbeam.web.http import HttpOptions, client_of
+from nutbeam.web.clients.open_client import client_of
+from nutbeam.web.engine.engine import Engine, FetchOptions, Task
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.network.guard import Guard
 
 URL = "http://a.example.com/"
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -234,7 +235,8 @@ def test_a_slow_name_server_holds_up_nobody_else():
 
 def test_aiohttp_is_loaded_only_where_it_is_wanted():
     code = (
-        "import sys, nutbeam.web.engine; from nutbeam.web.http import HttpOptions, client_of;"
+        "import sys, nutbeam.web.engine.engine; from nutbeam.web.clients.open_client import client_of;"
+        "from nutbeam.web.exchange.http_options import HttpOptions;"
         "client_of(HttpOptions()); assert 'aiohttp' not in sys.modules;"
         "client_of(HttpOptions(http_client='aiohttp')); assert 'aiohttp' in sys.modules"
     )

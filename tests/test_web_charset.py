@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.charset import decode, to_utf8
+from nutbeam.web.content.charset import decode, to_utf8
 
 SAMPLES = [
     ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1250"),

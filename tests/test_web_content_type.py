@@ -12,10 +12,10 @@ import zipfile
 import pytest
 import zstandard
 
-from nutbeam.web.content_type import SITEMAP, SITEMAP_INDEX, sniff
+from nutbeam.web.content.content_type import SITEMAP, SITEMAP_INDEX, sniff
+from nutbeam.web.pages.page import ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import ParseFailed, Source
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 OPEN = "application/vnd.oasis.opendocument."

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web_servers import doors, reply, serve
 
-from nutbeam.web.cookies import CookieJar, parse_cookie
+from nutbeam.web.exchange.cookies import CookieJar, parse_cookie
 
 WWW = "http://www.example.co.uk/dir/page?q"
 NOW = 1_800_000_000.0

@@ -9,19 +9,19 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.io.pages import page_row
-from nutbeam.pipelines.job import check
+from nutbeam.io.batches.page_writer import page_row
+from nutbeam.pipelines.launch.job import check
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.web.credentials import (
+from nutbeam.web.base.errors import UsageError
+from nutbeam.web.engine.tasks import Result, Task
+from nutbeam.web.exchange.credentials import (
     Credential,
     Credentials,
     choose_challenge,
     digest_header,
     load_credentials,
 )
-from nutbeam.web.errors import UsageError
-from nutbeam.web.robots import fetch_robots
-from nutbeam.web.tasks import Result, Task
+from nutbeam.web.robots.robots import fetch_robots
 
 PASSWORD = "s3cret of ours"
 TOKEN = "t0ken.of-ours"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from http_clients import Client, HttpOptions
 
-from nutbeam.web.body import ACCEPTED
+from nutbeam.web.network.body import ACCEPTED
 from nutbeam.web.simweb.server import SimWeb
 
 pytestmark = pytest.mark.usefixtures("each_client")

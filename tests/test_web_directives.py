@@ -5,10 +5,10 @@ from html_trees import FETCHED, TREES, URL, parser_with
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.parsers.directives import parse_moment, robots_directives
+from nutbeam.web.pages.directives import parse_moment, robots_directives
+from nutbeam.web.pages.page import Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Source
 
 
 @pytest.fixture(params=TREES)

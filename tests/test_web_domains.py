@@ -2,8 +2,8 @@ import socket
 
 import pytest
 
-from nutbeam.web import domains
-from nutbeam.web.domains import registered_domain, suffix_and_domain
+from nutbeam.web.urls import domains
+from nutbeam.web.urls.domains import registered_domain, suffix_and_domain
 
 
 # nutch.md 3.6

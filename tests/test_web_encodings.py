@@ -6,12 +6,12 @@ import codecs
 import pytest
 import webencodings.labels
 
-from nutbeam.web import whatwg_encodings
-from nutbeam.web.charset import decode, to_utf8
-from nutbeam.web.parsers.html import parse_html
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Source
-from nutbeam.web.whatwg_encodings import canonical
+from nutbeam.web.content import whatwg_encodings
+from nutbeam.web.content.charset import decode, to_utf8
+from nutbeam.web.content.whatwg_encodings import canonical
+from nutbeam.web.html.html import parse_html
+from nutbeam.web.pages.page import Source
+from nutbeam.web.pages.parse_options import ParseOptions
 
 ENGLISH = "Pack my box with five dozen liquor jugs. "
 GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. "

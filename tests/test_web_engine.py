@@ -7,9 +7,9 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.web.engine import Engine, FetchOptions, HostRecord, Task
-from nutbeam.web.guard import Guard
-from nutbeam.web.progress import PROGRESS
+from nutbeam.web.base.progress import PROGRESS
+from nutbeam.web.engine.engine import Engine, FetchOptions, HostRecord, Task
+from nutbeam.web.network.guard import Guard
 
 pytestmark = pytest.mark.usefixtures("each_client")
 A = "http://a.example.com"
@@ -440,7 +440,7 @@ def test_one_address_is_one_neighbour():
 
 
 def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.queues._MAX_RESULTS", 10)
+    monkeypatch.setattr("nutbeam.web.engine.queues._MAX_RESULTS", 10)
     with serve(pages_or_404) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         engine = Engine(FetchOptions(server_delay=0.0, threads=5, threads_per_host=5), client)
@@ -452,7 +452,7 @@ def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
 
 
 def test_tasks_are_read_lazily(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.engine._MAX_WAITING", 2000)
+    monkeypatch.setattr("nutbeam.web.engine.engine._MAX_WAITING", 2000)
     with serve(pages_or_404) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         options = FetchOptions(server_delay=0.0, threads=5, threads_per_host=5)
@@ -466,8 +466,8 @@ def test_tasks_are_read_lazily(monkeypatch):
 
 
 def test_drops_alone_do_not_stall_the_feeding(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.engine._MAX_WAITING", 1000)
-    monkeypatch.setattr("nutbeam.web.engine._FEED", 100)
+    monkeypatch.setattr("nutbeam.web.engine.engine._MAX_WAITING", 1000)
+    monkeypatch.setattr("nutbeam.web.engine.engine._FEED", 100)
     tasks = [url for n in range(5) for url in urls(1000, f"http://h{n}.example.com")]
     results, engine, _ = run(lambda *_: reply(b"", "503 No"), tasks)
     assert (results, engine.dropped) == ([], {"robots_deferred": 5000})

@@ -6,10 +6,10 @@ import time
 import feedparser
 import pytest
 
+from nutbeam.web.pages.page import ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers import feed as feed_parser
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import ParseFailed, Source
 
 HEAD = "<?xml version='1.0' encoding='utf-8'?>\n"
 RDF = "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"

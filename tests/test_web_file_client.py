@@ -9,15 +9,16 @@ from dropping import as_nobody
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.pipelines.job import check
-from nutbeam.web import file_client
-from nutbeam.web.file_client import FileClient
-from nutbeam.web.http import Client, HttpOptions
-from nutbeam.web.normalize import normalize_basic
-from nutbeam.web.options import validate
-from nutbeam.web.percent import path_bytes, path_url
-from nutbeam.web.protocol import classify
-from nutbeam.web.urls import parse
+from nutbeam.pipelines.launch.job import check
+from nutbeam.web.base.options import validate
+from nutbeam.web.clients import file_client
+from nutbeam.web.clients.file_client import FileClient
+from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.exchange.status import classify
+from nutbeam.web.urls.normalize import normalize_basic
+from nutbeam.web.urls.percent import path_bytes, path_url
+from nutbeam.web.urls.row_keys import parse
 
 SECRET = b"root:x:0:0: nobody may read this"
 

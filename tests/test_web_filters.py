@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web import rules as rules_module
 from nutbeam.web.filters.regex_filter import RegexFilter
+from nutbeam.web.rules import url_rules as rules_module
 
 SHIPPED = pathlib.Path(rules_module.__file__).with_name("regex-urlfilter.txt").read_text()
 shipped = RegexFilter(SHIPPED, "regex-urlfilter.txt")

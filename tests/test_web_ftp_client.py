@@ -13,15 +13,16 @@ from ftp_servers import ftp_door, real_server, told_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web.ftp_client import status_of
-from nutbeam.web.ftp_listing import read_list, read_mlsd
-from nutbeam.web.ftp_session import Limits, Session
-from nutbeam.web.guard import Guard, Target
-from nutbeam.web.http import Client, HttpOptions
-from nutbeam.web.listing import Entry, index_page
-from nutbeam.web.protocol import classify
-from nutbeam.web.schemes import split_ftp
-from nutbeam.web.urls import parse
+from nutbeam.web.clients.ftp_client import status_of
+from nutbeam.web.clients.ftp_listing import read_list, read_mlsd
+from nutbeam.web.clients.ftp_session import Limits, Session
+from nutbeam.web.clients.index_page import Entry, index_page
+from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.guard import Guard, Target
+from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.schemes import split_ftp
 
 SITE = "ftp://ftp.example.com"
 

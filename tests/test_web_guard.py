@@ -5,7 +5,7 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import reply, serve
 
-from nutbeam.web.guard import Denied, Guard, Target, is_public, parse_door
+from nutbeam.web.network.guard import Denied, Guard, Target, is_public, parse_door
 
 PUBLIC = [
     "1.1.1.1",

@@ -1,8 +1,9 @@
 import pytest
 from web_servers import doors, reply, serve
 
-from nutbeam.web.headers import parse_headers
-from nutbeam.web.http import Client, HttpOptions
+from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.network.headers import parse_headers
 
 
 def test_headers_go_with_every_request():

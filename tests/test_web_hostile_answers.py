@@ -11,12 +11,12 @@ from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.web.chunked import ChunkReader
-from nutbeam.web.http import HttpOptions as Options
-from nutbeam.web.http import client_of
-from nutbeam.web.protocol import classify
-from nutbeam.web.response_reader import ResponseReader
-from nutbeam.web.robots import fetch_robots
+from nutbeam.web.clients.open_client import client_of
+from nutbeam.web.exchange.http_options import HttpOptions as Options
+from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.chunked import ChunkReader
+from nutbeam.web.network.response_reader import ResponseReader
+from nutbeam.web.robots.robots import fetch_robots
 
 URL = "http://a.example.com/"
 KINDS = {}

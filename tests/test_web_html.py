@@ -6,14 +6,14 @@ from html_trees import FETCHED, TREES, URL, parser_with
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web import urls
+from nutbeam.web.html.flatten import flattened
+from nutbeam.web.html.hazards import is_hazardous
+from nutbeam.web.html.html import parse_html as parse_html_source
+from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse as parse_source
-from nutbeam.web.parsers.html import parse_html as parse_html_source
-from nutbeam.web.parsers.html_flatten import flattened
-from nutbeam.web.parsers.html_guard import is_hazardous
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
 from nutbeam.web.parsers.text import parse_text as parse_text_source
+from nutbeam.web.urls import row_keys as urls
 
 
 def with_source(parser):

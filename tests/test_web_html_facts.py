@@ -11,14 +11,14 @@ from html_trees import TREES, URL, parser_with
 from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.schema import PAGES, conform
 from nutbeam.policy.scope import Seeds
-from nutbeam.web.parsers import language
+from nutbeam.web.exchange.status import FETCH_SUCCESS
+from nutbeam.web.pages import language
+from nutbeam.web.pages.language import language_code, settle_language
+from nutbeam.web.pages.metadata import metadata_of
+from nutbeam.web.pages.page import Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.language import language_code, settle_language
-from nutbeam.web.parsers.metadata import metadata_of
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Source
-from nutbeam.web.protocol import FETCH_SUCCESS
-from nutbeam.web.urls import to_key
+from nutbeam.web.urls.row_keys import to_key
 
 
 @pytest.fixture(params=TREES)

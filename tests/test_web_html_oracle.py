@@ -11,9 +11,9 @@ from urllib.parse import urljoin
 import pytest
 from bs4 import BeautifulSoup, NavigableString
 
-from nutbeam.web.parsers.html import parse_html
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Source
+from nutbeam.web.html.html import parse_html
+from nutbeam.web.pages.page import Source
+from nutbeam.web.pages.parse_options import ParseOptions
 
 URL = "http://h0.example.com/d/page.html"
 

@@ -13,11 +13,11 @@ import requests
 from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.io.pages import page_row
-from nutbeam.web.adapter import GuardedAdapter, split_url
-from nutbeam.web.guard import Guard
-from nutbeam.web.protocol import classify
-from nutbeam.web.tasks import Result, Task
+from nutbeam.io.batches.page_writer import page_row
+from nutbeam.web.clients.requests_adapter import GuardedAdapter, split_url
+from nutbeam.web.engine.tasks import Result, Task
+from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.guard import Guard
 
 pytestmark = pytest.mark.usefixtures("each_client")
 URL = "http://a.example.com/"
@@ -107,7 +107,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
 
 
 def test_idle_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.idle._MAX_IDLE", 10)
+    monkeypatch.setattr("nutbeam.web.network.idle._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         for number in range(30):

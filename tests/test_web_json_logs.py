@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from nutbeam.web.json_logs import JsonFormatter, working_on
+from nutbeam.web.base.json_logs import JsonFormatter, working_on
 
 LOG = logging.getLogger("nutbeam.test_json_logs")
 

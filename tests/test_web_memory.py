@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from nutbeam.web.memory import _glibc, give_back
+from nutbeam.web.base.memory import _glibc, give_back
 
 STATM = pathlib.Path("/proc/self/statm")
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web import normalize
-from nutbeam.web.normalize import normalize_basic
 from nutbeam.web.normalizers.basic_column import Basic
 from nutbeam.web.normalizers.chain import Normalizer
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.urls import BadUrl, to_key
+from nutbeam.web.rules import chains
+from nutbeam.web.urls.normalize import normalize_basic
+from nutbeam.web.urls.row_keys import BadUrl, to_key
 
-SHIPPED = pathlib.Path(normalize.__file__).with_name("regex-normalize.xml").read_text()
+SHIPPED = pathlib.Path(chains.__file__).with_name("regex-normalize.xml").read_text()
 # The shipped file with its default-page rule made active.
 WITH_DEFAULT_PAGE = SHIPPED.replace("Not all sites do so:", "-->").replace(
     "</regex>\n-->", "</regex>"

@@ -13,10 +13,10 @@ from hostile_files import (
 )
 from small_files import TYPES, docx, docx_entries, epub, packed, relations
 
-from nutbeam.web.parsers import archive, collected
+from nutbeam.web.office import archive, collected
+from nutbeam.web.pages.page import ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import _PARSERS, parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import ParseFailed, Source
 
 URL = "http://a.com/d/file"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.options import (
+from nutbeam.web.base.options import (
     Option,
     check_value,
     options_of,
@@ -12,7 +12,7 @@ from nutbeam.web.options import (
     validate,
     value_text,
 )
-from nutbeam.web.options import option as declare
+from nutbeam.web.base.options import option as declare
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.patterns import compile_pattern
+from nutbeam.web.patterns.patterns import compile_pattern
 
 POSIX = {
     "Lower": string.ascii_lowercase,

@@ -8,9 +8,9 @@ import hostile_files as hostile
 import pytest
 from small_files import TYPES, pdf, pdf_identity_h, pdf_page
 
+from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
 
 URL = "http://a.com/d/file.pdf"
 # What documents that Debian brings say on their first pages.

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.prescan import declared_encoding
-from nutbeam.web.whatwg_encodings import canonical
+from nutbeam.web.content.prescan import declared_encoding
+from nutbeam.web.content.whatwg_encodings import canonical
 
 SPACE = b"\t\n\f\r "
 

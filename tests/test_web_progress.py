@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from nutbeam.web.progress import Progress
-from nutbeam.web.tail import SlowHost, Tail, tail_of
+from nutbeam.web.base.progress import Progress
+from nutbeam.web.engine.tail import SlowHost, Tail, tail_of
 
 
 def test_counts_belong_to_the_phase_under_way():

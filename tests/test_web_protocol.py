@@ -3,14 +3,14 @@ import time
 
 import pytest
 
-from nutbeam.web.protocol import (
+from nutbeam.web.exchange.response import Response
+from nutbeam.web.exchange.status import (
     FETCH_STATUS_NAMES,
     PROTOCOL_STATUS_NAMES,
     STATUS_TABLE,
     classify,
     parse_codes,
 )
-from nutbeam.web.response import Response
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from http_clients import Client, HttpOptions
 from test_web_http import CERTIFICATE
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.job import check
-from nutbeam.web.engine import Engine, FetchOptions
-from nutbeam.web.guard import Denied
-from nutbeam.web.protocol import classify
-from nutbeam.web.proxy import judge_name, parse_proxy
-from nutbeam.web.tasks import Task
-from nutbeam.web.urls import parse
+from nutbeam.pipelines.launch.job import check
+from nutbeam.web.engine.engine import Engine, FetchOptions
+from nutbeam.web.engine.tasks import Task
+from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.guard import Denied
+from nutbeam.web.network.proxy import judge_name, parse_proxy
+from nutbeam.web.urls.row_keys import parse
 
 pytestmark = pytest.mark.usefixtures("each_client")
 PASSWORD = "s3cret"

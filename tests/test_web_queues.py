@@ -8,16 +8,16 @@ from collections import Counter
 
 import pytest
 
-from nutbeam.web import queues as module
-from nutbeam.web.hosts import HostRecord
-from nutbeam.web.pace import FetchOptions, Throughput, crawl_pace
-from nutbeam.web.queues import Queues
-from nutbeam.web.response import Response
-from nutbeam.web.robots import ask_robots
-from nutbeam.web.robots_search import RobotsSearch
-from nutbeam.web.steps import Ask
-from nutbeam.web.tasks import Result, Task
-from nutbeam.web.turns import Visit, origin_of
+from nutbeam.web.engine import queues as module
+from nutbeam.web.engine.host_records import HostRecord
+from nutbeam.web.engine.pace import FetchOptions, Throughput, crawl_pace
+from nutbeam.web.engine.queues import Queues
+from nutbeam.web.engine.robots_search import RobotsSearch
+from nutbeam.web.engine.tasks import Result, Task
+from nutbeam.web.engine.turns import Visit, origin_of
+from nutbeam.web.exchange.response import Response
+from nutbeam.web.exchange.steps import Ask
+from nutbeam.web.robots.robots import ask_robots
 
 
 class Clock:

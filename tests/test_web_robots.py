@@ -4,7 +4,13 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.web.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots, fetch_robots
+from nutbeam.web.robots.robots import (
+    MAX_BYTES,
+    RobotsRecord,
+    RobotsRules,
+    decode_robots,
+    fetch_robots,
+)
 
 pytestmark = pytest.mark.usefixtures("each_client")
 ORIGIN = "http://a.example.com"

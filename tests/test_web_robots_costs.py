@@ -9,13 +9,14 @@ from robots_texts import ATTACKS, MOST, filled, honest, honest_urls
 from short_form import first
 from web_servers import doors, reply, serve
 
-from nutbeam.web import robots_shelf
-from nutbeam.web.engine import Engine, FetchOptions, Task
-from nutbeam.web.http import Client, HttpOptions
-from nutbeam.web.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots
-from nutbeam.web.robots_match import MAX_STEPS, Matcher
-from nutbeam.web.robots_rules import read_rules
-from nutbeam.web.robots_shelf import Shelf
+from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.engine.engine import Engine, FetchOptions, Task
+from nutbeam.web.exchange.http_options import HttpOptions
+from nutbeam.web.robots import shelf as robots_shelf
+from nutbeam.web.robots.match import MAX_STEPS, Matcher
+from nutbeam.web.robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots.rules import read_rules
+from nutbeam.web.robots.shelf import Shelf
 
 NAMES = list(ATTACKS)
 SITE = "http://a.example.com"

@@ -10,10 +10,10 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
-from nutbeam.web.engine import Engine, FetchOptions, HostRecord, Task
-from nutbeam.web.guard import Guard
-from nutbeam.web.response import Response
-from nutbeam.web.robots_search import RobotsAnswers
+from nutbeam.web.engine.engine import Engine, FetchOptions, HostRecord, Task
+from nutbeam.web.engine.robots_search import RobotsAnswers
+from nutbeam.web.exchange.response import Response
+from nutbeam.web.network.guard import Guard
 
 pytestmark = pytest.mark.usefixtures("each_client")
 DELAY = 0.1
@@ -380,7 +380,7 @@ def test_several_partitions_ask_a_host_once_each_per_delay():
 
 
 def test_the_answers_that_are_kept_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.robots_search._MAX_BYTES", 50_000)
+    monkeypatch.setattr("nutbeam.web.engine.robots_search._MAX_BYTES", 50_000)
     answers = RobotsAnswers()
     urls = [f"http://h{number}.example.com/robots.txt" for number in range(30)]
     for url in urls:
@@ -393,7 +393,7 @@ def test_the_answers_that_are_kept_are_bounded(monkeypatch):
 
 
 def test_a_target_that_is_forgotten_is_asked_for_again_and_no_more_than_some(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.robots_search._MAX_BYTES", 0)
+    monkeypatch.setattr("nutbeam.web.engine.robots_search._MAX_BYTES", 0)
     answer = attackers(lambda _: f"http://{VICTIM}/robots.txt")
     urls = [f"{host}/" for host in hosts(6)]
     _, engine, site = crawl(answer, urls, threads=1, robots_redirect_targets=2, server_delay=0.02)

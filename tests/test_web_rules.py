@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web import rules as rules_module
+from nutbeam.web.base.options import validate
 from nutbeam.web.normalizers import basic_column
-from nutbeam.web.options import validate
-from nutbeam.web.rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
-from nutbeam.web.urls import BadUrl, from_key, host_of, parse, to_key
+from nutbeam.web.rules import url_rules as rules_module
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
+from nutbeam.web.urls.row_keys import BadUrl, from_key, host_of, parse, to_key
 
 rules = UrlRules()
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.signature import (
+from nutbeam.web.content.signature import (
     SignatureOptions,
     distance,
     md5,

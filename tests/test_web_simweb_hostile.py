@@ -7,7 +7,7 @@ from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.simweb.hostile import HOSTILE, find
 from nutbeam.web.simweb.server import SimWeb
-from nutbeam.web.urls import from_key
+from nutbeam.web.urls.row_keys import from_key
 
 AGAIN, FETCHED, GONE = "db_unfetched", "db_fetched", "db_gone"
 TEMPORARY, PERMANENT = "db_redir_temp", "db_redir_perm"

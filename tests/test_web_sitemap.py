@@ -4,10 +4,10 @@ import gzip
 
 import pytest
 
+from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers import gzipped, sitemap
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
 
 XMLNS = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
 SITEMAP = f"""<?xml version="1.0" encoding="UTF-8"?>

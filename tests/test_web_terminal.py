@@ -6,7 +6,7 @@ import sys
 
 from terminals import EVIL, WORD, obeyed, process, terminal
 
-from nutbeam.web.terminal import (
+from nutbeam.web.base.terminal import (
     LineFormatter,
     VisibleBytes,
     VisibleStream,
@@ -17,7 +17,7 @@ from nutbeam.web.terminal import (
 
 PARENT = """
 import subprocess, sys
-from nutbeam.web.terminal import Relay
+from nutbeam.web.base.terminal import Relay
 relay = Relay()
 for number in range(2):
     subprocess.run([sys.executable, "-Sc", {child!r}], stderr=relay.stderr)

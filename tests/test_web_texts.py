@@ -2,9 +2,9 @@
 
 import pytest
 
+from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import NoParser, ParseFailed, Source
 
 
 def read(text, header, headers=()):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.rules import UrlRules, resolve
-from nutbeam.web.urls import (
+from nutbeam.web.rules.url_rules import UrlRules, resolve
+from nutbeam.web.urls.row_keys import (
     MAX_KEY_BYTES,
     BadUrl,
     from_host_key,

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from nutbeam.web.robots import MAX_BYTES, decode_robots
-from nutbeam.web.userinfo import mask_headers, mask_users
+from nutbeam.web.robots.robots import MAX_BYTES, decode_robots
+from nutbeam.web.urls.userinfo import mask_headers, mask_users
 
 # The same as one expression: quadratic, so of short texts only.
 USER = re.compile(r"((?:https?|ftp|wss?):[/\\]*|[/\\]{2})[^/\\?#\s\"'<>]*@", re.IGNORECASE)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web.visible import visible, visible_lines
+from nutbeam.web.base.visible import visible, visible_lines
 
 NEVER = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 CONTROLS = [*range(0x20), 0x7F, *range(0x80, 0xA0), 0x2028, 0x2029]

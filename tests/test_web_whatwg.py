@@ -9,8 +9,8 @@ import pathlib
 import polars as pl
 import pytest
 
-from nutbeam.web.rules import UrlRules
-from nutbeam.web.urls import from_key, parse
+from nutbeam.web.rules.url_rules import UrlRules
+from nutbeam.web.urls.row_keys import from_key, parse
 
 DATA = pathlib.Path(__file__).parent.parent / "build" / "tools" / "urltestdata.json"
 pytestmark = pytest.mark.skipif(

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from nutbeam.web.pages.page import ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import ParseFailed, Source
 
 # Root element and what holds text in it.
 KINDS = {

@@ -9,14 +9,14 @@ import shutil
 import polars as pl
 from crawling import cells_of
 
-from nutbeam.io.batches import place
-from nutbeam.io.files import list_files
-from nutbeam.io.fold import read_tablets
-from nutbeam.io.fsck import left_over
-from nutbeam.io.manifest import Pinned, latest_snapshot
-from nutbeam.io.parquet_files import collect, scan
-from nutbeam.io.places import files_of, root_of
-from nutbeam.io.tablets import TABLETS, tablets
+from nutbeam.io.batches.batches import place
+from nutbeam.io.rows.fold import read_tablets
+from nutbeam.io.snapshots.manifest import Pinned, latest_snapshot
+from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.io.storage.files import list_files
+from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets.tablets import TABLETS, tablets
+from nutbeam.io.upkeep.fsck import left_over
 from nutbeam.policy.schema import COMPONENTS
 
 SETTINGS = b"settings"
@@ -128,7 +128,7 @@ class InBigtable(InFolder):
     def remove(self, table):
         root = root_of(table)
         super().remove(root.files)
-        from nutbeam.io.bigtable_admin import drop_table
+        from nutbeam.io.bigtable.admin import drop_table
 
         drop_table(root.address)
 

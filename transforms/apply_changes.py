@@ -8,11 +8,11 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.operations import Operation
-from ..io.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from ..io.resolve import Resolver, resolve_range
-from ..io.tablets import tablets
-from ..io.written import Written
+from ..io.rows.resolve import Resolver, resolve_range
+from ..io.snapshots.commit import Written
+from ..io.snapshots.operations import Operation
+from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
+from ..io.tablets.tablets import tablets
 from ..policy.schema import to_frame
 from .chunks import Chunk
 from .display import Displayed
@@ -61,7 +61,7 @@ class ApplyChanges(Displayed):
     changes of one range, and the rows that they change: what it reads and
     writes follows from the changes, not from the table. A tablet is rewritten
     where it has no base yet, where the changes swamp it, and where it is past
-    the limits of ``io/tablets.py``: a bounded amount per operation.
+    the limits of ``io/tablets/tablets.py``: a bounded amount per operation.
 
     Attributes:
         targets: By component, such as ``state`` and ``hosts``.

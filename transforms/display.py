@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..web.options import options_of
+from ..web.base.options import options_of
 
 # Names of options that hold a secret, or the place of one on this machine. No
 # option of ours does so far but by its path: this is for those to come.

@@ -14,9 +14,9 @@ import polars as pl
 import pyarrow as pa
 from apache_beam.metrics import Metrics
 
-from ..io.pages import ROW_BYTES
+from ..io.batches.page_writer import ROW_BYTES
 from ..policy.schema import TEXT, to_frame
-from ..web.domains import registered_domain
+from ..web.urls.domains import registered_domain
 from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .display import displayed
 from .fetch_urls import (

@@ -11,16 +11,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ..io.pages import page_row, why_not
+from ..io.batches.page_writer import page_row, why_not
 from ..policy.schema import MAX_DELAY, TEXT
-from ..web.agent import require_agent
-from ..web.engine import Engine
-from ..web.http import HttpOptions, client_of
-from ..web.pace import FetchOptions
-from ..web.protocol import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
-from ..web.rules import UrlOptions, UrlRules
-from ..web.schemes import WEB
-from ..web.tasks import Result, Task
+from ..web.base.agent import require_agent
+from ..web.clients.open_client import client_of
+from ..web.engine.engine import Engine
+from ..web.engine.pace import FetchOptions
+from ..web.engine.tasks import Result, Task
+from ..web.exchange.http_options import HttpOptions
+from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from ..web.rules.url_rules import UrlOptions, UrlRules
+from ..web.urls.schemes import WEB
 from .chunks import MAX_BYTES
 from .partition import hosts_of
 from .records import DeadLetter, FetchedPage

@@ -1,13 +1,13 @@
 """Options of a transform as keywords, as Python and Beam YAML give them.
 
-An option stays declared once, where its step declares it (web/options.py).
+An option stays declared once, where its step declares it (web/base/options.py).
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
-from ..web.options import Option, check_value, default_text, options_of, parse_value, validate
+from ..web.base.options import Option, check_value, default_text, options_of, parse_value, validate
 
 Transform = TypeVar("Transform", bound=type)
 Options = TypeVar("Options")
@@ -22,7 +22,7 @@ def options_from(cls: type[Options], given: Mapping[str, Any]) -> Options:
         TypeError: There is no such option.
         ValueError: A value is not right; one line that quotes it.
 
-    >>> from ..web.pace import FetchOptions
+    >>> from ..web.engine.pace import FetchOptions
     >>> options_from(FetchOptions, {"server_delay": "500ms"}).server_delay
     0.5
     """

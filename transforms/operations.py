@@ -10,20 +10,14 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.portability import common_urns
 
-from ..io.manifest import (
-    PHASES,
-    Batch,
-    Manifest,
-    PurgedMeanwhile,
-    latest_snapshot,
-    load_manifest,
-)
-from ..io.operations import Operation, begin, find, new_id, note_loss
-from ..io.over_purges import commit_over_purges
-from ..io.written import Written, check_whole, commit, sum_counts
-from ..web.errors import UserError
-from ..web.json_logs import working_on
-from ..web.progress import PROGRESS
+from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
+from ..io.snapshots.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
+from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
+from ..io.storage.errors import PurgedMeanwhile
+from ..io.upkeep.over_purges import commit_over_purges
+from ..web.base.errors import UserError
+from ..web.base.json_logs import working_on
+from ..web.base.progress import PROGRESS
 from .display import Displayed
 from .metrics import count
 from .threads import FlatMapInThreads
@@ -178,7 +172,7 @@ class Commit(Displayed):
         opens: Makes the batch's record from the operation and the counts,
             where the job makes a batch; a batch without URLs is not made.
         whole: Steps whose work must all have been done.
-        over_purges: Whether a purge may come in between; see ``io/over_purges.py``.
+        over_purges: Whether a purge may come in between; see ``io/upkeep/over_purges.py``.
     """
 
     reads: tuple[str, ...] = ()

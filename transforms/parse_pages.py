@@ -11,15 +11,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..io.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
-from ..io.parse_worker import Job
+from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
+from ..io.parsing.parse_worker import Job
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.parse_results import status_text
 from ..policy.schema import HEADERS, PAGES, TEXT, ParseMinor, ParseStatus, conform, to_frame
-from ..web.options import option
-from ..web.protocol import FETCH_SUCCESS
-from ..web.rules import UrlRules
-from ..web.urls import from_key
+from ..web.base.options import option
+from ..web.exchange.status import FETCH_SUCCESS
+from ..web.rules.url_rules import UrlRules
+from ..web.urls.row_keys import from_key
 from .chunks import Chunk, to_chunks
 from .display import displayed
 from .fetch_pages import error_output

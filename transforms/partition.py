@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
-from ..web.urls import BadUrl
-from ..web.urls import host as host_of_url
+from ..web.urls.row_keys import BadUrl
+from ..web.urls.row_keys import host as host_of_url
 from .chunks import MAX_ROWS, Chunk, rechunk
 from .display import Displayed
 from .row_types import with_fields

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from nutbeam.pipelines.cli import main
+from nutbeam.pipelines.command_line.cli import main
 
 # The image is the workers' too: there is nothing to bring there, and nothing in __main__ to pickle.
 SAME_IMAGE = ("--deliver=false", "--sdk_location=container", "--no_save_main_session")

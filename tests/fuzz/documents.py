@@ -3,17 +3,17 @@
 import math
 import re
 
-from nutbeam.web import charset
-from nutbeam.web.content_type import sniff
+from nutbeam.web.content import charset
+from nutbeam.web.content.content_type import sniff
+from nutbeam.web.content.whatwg_encodings import ENCODINGS
+from nutbeam.web.pages.page import Page, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.parsers.options import ParseOptions
-from nutbeam.web.parsers.page import Page, ParseFailed, Source
-from nutbeam.web.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
-from nutbeam.web.robots_lines import deciding_line
-from nutbeam.web.robots_match import Matcher, TooCostly
-from nutbeam.web.robots_paths import comparable_path
-from nutbeam.web.robots_rules import Rule, read_rules, split_lines
-from nutbeam.web.whatwg_encodings import ENCODINGS
+from nutbeam.web.robots.match import Matcher, TooCostly
+from nutbeam.web.robots.paths import comparable_path
+from nutbeam.web.robots.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots.robots_lines import deciding_line
+from nutbeam.web.robots.rules import Rule, read_rules, split_lines
 
 from .target import Clock, Target, files
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import polars as pl
 
 from nutbeam.web.filters.affixes import PrefixFilter, SuffixFilter
-from nutbeam.web.filters.brics import compile_automaton
 from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter, FastLimits
 from nutbeam.web.filters.regex_filter import RegexFilter
@@ -15,7 +14,8 @@ from nutbeam.web.filters.verdicts import UrlFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.normalizers.steps import Step
-from nutbeam.web.urls import BadUrl
+from nutbeam.web.patterns.brics import compile_automaton
+from nutbeam.web.urls.row_keys import BadUrl
 
 from .target import DATA, Clock, Target
 
@@ -102,7 +102,7 @@ def _check_normalizer(rules: Step) -> None:
 
 def seeds() -> list[bytes]:
     """Returns the files that ship, and one of each format."""
-    web = DATA.parent / "web"
+    web = DATA.parent / "web" / "rules"
     shipped = [(0, "regex-urlfilter.txt"), (8, "regex-normalize.xml")]
     found = [bytes([n]) + (web / name).read_bytes() for n, name in shipped if (web / name).exists()]
     rule = b"<regex-normalize><regex><pattern>%s</pattern><substitution>%s</substitution></regex></regex-normalize>"

@@ -6,13 +6,14 @@ from collections.abc import Callable
 import polars as pl
 
 from nutbeam.policy.traps import TrapOptions, trap_reasons
-from nutbeam.web import rules, urls
-from nutbeam.web.normalize import normalize_basic
 from nutbeam.web.normalizers import basic_column
-from nutbeam.web.resolve import resolve
-from nutbeam.web.rules import UrlRules, host_keys
-from nutbeam.web.schemes import scheme_of
-from nutbeam.web.urls import BadUrl, from_key, host_of, to_key
+from nutbeam.web.rules import url_rules as rules
+from nutbeam.web.rules.url_rules import UrlRules, host_keys
+from nutbeam.web.urls import row_keys as urls
+from nutbeam.web.urls.normalize import normalize_basic
+from nutbeam.web.urls.resolve import resolve
+from nutbeam.web.urls.row_keys import BadUrl, from_key, host_of, to_key
+from nutbeam.web.urls.schemes import scheme_of
 
 from .target import DATA, Clock, Target
 

@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from ..rule_files import Names, line_at, lines_of, short, without_longer
-from ..url_parts import parts_of, parts_of_url
+from ..base.quoting import short
+from ..rule_files.rule_files import Names, line_at, lines_of, without_longer
+from ..urls.url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts, verdicts
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from ..columns import nulls, put
+from ..base.columns import nulls, put
 from .verdicts import FILTERED, TIMEOUT, UrlFilter, Verdict, Verdicts
 
 # Of which URLs the rule that decided is named.

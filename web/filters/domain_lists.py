@@ -4,11 +4,12 @@ import functools
 
 import polars as pl
 
-from ..columns import falses, zeros
-from ..domains import suffix_and_domain
-from ..rule_files import Names, entries, line_at, short
-from ..rule_hosts import host_name
-from ..url_parts import host_of_url, parts_of
+from ..base.columns import falses, zeros
+from ..base.quoting import short
+from ..rule_files.rule_files import Names, entries, line_at
+from ..rule_files.rule_hosts import host_name
+from ..urls.domains import suffix_and_domain
+from ..urls.url_parts import host_of_url, parts_of
 from .verdicts import Verdict, Verdicts, verdicts
 
 

@@ -4,11 +4,12 @@ import dataclasses
 
 import polars as pl
 
-from ..columns import falses, put, zeros
-from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
-from ..rule_files import line_at, lines_of, short
-from ..rule_hosts import host_name
-from ..url_parts import parts_of, parts_of_url
+from ..base.columns import falses, put, zeros
+from ..base.quoting import short
+from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
+from ..rule_files.rule_files import line_at, lines_of
+from ..rule_files.rule_hosts import host_name
+from ..urls.url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts
 
 _ALL = (".*", ".?")

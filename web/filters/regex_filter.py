@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from ..columns import falses, put, zeros
-from ..domains import registered_domain
-from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
-from ..rule_files import lines_of, short
-from ..rule_hosts import host_name
-from ..urls import BadUrl, host
+from ..base.columns import falses, put, zeros
+from ..base.quoting import short
+from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
+from ..rule_files.rule_files import lines_of
+from ..rule_files.rule_hosts import host_name
+from ..urls.domains import registered_domain
+from ..urls.row_keys import BadUrl, host
 from .verdicts import Verdict, Verdicts
 
 # Of a URL that is written as normal ones are; the parser is asked for the host of others.

@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from ..columns import put
+from ..base.columns import put
 from .verdicts import Verdict, Verdicts, verdicts
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from ..columns import falses, zeros
+from ..base.columns import falses, zeros
 
 # Why a filter refuses a URL.
 FILTERED = "filtered"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ..columns import nulls, put
-from ..normalize import normalize_basic
+from ..base.columns import nulls, put
+from ..urls.normalize import normalize_basic
 from .steps import Applied, Whole, apply_each
 
 # So few are normalized one after the other.

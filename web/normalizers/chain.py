@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ..columns import falses, nulls, put
-from ..normalize import normalize_basic
-from ..urls import BadUrl
+from ..base.columns import falses, nulls, put
+from ..urls.normalize import normalize_basic
+from ..urls.row_keys import BadUrl
 from .basic_column import Basic
 from .steps import Step, apply_each
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ..rule_files import entries, short
-from ..rule_hosts import host_name, pattern_name
-from ..schemes import SCHEMES
-from ..url_parts import host_of_url, parts_of
+from ..base.quoting import short
+from ..rule_files.rule_files import entries
+from ..rule_files.rule_hosts import host_name, pattern_name
+from ..urls.schemes import SCHEMES
+from ..urls.url_parts import host_of_url, parts_of
 from .steps import Whole
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)

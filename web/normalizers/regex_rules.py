@@ -9,10 +9,10 @@ from xml.parsers import expat
 import polars as pl
 import regex
 
-from ..columns import falses, nulls, put
-from ..patterns import Patience, Pattern, compile_pattern, is_column_pattern
-from ..rule_files import short
-from ..urls import BadUrl
+from ..base.columns import falses, nulls, put
+from ..base.quoting import short
+from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
+from ..urls.row_keys import BadUrl
 from .steps import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)

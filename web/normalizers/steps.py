@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from ..columns import falses
-from ..urls import BadUrl
+from ..base.columns import falses
+from ..urls.row_keys import BadUrl
 
 # Where URLs come from: Nutch's scopes.
 SCOPES = (

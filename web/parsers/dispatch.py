@@ -4,11 +4,11 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from ..charset import is_text
-from ..content_type import ATOM, RDF, RSS, SITEMAP, SITEMAP_INDEX, sniff
-from .language import detect_language, settle_language
-from .options import ParseOptions
-from .page import NoParser, Page, ParseFailed, Source
+from ..content.charset import is_text
+from ..content.content_type import ATOM, RDF, RSS, SITEMAP, SITEMAP_INDEX, sniff
+from ..pages.language import detect_language, settle_language
+from ..pages.page import NoParser, Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
 
 Parser = Callable[[Source, ParseOptions], Page]
 
@@ -37,39 +37,44 @@ _OPENDOCUMENT = tuple(
     )
 )
 
-# Module in this room and function in it, by MIME type. They are imported when the first such
+# Module of web/ and function in it, by MIME type. They are imported when the first such
 # document comes: most crawls meet few types.
 _PARSERS = {
-    "text/html": ("html", "parse_html"),
-    "application/xhtml+xml": ("xhtml", "parse_xhtml"),
-    "application/vnd.wap.xhtml+xml": ("xhtml", "parse_xhtml"),
-    "text/plain": ("text", "parse_text"),
-    "text/csv": ("text", "parse_csv"),
-    "text/markdown": ("text", "parse_text"),
-    "text/tab-separated-values": ("text", "parse_text"),
-    RSS: ("feed", "parse_feed"),
-    ATOM: ("feed", "parse_feed"),
-    SITEMAP: ("sitemap", "parse_sitemap"),
-    SITEMAP_INDEX: ("sitemap", "parse_sitemap"),
-    "application/json": ("json_text", "parse_json"),
-    "application/feed+json": ("json_text", "parse_json"),
-    "application/geo+json": ("json_text", "parse_json"),
-    "application/ld+json": ("json_text", "parse_json"),
-    "application/x-ndjson": ("json_text", "parse_json"),
-    "application/xml": ("xml_text", "parse_xml"),
-    "text/xml": ("xml_text", "parse_xml"),
-    RDF: ("xml_text", "parse_xml"),
-    "image/svg+xml": ("xml_text", "parse_xml"),
-    "application/gzip": ("gzipped", "parse_gzipped"),
-    "application/pdf": ("pdf", "parse_pdf"),
-    "application/epub+zip": ("epub", "parse_epub"),
-    **dict.fromkeys(_OFFICE_OPEN_XML, ("office", "parse_office")),
-    **dict.fromkeys(_OPENDOCUMENT, ("opendocument", "parse_opendocument")),
+    "text/html": ("html.html", "parse_html"),
+    "application/xhtml+xml": ("html.xhtml", "parse_xhtml"),
+    "application/vnd.wap.xhtml+xml": ("html.xhtml", "parse_xhtml"),
+    "text/plain": ("parsers.text", "parse_text"),
+    "text/csv": ("parsers.text", "parse_csv"),
+    "text/markdown": ("parsers.text", "parse_text"),
+    "text/tab-separated-values": ("parsers.text", "parse_text"),
+    RSS: ("parsers.feed", "parse_feed"),
+    ATOM: ("parsers.feed", "parse_feed"),
+    SITEMAP: ("parsers.sitemap", "parse_sitemap"),
+    SITEMAP_INDEX: ("parsers.sitemap", "parse_sitemap"),
+    "application/json": ("parsers.json_text", "parse_json"),
+    "application/feed+json": ("parsers.json_text", "parse_json"),
+    "application/geo+json": ("parsers.json_text", "parse_json"),
+    "application/ld+json": ("parsers.json_text", "parse_json"),
+    "application/x-ndjson": ("parsers.json_text", "parse_json"),
+    "application/xml": ("parsers.xml_text", "parse_xml"),
+    "text/xml": ("parsers.xml_text", "parse_xml"),
+    RDF: ("parsers.xml_text", "parse_xml"),
+    "image/svg+xml": ("parsers.xml_text", "parse_xml"),
+    "application/gzip": ("parsers.gzipped", "parse_gzipped"),
+    "application/pdf": ("office.pdf", "parse_pdf"),
+    "application/epub+zip": ("office.epub", "parse_epub"),
+    **dict.fromkeys(_OFFICE_OPEN_XML, ("office.office", "parse_office")),
+    **dict.fromkeys(_OPENDOCUMENT, ("office.opendocument", "parse_opendocument")),
 }
 # Of types that are registered for some purpose on top of these (RFC 6839).
 _SUFFIXES = {"+xml": _PARSERS["application/xml"], "+json": _PARSERS["application/json"]}
 # Of these the body is text as it comes.
-_TEXTS = frozenset({"xhtml", "html", "text", "feed", "sitemap", "json_text", "xml_text"})
+_TEXTS = frozenset(
+    {
+        *("html.html", "html.xhtml", "parsers.text", "parsers.feed", "parsers.sitemap"),
+        *("parsers.json_text", "parsers.xml_text"),
+    }
+)
 _loaded: dict[str, tuple[Parser, bool]] = {}
 
 
@@ -114,7 +119,7 @@ def _load(mime: str) -> tuple[Parser, bool]:
     if place is None:
         raise NoParser
     module, function = place
-    parser = cast(Parser, getattr(importlib.import_module(f".{module}", __package__), function))
+    parser = cast(Parser, getattr(importlib.import_module(f"nutbeam.web.{module}"), function))
     if mime in _PARSERS:  # servers make up others without end
         _loaded[mime] = parser, module in _TEXTS
     return parser, module in _TEXTS

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .. import urls
-from ..charset import decode
-from ..userinfo import parse_target
-from .directives import header_directives, obey_nofollow
-from .html import parse_html
-from .html_tree import collapse
-from .options import ParseOptions
-from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..content.charset import decode
+from ..html.html import parse_html
+from ..html.tree import collapse
+from ..pages.directives import header_directives, obey_nofollow
+from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
+from ..urls import row_keys as urls
+from ..urls.userinfo import parse_target
 from .xml_reader import read_xml
 
 MAX_ITEMS = 1_000

@@ -4,10 +4,10 @@ import dataclasses
 import re
 import zlib
 
-from ..content_type import sniff, type_of_name
+from ..content.content_type import sniff, type_of_name
+from ..pages.page import NoParser, Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
 from .dispatch import has_parser, parse
-from .options import ParseOptions
-from .page import NoParser, Page, ParseFailed, Source
 
 # sitemaps.org: 50 MiB when unpacked.
 MAX_BYTES = 50 << 20

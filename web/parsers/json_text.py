@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from ..charset import decode
-from .html_tree import collapse, collapse_long
-from .options import ParseOptions
-from .page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..content.charset import decode
+from ..html.tree import collapse, collapse_long
+from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
 from .text import fill
 
 _MAX_DEPTH = 200

@@ -2,10 +2,10 @@
 
 import re
 
-from ..charset import decode
-from .directives import header_directives, obey_nofollow, parse_moment
-from .options import ParseOptions
-from .page import Page, ParseFailed, Source
+from ..content.charset import decode
+from ..pages.directives import header_directives, obey_nofollow, parse_moment
+from ..pages.page import Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
 from .xml_reader import read_xml
 
 # sitemaps.org, "Sitemap file location": 50,000 URLs, 50 MiB, which Page and body are held to.

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ..charset import decode
-from .directives import header_directives, obey_nofollow
-from .html_tree import collapse_long
-from .options import ParseOptions
-from .page import Page, Source
+from ..content.charset import decode
+from ..html.tree import collapse_long
+from ..pages.directives import header_directives, obey_nofollow
+from ..pages.page import Page, Source
+from ..pages.parse_options import ParseOptions
 
 # Nutch's OutlinkExtractor; the look-behind keeps it linear.
 _URL_IN_TEXT = re.compile(

@@ -5,7 +5,7 @@ from html.entities import html5
 from typing import Any
 from xml.parsers import expat
 
-from .page import ParseFailed
+from ..pages.page import ParseFailed
 
 # Expat counts its own open elements, at some bytes each; what we keep for one may be more.
 MAX_DEPTH = 5000

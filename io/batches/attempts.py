@@ -1,0 +1,187 @@
+"""What other attempts at the partitions of a batch are doing, as their files tell.
+
+See ``io/batches/leases.py`` for what the files mean.
+"""
+
+import json
+import math
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..snapshots.roots import Root
+from ..storage.exclusive import create_exclusive
+from ..storage.files import names, read_if_there
+from ..storage.places import Place
+from ..storage.processes import is_dead, same_clock
+from .batches import place
+
+PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
+HELD: set[str] = set()  # tokens of the leases that this process holds
+_CLAIM = re.compile(r"p(\d{5,})-(\d{6,})\.claim")
+
+
+class Note(NamedTuple):
+    """What a host has demanded.
+
+    Attributes:
+        crawl_delay: Seconds, or None.
+        backoff_until: UTC ms before which it wants to be left alone, or 0.
+    """
+
+    crawl_delay: float | None = None
+    backoff_until: int = 0
+
+
+class Attempt(NamedTuple):
+    """One attempt at a partition, by its files."""
+
+    folder: Place
+    partition: int
+    number: int
+
+    @property
+    def claim(self) -> Place:
+        return self.folder / f"p{self.partition:05d}-{self.number:06d}.claim"
+
+    @property
+    def beat(self) -> Place:
+        return self.claim.with_suffix(".beat")
+
+    @property
+    def next(self) -> "Attempt":
+        return self._replace(number=self.number + 1)
+
+    def describe(self) -> str:
+        """Returns who that is, for people."""
+        claim = record_of(_read(self.claim))
+        batch = self.folder.parent.name
+        if "pid" not in claim:
+            return f"partition {self.partition} of batch {batch!r}"
+        return (
+            f"process {claim['pid']} on {claim['host']!r}, at partition {self.partition} "
+            f"of batch {batch!r} since {claim.get('since', 'some time')}"
+        )
+
+
+class Watch:
+    """What is known of other attempts, and for how long.
+
+    Args:
+        root: The table's folder.
+        stale: Seconds without a new beat that make an attempt silent.
+        fresh: For how many seconds after a beat it may have sent requests.
+
+    Attributes:
+        asked_until: See ``Lease``.
+        hosts: See ``Lease``.
+        next: What to claim when all are silent: exclusively, so nobody who has
+            claimed since is superseded.
+    """
+
+    next: Attempt
+
+    def __init__(self, root: Root, stale: float, fresh: float) -> None:
+        self._root, self._stale, self._fresh = root, stale, fresh
+        self._ended: dict[Attempt, float] = {}
+        self._seen: dict[Attempt, tuple[bytes, float]] = {}
+        self.asked_until = -math.inf
+        self.hosts: dict[str, Note] = {}
+
+    def survey(
+        self, batch: str, partition: int, others: Iterable[str], mine: Attempt | None = None
+    ) -> Attempt | None:
+        """Looks at all attempts that matter; returns one that may send requests, if any.
+
+        With ``mine`` claimed, those that are silent but may wake up are superseded.
+        """
+        folder = self._root / place(batch, "leases")
+        mates = _attempts(folder).get(partition, [])
+        for attempt in mates:
+            if attempt != mine and self._silent(attempt) is None:
+                return attempt
+        self.next = mates[-1].next if mates else Attempt(folder, partition, 1)
+        for other in others:
+            for attempts in _attempts(self._root / place(other, "leases")).values():
+                for attempt in attempts:
+                    if self._silent(attempt) is None:
+                        return attempt
+                newest = attempts[-1]
+                if mine is not None and newest not in self._ended:
+                    if not create_exclusive(newest.next.claim, b"{}", durable=False):
+                        return newest.next
+                    if self._silent(newest) is None:  # it beat in the meantime
+                        return newest
+        return None
+
+    def _silent(self, attempt: Attempt) -> float | None:
+        """Returns until when an attempt may have sent requests; None if it still may."""
+        if attempt in self._ended:
+            return self._ended[attempt]
+        claim = record_of(_read(attempt.claim))
+        before = time.monotonic()
+        data = _read(attempt.beat)
+        beat = record_of(data)
+        ended = _ended(claim, beat)
+        if ended is not None:
+            self._ended[attempt] = ended
+        else:
+            seen, since = self._seen.get(attempt, (None, 0.0))
+            if seen != data:
+                self._seen[attempt] = data, time.monotonic()
+                return None
+            if before - since < self._stale:
+                return None
+            ended = since + self._fresh
+        self._learn(ended, beat)
+        return ended
+
+    def _learn(self, ended: float, beat: Mapping[str, Any]) -> None:
+        self.asked_until = max(self.asked_until, ended)
+        for host, values in beat.get("hosts", {}).items():
+            known, note = self.hosts.get(host, Note()), Note(*values)
+            delays = [d for d in (known.crawl_delay, note.crawl_delay) if d is not None]
+            until = max(known.backoff_until, note.backoff_until)
+            self.hosts[host] = Note(max(delays, default=None), until)
+
+
+def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
+    """Returns when an attempt has ended, or was found to have; None where that cannot be said."""
+    now = time.monotonic()
+    if "token" not in claim:
+        return -math.inf  # only there to supersede another one
+    if beat.get("released") is not None:
+        return min(float(beat["released"]), now) if same_clock(claim) else now
+    if (claim.get("process"), claim.get("pid")) == (PROCESS, os.getpid()):
+        return None if claim["token"] in HELD else now
+    return now if is_dead(claim) else None
+
+
+def _attempts(folder: Place) -> dict[int, list[Attempt]]:
+    """Returns the attempts of each partition, oldest first."""
+    found: dict[int, list[Attempt]] = {}
+    for partition, number in sorted(_names(folder)):
+        found.setdefault(partition, []).append(Attempt(folder, partition, number))
+    return found
+
+
+def _names(folder: Place) -> Iterator[tuple[int, int]]:
+    for name in names(folder):
+        match = _CLAIM.fullmatch(name)
+        if match:
+            yield int(match[1]), int(match[2])
+
+
+def _read(path: Place) -> bytes:
+    return read_if_there(path) or b""
+
+
+def record_of(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data) if data else {}
+    except ValueError:  # a crash of the machine may leave anything
+        found = {}
+    return found if isinstance(found, dict) else {}

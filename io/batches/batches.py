@@ -1,0 +1,301 @@
+"""Batches: what one generate chose, and what became of it, phase by phase.
+
+A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
+``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...policy.schema import COMPONENTS
+from ..snapshots.manifest import Manifest
+from ..snapshots.roots import Root
+from ..storage.files import (
+    crc32_of,
+    file_size,
+    names,
+    new_name,
+    read_bytes,
+    remove_tree,
+    write_bytes,
+    writing,
+)
+from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
+from ..storage.places import Place, Remote, below
+from ..tablets.file_lists import DataFile, load_files
+
+_FILES_OF_ATTEMPT = 100_000
+
+
+def place(batch: str, kind: str) -> str:
+    """Returns the component, and folder, of one kind of files of a batch."""
+    return f"batches/{batch}/{kind}"
+
+
+def write_file(
+    root: Root,
+    batch: str,
+    kind: str,
+    tables: Iterable[pa.Table | pl.DataFrame],
+    *,
+    partition: int = 0,
+    order: int = 0,
+    name: str | None = None,
+) -> DataFile:
+    """Writes one file of a batch and describes it.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        kind: One of the five kinds.
+        tables: Rows, in row groups as they come.
+        partition: Number of the partition that wrote it.
+        order: Its place among the partition's files.
+        name: File name; None makes a new one.
+    """
+    path = root / place(batch, kind) / (name or new_name())
+    first: str | None = None
+    last: str | None = None
+    with ParquetWriter(path, COMPONENTS[kind]) as writer:
+        for table in tables:
+            writer.write(table)
+            low, high = key_range(table)
+            first = low if first is None or (low is not None and low < first) else first
+            last = high if last is None or (high is not None and high > last) else last
+        size = writer.close()
+    return DataFile(
+        path=below(root, path),
+        rows=writer.rows,
+        bytes=size,
+        first=first,
+        last=last,
+        partition=partition,
+        order=order,
+        crc32=writer.crc32,
+    )
+
+
+def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
+    """Returns the smallest and the largest key of rows, None and None where there are none."""
+    table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
+    found = pc.min_max(table["key"])
+    return found["min"].as_py(), found["max"].as_py()
+
+
+def batch_files(root: Root, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
+    """Returns the files of one kind of a batch."""
+    return load_files(root, manifest.components.get(place(batch, kind)))
+
+
+def live_file(root: Root, manifest: Manifest, path: str) -> DataFile | None:
+    """Returns the file of a batch that a row means by a path, or None.
+
+    It may have taken another one's place since the row was written; there is
+    none where the file was dropped, or its batch is no longer kept.
+    """
+    component = path.rpartition("/")[0]
+    for file in load_files(root, manifest.components.get(component)):
+        if path in (file.path, file.formerly):
+            return file
+    return None
+
+
+def page_order(started: int, sequence: int) -> int:
+    """Returns the place of a pages file in its batch: earlier attempts first.
+
+    Args:
+        started: When the attempt began, ms.
+        sequence: Number of the file within the attempt.
+    """
+    return started * _FILES_OF_ATTEMPT + sequence
+
+
+def page_started(order: int) -> int:
+    """Returns when the attempt began that wrote a pages file, ms; see ``page_order``."""
+    return order // _FILES_OF_ATTEMPT
+
+
+def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
+    """Returns the name of a pages file; ``adopted_pages`` reads it.
+
+    Args:
+        partition: Number of the partition.
+        started: When the attempt began, ms.
+        attempt: What tells it from others; no hyphens.
+        sequence: Number of the file within the attempt.
+    """
+    return f"p{partition:05d}-{started:013d}-{attempt}-{sequence:05d}.parquet"
+
+
+def adopted_pages(
+    root: Root,
+    batch: str,
+    partition: int,
+    barred: Callable[[pl.Series], pl.Series] | None = None,
+) -> list[DataFile]:
+    """Returns what earlier attempts at a partition have flushed; see ``page_order``.
+
+    Each key is in one of the files only: of a file whose keys others have too
+    (an attempt that was superseded may have written it late), or of one with
+    keys that are barred, the rest is written anew.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        barred: Says which keys are not to be taken.
+    """
+    folder = root / place(batch, "pages")
+    files: list[DataFile] = []
+    seen: set[str] = set()
+    for path in _of_partition(folder, partition):
+        keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
+        if barred is not None:
+            seen.update(keys.filter(barred(keys)))
+        new = [key for key in keys if key not in seen]
+        if new or not len(keys):
+            whole = path if len(new) == len(keys) else _write_rest(path, new)
+            # Two attempts may have begun in the same millisecond.
+            order = _order_of(whole)
+            while any(file.order == order for file in files):
+                order += 1
+            files.append(
+                DataFile(
+                    path=below(root, whole),
+                    rows=len(new),
+                    bytes=file_size(whole),
+                    first=min(new, default=None),
+                    last=max(new, default=None),
+                    partition=partition,
+                    order=order,
+                    crc32=crc32_of(whole),
+                )
+            )
+        seen.update(new)
+    return files
+
+
+def adopted_learnt(
+    root: Root,
+    batch: str,
+    partition: int,
+    barred: Callable[[pl.Series], pl.Series] | None = None,
+) -> list[DataFile]:
+    """Returns what earlier attempts at a partition have learnt about hosts.
+
+    An attempt writes all that it knows again and again, so of each its last
+    file counts. Names are those of ``page_name``.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        barred: Says which hosts are not to be taken: files with one do not count.
+    """
+    folder = root / place(batch, "learnt")
+    paths = _of_partition(folder, partition)
+    last = {path.stem.rpartition("-")[0]: path for path in paths}
+    files = []
+    for path in last.values():
+        keys = collect(scan([path], COMPONENTS["learnt"]).select("key")).get_column("key")
+        if len(keys) and not (barred is not None and barred(keys).any()):
+            files.append(
+                DataFile(
+                    path=below(root, path),
+                    rows=len(keys),
+                    bytes=file_size(path),
+                    first=str(keys.min()),
+                    last=str(keys.max()),
+                    partition=partition,
+                    crc32=crc32_of(path),
+                )
+            )
+    return files
+
+
+def _of_partition(folder: Place, partition: int) -> list[Place]:
+    start = f"p{partition:05d}-"
+    found = (name for name in names(folder) if name.startswith(start))
+    return [folder / name for name in found if name.endswith(".parquet")]
+
+
+def _order_of(path: Place) -> int:
+    _, started, _, sequence = path.stem.split("-")
+    return page_order(int(started), int(sequence))
+
+
+def _write_rest(path: Place, keys: list[str]) -> Place:
+    """Writes the rows of some keys of a pages file to another one."""
+    partition, started, _, sequence = path.stem.split("-")
+    rest = path.with_name(
+        "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
+    )
+    wanted = pa.array(keys, pa.string())
+    with ParquetWriter(rest, COMPONENTS["pages"]) as writer:
+        for group in row_groups(path, COMPONENTS["pages"]):
+            rows = group.filter(pc.is_in(group["key"], wanted))
+            if len(rows):
+                writer.write(rows)
+    return rest
+
+
+def claimed_keys(
+    root: Root, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
+) -> pl.Series:
+    """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
+
+    Args:
+        root: The table's folder.
+        manifest: The snapshot.
+        batches: Ids of the batches.
+        low: Smallest key of interest; None is open.
+        high: Largest key of interest; None is open.
+    """
+    paths = [
+        root / file.path
+        for batch in batches
+        for file in batch_files(root, manifest, batch, "fetchlist")
+        if (high is None or (file.first or "") <= high)
+        and (low is None or file.last is None or file.last >= low)
+    ]
+    if not paths:
+        return pl.Series("key", [], dtype=pl.String)
+    keys = scan(paths, COMPONENTS["fetchlist"]).select("key")
+    if low is not None:
+        keys = keys.filter(pl.col("key") >= low)
+    if high is not None:
+        keys = keys.filter(pl.col("key") <= high)
+    return collect(keys).get_column("key")
+
+
+def put_aside(root: Root, batch: str, rows: pl.DataFrame) -> str:
+    """Writes rows for a later step of the same job; returns the path below the table.
+
+    Such files are in no manifest. They need not survive the machine.
+    """
+    path = root / place(batch, "aside") / new_name(".arrow")
+    if isinstance(path, Remote):
+        sink = BytesIO()
+        rows.write_ipc(sink)
+        write_bytes(path, sink.getvalue())
+    else:
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            rows.write_ipc(path)
+    return below(root, path)
+
+
+def take_up(root: Root, path: str) -> pl.DataFrame:
+    """Reads what ``put_aside`` wrote."""
+    file = root / path
+    return pl.read_ipc(read_bytes(file) if isinstance(file, Remote) else file)
+
+
+def remove_aside(root: Root, batch: str) -> None:
+    """Removes all that was put aside for a batch."""
+    remove_tree(root / place(batch, "aside"))

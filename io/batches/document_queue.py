@@ -1,0 +1,134 @@
+"""Has the pages of a batch parsed while others are fetched; nobody waits for a slow one."""
+
+import dataclasses
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from ...policy.documents import NEEDED, DocumentOptions
+from ..parsing.parse_pool import Parsed, ParsePool
+from ..parsing.parse_worker import Job
+from ..snapshots.commit import Written
+from ..snapshots.roots import Root, files_of
+from ..tablets.file_lists import DataFile
+from .documents import write_documents
+
+PUMP_SECONDS = 0.02
+# How much of the pages is given to the children from memory; they read the rest from the files.
+AHEAD_BYTES = 64 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Parser:
+    """What parses pages while others are being fetched.
+
+    Attributes:
+        pool: The child processes.
+        options: What is taken from pages.
+        hosts: Files of the host table, which knows the seeds.
+        on_done: Callback: counts each group of pages that is parsed.
+    """
+
+    pool: ParsePool
+    options: DocumentOptions
+    hosts: tuple[str, ...]
+    on_done: Callable[[Parsed], None]
+
+
+@dataclasses.dataclass
+class _Group:
+    """Some pages of a file: a row group.
+
+    Attributes:
+        bytes: How large it is.
+        job: Number of its job; None while there is none.
+    """
+
+    bytes: int
+    job: int | None = None
+
+
+class DocumentQueue:
+    """Writes the documents of each file of pages, in the order of the files.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        parser: Parses.
+    """
+
+    def __init__(self, root: Root, batch: str, parser: Parser) -> None:
+        self._root, self._batch, self._parser = root, batch, parser
+        self._groups: list[_Group] = []  # of the file that is yet to be written
+        self._files: deque[tuple[DataFile, list[_Group]]] = deque()
+        self._pumped = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def add(self, pages: pa.Table) -> None:
+        """Takes the next row group of a file that is yet to be written."""
+        group = _Group(pages.nbytes)
+        if self._ahead() < AHEAD_BYTES:
+            job = self._job("pages", len(self._groups))
+            group.job = self._parser.pool.submit(job, pages.select(NEEDED))
+        self._groups.append(group)
+
+    def written(self, file: DataFile) -> None:
+        """Says which file the groups since the last one are in."""
+        self._files.append((file, self._groups))
+        self._groups = []
+
+    def ready(self) -> Iterator[Written]:
+        """Writes the documents of files whose pages are all parsed; waits for none."""
+        if time.monotonic() - self._pumped < PUMP_SECONDS:
+            return
+        self._parser.pool.pump()  # a child that is done gets its next job
+        self._pumped = time.monotonic()
+        self._catch_up()
+        while self._files and all(map(self._is_done, self._files[0][1])):
+            yield self._write()
+            self._catch_up()
+
+    def rest(self) -> Iterator[Written]:
+        """Waits for all files, and writes their documents."""
+        while self._files:
+            self._catch_up()
+            yield self._write()
+
+    def abandon(self) -> None:
+        """Forgets what is not written yet."""
+        groups = [*self._groups, *(group for _, groups in self._files for group in groups)]
+        self._parser.pool.abandon(group.job for group in groups if group.job is not None)
+        self._groups, self._files = [], deque()
+
+    def _write(self) -> Written:
+        file, groups = self._files.popleft()
+        jobs = [group.job for group in groups if group.job is not None]
+        parsed = (self._parser.pool.result(job) for job in jobs)
+        return write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
+
+    def _catch_up(self) -> None:
+        """Gives the children what was left to the files: the oldest file's, and what there is room for."""
+        for place, (file, groups) in enumerate(self._files):
+            for number, group in enumerate(groups):
+                if group.job is not None:
+                    continue
+                if place and self._ahead() >= AHEAD_BYTES:
+                    return
+                group.job = self._parser.pool.submit(self._job(file.path, number))
+
+    def _ahead(self) -> int:
+        files = (groups for _, groups in self._files)
+        groups = (group for some in (*files, self._groups) for group in some)
+        return sum(group.bytes for group in groups if group.job is not None)
+
+    def _is_done(self, group: _Group) -> bool:
+        return group.job is not None and self._parser.pool.is_done(group.job)
+
+    def _job(self, name: str, number: int) -> Job:
+        parser = self._parser
+        root = str(files_of(self._root))
+        return Job(root, name, (number,), parser.hosts, parser.options)

@@ -1,0 +1,145 @@
+"""What is known of hosts, between the host table and the engine.
+
+A partition may have a hundred thousand hosts, and a robots.txt half a million bytes: texts are
+kept compressed until they are asked for, and rows are made few at a time.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...policy.clocks import set_right_hosts
+from ...policy.schema import HOSTS
+from ...web.base.clock import now_ms
+from ...web.engine.host_records import HostRecord
+from ...web.urls.row_keys import from_host_key, host_key
+from ..bigtable.root import BigtableRoot
+from ..rows.fold import read_tablets, rows_of_keys, tablets_of_keys
+from ..snapshots.roots import Root
+from ..storage.parquet_files import batches
+from ..tablets.file_lists import DataFile
+from ..tablets.tablets import tablets
+from .attempts import Note
+
+_TEXT = "robots_text"
+_COLUMNS = [name for name in HOSTS.names if name != _TEXT]
+_KEYS = 5_000
+_ROWS = 5_000
+_GROUP_CHARS = 8 << 20
+
+
+class KnownHosts:
+    """What earlier runs learnt about hosts; a record is made when it is asked for.
+
+    Args:
+        root: The table's folder.
+        files: Files of the host table.
+        keys: The hosts (reversed).
+        notes: What others have learnt since, by host.
+    """
+
+    def __init__(
+        self, root: Root, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
+    ) -> None:
+        self._notes = notes
+        self._texts: dict[str, bytes] = {}
+        if isinstance(root, BigtableRoot):
+            rows = self._received(root, keys)
+        else:
+            rows = self._read(root, files, keys)
+        self._rows, _ = set_right_hosts(rows, now_ms())
+        self._keys = self._rows.get_column("key")
+
+    def get(self, host: str, /) -> HostRecord | None:
+        """Returns what is known of a host, None where nothing is."""
+        key, note = host_key(host), self._notes.get(host)
+        at = int(self._keys.search_sorted(key))
+        record = None
+        if at < len(self._keys) and self._keys[at] == key:
+            packed = self._texts.get(key)
+            text = zlib.decompress(packed).decode() if packed else ""
+            record = _record(self._rows.row(at, named=True), text)
+        if note is not None:  # newer than the table
+            record = record or HostRecord(host)
+            record.crawl_delay = note.crawl_delay or record.crawl_delay
+            record.backoff_until = max(note.backoff_until, record.backoff_until)
+        return record
+
+    def _read(self, root: Root, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+        some = tablets_of_keys(tablets(files), keys)
+        sought = keys.to_arrow()
+        # Of a base and its runs, oldest first, the last has the row that counts.
+        for path in (root / path for tablet in some for path in tablet.paths):
+            for rows in batches(path, HOSTS, ["key", _TEXT]):
+                self._keep(rows.filter(pc.is_in(rows["key"], sought)))
+        wanted = pl.col("key").is_in(keys.implode())
+        rows = read_tablets(root, "hosts", some, _COLUMNS, lambda all_: all_.filter(wanted))
+        return rows.sort("key")
+
+    def _received(self, root: BigtableRoot, keys: pl.Series) -> pl.DataFrame:
+        parts = []
+        for start in range(0, max(1, len(keys)), _KEYS):
+            rows = rows_of_keys(root, "hosts", (), keys.slice(start, _KEYS))
+            self._keep(rows.select("key", _TEXT).to_arrow())
+            parts.append(rows.select(_COLUMNS))
+        return pl.concat(parts).sort("key")
+
+    def _keep(self, rows: pa.Table) -> None:
+        for key, text in zip(rows["key"].to_pylist(), rows[_TEXT].to_pylist(), strict=True):
+            if text:
+                self._texts[key] = zlib.compress(text.encode(), 1)
+            else:
+                self._texts.pop(key, None)
+
+
+def host_tables(records: Iterable[HostRecord]) -> Iterator[pa.Table]:
+    """Yields the HOSTS rows of records, in tables of bounded size."""
+    rows: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        rows.append(_row(record))
+        size += len(record.robots_text)
+        if len(rows) >= _ROWS or size > _GROUP_CHARS:
+            yield pa.Table.from_pylist(rows, schema=HOSTS)
+            rows, size = [], 0
+    if rows:
+        yield pa.Table.from_pylist(rows, schema=HOSTS)
+
+
+def _record(row: Mapping[str, Any], text: str) -> HostRecord:
+    return HostRecord(
+        host=from_host_key(row["key"]),
+        robots_origin=row["robots_origin"] or "",
+        robots_status=row["robots_status"],
+        robots_text=text,
+        robots_fetched_at=row["robots_time"] or 0,
+        crawl_delay=row["crawl_delay"],
+        backoff_until=row["backoff_until"] or 0,
+        last_request_end=row["last_request_time"] or 0,
+        robots_failing_since=row["robots_failing_since"] or 0,
+        sitemaps=tuple((row["sitemaps"] or "").split()),
+        backoff_level=row["backoff_level"] or 0,
+    )
+
+
+def _row(record: HostRecord) -> dict[str, Any]:
+    asked = record.robots_status is not None
+    return {
+        "key": host_key(record.host),
+        "robots_origin": record.robots_origin if asked else None,
+        "robots_status": record.robots_status,
+        "robots_text": record.robots_text if asked else None,
+        "robots_time": record.robots_fetched_at if asked else None,
+        "crawl_delay": record.crawl_delay,
+        "exceptions": record.exceptions,
+        "backoff_until": record.backoff_until,
+        "requests": sum(record.counts.values()),
+        "last_request_time": record.last_request_end,
+        "robots_failing_since": record.robots_failing_since or None,
+        "sitemaps": "\n".join(record.sitemaps) or None,
+        "backoff_level": record.backoff_level,
+    }

@@ -1,0 +1,240 @@
+"""Writes the pages of a batch as they are fetched, and has them parsed if asked to."""
+
+import math
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ...policy.schema import PAGES
+from ...web.base.clock import now_ms
+from ...web.base.memory import give_back
+from ...web.engine.tasks import Result
+from ...web.exchange.response import Response
+from ...web.exchange.status import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+    PROTOCOL_STATUS_NAMES,
+    UNCHECKED,
+    classify,
+)
+from ..snapshots.commit import Written
+from ..snapshots.roots import Root
+from ..storage.parquet_files import collect, scan
+from ..tablets.file_lists import DataFile
+from .batches import page_name, page_order, page_started, place, write_file
+from .document_queue import DocumentQueue, Parser
+from .documents import parse_file
+
+FLUSH_BYTES = 32 << 20
+GROUP_BYTES = 4 << 20
+_LOOK_SECONDS = 0.2  # from one look at what is parsed to the next, where no page comes
+_WORD = re.compile(r"[a-z0-9_]{1,40}")
+COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
+ROW_BYTES = 1_000  # of what a row has besides its body
+
+
+class PageWriter:
+    """Collects results of one partition, and writes them by size and by time.
+
+    A page is safe from the moment that ``add``, ``flush_late`` or ``keep`` has
+    returned the file that holds it.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        partition: Number of the partition.
+        flush_seconds: Age of the first page at which what was collected is written.
+        parser: Parses what is collected, or None.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        batch: str,
+        partition: int,
+        flush_seconds: float,
+        parser: Parser | None = None,
+    ) -> None:
+        self._root, self._batch, self._partition = root, batch, partition
+        self._flush_seconds = flush_seconds
+        self._parser = parser
+        self._documents = None if parser is None else DocumentQueue(root, batch, parser)
+        # Attempts are told apart by their start: readers keep the first.
+        self._started = now_ms()
+        self._token = secrets.token_hex(4)
+        self._files = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._groups: list[pa.Table] = []
+        self._reasons: Counter[str] = Counter()
+        self._group_bytes = self._bytes = 0
+        self._since = math.inf  # when the first page came
+
+    def add(self, result: Result) -> Iterator[Written]:
+        """Takes a result; yields what was written, if it was time to."""
+        row = page_row(result)
+        reason = why_not(row)
+        if reason is not None:
+            self._reasons[f"not_fetched/{reason}"] += 1
+        size = len(row["body"] or b"") + ROW_BYTES
+        self._since = min(self._since, time.monotonic())
+        self._rows.append(row)
+        self._group_bytes += size
+        self._bytes += size
+        if self._group_bytes > GROUP_BYTES:
+            self._close_group()
+        if self._bytes > FLUSH_BYTES:
+            yield from self.keep()
+        yield from self.flush_late()
+
+    def due_in(self) -> float:
+        """Returns in how many seconds ``flush_late`` has something to do; infinite if it has not."""
+        due = max(0.0, self._since + self._flush_seconds - time.monotonic())
+        return min(due, _LOOK_SECONDS) if self._documents else due
+
+    def flush_late(self) -> Iterator[Written]:
+        """Writes what was collected if that began long ago, and documents that are done."""
+        if time.monotonic() >= self._since + self._flush_seconds:
+            yield from self.keep()
+        if self._documents is not None:
+            yield from self._documents.ready()
+
+    def flush(self) -> Iterator[Written]:
+        """Writes what was collected, and all that is parsed of it."""
+        yield from self.keep()
+        if self._documents is not None:
+            yield from self._documents.rest()
+
+    def keep(self) -> Iterator[Written]:
+        """Writes what was collected; waits for no parser."""
+        self._close_group()
+        if not self._groups:
+            return
+        file = write_file(
+            self._root,
+            self._batch,
+            "pages",
+            self._groups,
+            partition=self._partition,
+            order=page_order(self._started, self._files),
+            name=page_name(self._partition, self._started, self._token, self._files),
+        )
+        counts = _counts(self._groups) | self._reasons
+        self._files += 1
+        self._clear()
+        if self._documents is not None:
+            self._documents.written(file)
+        give_back()
+        yield Written(place(self._batch, "pages"), (file,), (), counts)
+
+    def abandon(self) -> None:
+        """Has nothing more parsed."""
+        if self._documents is not None:
+            self._documents.abandon()
+
+    def adopt(self, file: DataFile) -> Iterator[Written]:
+        """Takes over a file that an earlier attempt has written; comes before all that is added."""
+        # That attempt's clock may have been ahead of ours.
+        self._started = max(self._started, page_started(file.order) + 1)
+        pages = collect(scan([self._root / file.path], PAGES).select(COUNTED)).to_arrow()
+        reasons = Counter(reason for row in pages.to_pylist() if (reason := why_not(row)))
+        counts = _counts([pages]) | {f"not_fetched/{name}": n for name, n in reasons.items()}
+        yield Written(place(self._batch, "pages"), (file,), (), counts | {"adopted": file.rows})
+        if self._parser is not None:
+            p = self._parser
+            yield parse_file(self._root, self._batch, file, p.hosts, p.options, p.pool, p.on_done)
+
+    def _close_group(self) -> None:
+        """Ends a row group: what one parser process gets at a time."""
+        if not self._rows:
+            return
+        group = pa.Table.from_pylist(self._rows, schema=PAGES)
+        # In one statement: Ctrl-C comes before or after it.
+        self._groups, self._rows, self._group_bytes = [*self._groups, group], [], 0
+        if self._documents is not None:
+            self._documents.add(group)
+
+
+def _counts(groups: list[pa.Table]) -> dict[str, int]:
+    """Counts pages by protocol status, with Nutch's names."""
+    counts: dict[str, int] = {}
+    for group in groups:
+        for entry in group.column("protocol_status").value_counts().to_pylist():
+            name = f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"
+            counts[name] = counts.get(name, 0) + entry["counts"]
+    return counts | {"pages": sum(len(group) for group in groups)}
+
+
+def page_row(result: Result) -> dict[str, Any]:
+    """Returns a PAGES row: what came over the wire for one URL."""
+    task, response = result.task, result.response
+    row: dict[str, Any] = {
+        "key": task.key,
+        "score": task.score,
+        "distance": task.distance,
+        "depth": task.depth or None,
+        "fetch_status": result.fetch_status,
+        "protocol_status": result.protocol_status,
+        "protocol_message": result.message or None,
+        "fetch_time": result.fetched_at,
+        "redirect": result.redirect,
+        "retry_after": _retry_after(result),
+        "body": None,
+    }
+    if response is None:
+        return row
+    keep = result.fetch_status == FETCH_SUCCESS or result.redirect is not None
+    if response.tls == "unchecked" and result.fetch_status in (FETCH_SUCCESS, FETCH_NOTMODIFIED):
+        row["protocol_message"] = UNCHECKED
+    return row | {
+        "http_code": response.status or None,
+        "response_ms": response.elapsed_ms,
+        "content_type": response.header("content-type"),
+        "etag": response.header("etag"),
+        "last_modified": response.header("last-modified"),
+        "ip": response.ip or None,
+        "tls": response.tls,
+        "request": response.request,
+        "status_line": _status_line(response),
+        "headers": [{"name": name, "value": value} for name, value in response.headers],
+        "truncated": response.truncated,
+        "body": response.body if keep else None,
+    }
+
+
+def why_not(row: dict[str, Any]) -> str | None:
+    """Returns why there is no page, as a word to count it under; None if there is one.
+
+    >>> why_not({"fetch_status": FETCH_RETRY, "http_code": 503, "protocol_status": 16})
+    'http_503'
+    """
+    if row["fetch_status"] not in (FETCH_GONE, FETCH_RETRY):
+        return None
+    name = PROTOCOL_STATUS_NAMES[row["protocol_status"]]
+    message = row.get("protocol_message") or ""
+    if name == "exception" and _WORD.fullmatch(message):
+        return message  # such as a timeout in the middle of a page
+    return f"http_{row['http_code']}" if row.get("http_code") else name
+
+
+def _retry_after(result: Result) -> int | None:
+    if result.response is None or result.fetch_status != FETCH_RETRY:
+        return None
+    seconds = classify(result.response).retry_after_s
+    return None if seconds is None else int(seconds)
+
+
+def _status_line(response: Response) -> str | None:
+    if response.status_line:
+        return response.status_line
+    words = (response.http_version, str(response.status), response.reason)
+    return " ".join(words).rstrip() if response.status else None

@@ -1,0 +1,115 @@
+"""Addresses of tables in Bigtable: ``bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME]``.
+
+Nothing here needs Google's libraries, so that a typing error costs nothing.
+"""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+
+from ...web.base.errors import UsageError
+
+SCHEME = "bigtable://"
+EMULATOR = "BIGTABLE_EMULATOR_HOST"
+_USAGE = "bigtable://PROJECT/INSTANCE/TABLE"
+# What Google Cloud takes for names; a project may be of a domain (example.com:name).
+_PARTS = {
+    "project": (r"(?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]", "6 to 30 of a-z, 0-9 and -"),
+    "instance": (r"[a-z][a-z0-9-]{4,31}[a-z0-9]", "6 to 33 of a-z, 0-9 and -"),
+    "table": (r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}", "1 to 50 of letters, digits, _, . and -"),
+}
+_PARAMETERS = {
+    "app_profile": (r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}", "letters, digits, _, . and -"),
+    "emulator": (r"[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}", "HOST:PORT"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BigtableAddress:
+    """Where a table is in Bigtable.
+
+    Attributes:
+        project: Of Google Cloud.
+        instance: In the project.
+        table: In the instance.
+        app_profile: Application profile of the requests; empty is the instance's default.
+        emulator: Address of an emulator (HOST:PORT); empty is Google's Bigtable.
+    """
+
+    project: str
+    instance: str
+    table: str
+    app_profile: str = ""
+    emulator: str = ""
+
+    @property
+    def instance_name(self) -> str:
+        return f"projects/{self.project}/instances/{self.instance}"
+
+    @property
+    def name(self) -> str:
+        """What Bigtable's own interfaces call the table."""
+        return f"{self.instance_name}/tables/{self.table}"
+
+    def __str__(self) -> str:
+        given = [(n, getattr(self, n)) for n in _PARAMETERS if getattr(self, n)]
+        query = "&".join(f"{name}={value}" for name, value in given)
+        address = f"{SCHEME}{self.project}/{self.instance}/{self.table}"
+        return f"{address}?{query}" if query else address
+
+
+def is_bigtable(table: str) -> bool:
+    """Returns whether an address is of Bigtable, well-formed or not."""
+    return table.startswith(SCHEME)
+
+
+def parse_address(text: str, environ: Mapping[str, str] | None = None) -> BigtableAddress:
+    """Returns what an address stands for.
+
+    Args:
+        text: The address.
+        environ: Where ``BIGTABLE_EMULATOR_HOST`` may be set; this process's if None.
+            ``str`` of what comes back names the emulator, so that workers that
+            have other variables find it, too.
+
+    Raises:
+        UsageError: It is malformed; the message quotes it.
+
+    >>> parse_address("bigtable://my-project/my-instance/crawl?app_profile=batch", {}).name
+    'projects/my-project/instances/my-instance/tables/crawl'
+    >>> str(parse_address("bigtable://my-project/my-instance/crawl", {EMULATOR: "localhost:1"}))
+    'bigtable://my-project/my-instance/crawl?emulator=localhost:1'
+    """
+    path, mark, query = text.removeprefix(SCHEME).partition("?")
+    names = path.split("/")
+    if not is_bigtable(text) or len(names) != len(_PARTS):
+        raise UsageError(f"the table must be {_USAGE}, got {text!r}")
+    values = dict(zip(_PARTS, names, strict=True))
+    values |= _parameters(query, text) if mark else {}
+    for name, (pattern, expected) in (_PARTS | _PARAMETERS).items():
+        if name in values and not re.fullmatch(pattern, values[name]):
+            raise UsageError(
+                f"the {_word(name)} must be {expected}, got {values[name]!r} in {text!r}"
+            )
+    address = BigtableAddress(**values)
+    emulator = (os.environ if environ is None else environ).get(EMULATOR, "")
+    if address.emulator or not emulator:
+        return address
+    if not re.fullmatch(_PARAMETERS["emulator"][0], emulator):
+        raise UsageError(f"{EMULATOR} must be HOST:PORT, got {emulator!r}")
+    return dataclasses.replace(address, emulator=emulator)
+
+
+def _parameters(query: str, text: str) -> dict[str, str]:
+    pairs = [part.partition("=")[::2] for part in query.split("&")]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if name not in _PARAMETERS or names.count(name) > 1:
+            known = " and ".join(_PARAMETERS)
+            raise UsageError(f"after ? only {known} may be given, once each, got {text!r}")
+    return dict(pairs)
+
+
+def _word(name: str) -> str:
+    return name.replace("app_profile", "application profile")

@@ -1,0 +1,152 @@
+"""Make, describe and drop the table in Bigtable that holds a web table."""
+
+import dataclasses
+from typing import Any
+
+from google.api_core import exceptions as errors
+from google.cloud.bigtable_admin_v2 import BigtableTableAdminClient, types
+from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports import (
+    BigtableTableAdminGrpcTransport,
+)
+
+from ...web.base.errors import UsageError
+from ..storage.places import place_of
+from .address import BigtableAddress
+from .cells import CELLS
+from .channel import open_channel, persistent
+from .client import connect
+from .limits import VERSIONS
+from .manifest_row import Settings
+from .own_rows import FAMILY as OWN_FAMILY
+from .snapshot_log import SnapshotLog, rows_in, settings_of
+
+# By family, how many versions are kept. Never by age: a version that a reader still
+# needs may be of any age, and timestamps are numbers of snapshots.
+FAMILIES = {**{kind.family: VERSIONS for kind in CELLS.values()}, OWN_FAMILY: 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What a table is like.
+
+    Attributes:
+        address: Where it is.
+        files: Where its batches and changes are.
+        app_profile: Application profile for all who name none.
+        snapshot: The newest one that can be read.
+        applying: Number of a snapshot that is not yet applied, or None.
+        families: Versions kept, by column family; 0 where that is not how it is set.
+        ranges: (first key or None, bytes) of the parts that Bigtable names now.
+    """
+
+    address: BigtableAddress
+    files: str
+    app_profile: str
+    snapshot: int
+    applying: int | None
+    families: dict[str, int]
+    ranges: list[tuple[str | None, int]]
+
+
+def create_table(address: BigtableAddress, files: str) -> None:
+    """Makes a table with its families, and snapshot 0 in it.
+
+    A creation that was cut off is completed by the next one.
+
+    Raises:
+        UsageError: There is a web table already, or a table with other families.
+        UserError: Bigtable refuses.
+    """
+    admin = open_admin(address)
+    families = {
+        name: types.ColumnFamily(gc_rule=types.GcRule(max_num_versions=versions))
+        for name, versions in FAMILIES.items()
+    }
+    request = types.CreateTableRequest(
+        parent=address.instance_name,
+        table_id=address.table,
+        table=types.Table(column_families=families),
+    )
+
+    def make() -> None:
+        try:
+            admin.create_table(request=request, retry=None, timeout=120)
+        except errors.AlreadyExists:
+            _check_families(admin, address)
+        except errors.NotFound as error:
+            raise UsageError(f"no instance for {address}: {error.message}") from error
+
+    persistent(address, make)
+    log = SnapshotLog(connect(address), rows_in(place_of(files)))
+    if not log.create(Settings(files, address.app_profile)):
+        raise UsageError(f"there is a web table already at {address}")
+
+
+def describe_table(address: BigtableAddress) -> Description:
+    """Returns what a table is like.
+
+    Raises:
+        UserError: There is none.
+    """
+    admin, table = open_admin(address), connect(address)
+    log = SnapshotLog(table, rows_in(place_of(".")))
+    head, settings = log.head(), log.settings()
+    return Description(
+        address,
+        settings.files,
+        settings.app_profile,
+        head.pinned,
+        head.snapshot if head.applying else None,
+        _families(admin, address),
+        _ranges(table.samples()),
+    )
+
+
+def drop_table(address: BigtableAddress) -> str:
+    """Deletes a table with all its rows; returns where its files are, which are left.
+
+    Raises:
+        UserError: There is none.
+    """
+    files = SnapshotLog(connect(address), rows_in(place_of("."))).settings().files
+    admin = open_admin(address)
+    persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
+    settings_of.cache_clear()  # the next one may have its files elsewhere
+    return files
+
+
+def open_admin(address: BigtableAddress) -> Any:
+    """Returns Google's client for tables."""
+    channel = open_channel(address, "bigtableadmin.googleapis.com:443")
+    return BigtableTableAdminClient(transport=BigtableTableAdminGrpcTransport(channel=channel))
+
+
+def _families(admin: Any, address: BigtableAddress) -> dict[str, int]:
+    def ask() -> dict[str, int]:
+        found = admin.get_table(
+            request=types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW),
+            retry=None, timeout=60,
+        )  # fmt: skip
+        return {n: f.gc_rule.max_num_versions for n, f in sorted(found.column_families.items())}
+
+    return persistent(address, ask)
+
+
+def _check_families(admin: Any, address: BigtableAddress) -> None:
+    found = _families(admin, address)
+    if found != dict(sorted(FAMILIES.items())):
+        raise UsageError(
+            f"there is another table at {address}: its column families (and versions) are "
+            f"{found or 'none'}, those of a web table {FAMILIES}"
+        )
+
+
+def _ranges(samples: list[tuple[bytes, int]]) -> list[tuple[str | None, int]]:
+    found: list[tuple[str | None, int]] = []
+    first, before = None, 0
+    for key, offset in samples:
+        if key and key < b"\1":
+            continue
+        found.append((first, offset - before))
+        first, before = key.decode("utf-8", "replace"), offset
+    return found or [(None, 0)]

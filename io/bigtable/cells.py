@@ -1,0 +1,391 @@
+"""A row of the state or of the hosts as one packed cell of Bigtable, and back.
+
+The cell of a row of the state (``s:state``), all numbers little-endian unless
+said otherwise::
+
+    due       8 bytes   fetch_time, big-endian, sign bit flipped: cells compare as
+                        times do, so one value range selects the due rows; a row
+                        without a time is due last of all (all bits set)
+    version   1 byte    of the layout below
+    present   8 bytes   bit set: which columns are not null, in the layout's order
+    fixed     ...       one number per fixed column, 0 where it is null
+    lengths   4 bytes   per variable column, how many bytes it has
+    variable  ...       the variable columns, one behind the other
+
+The cell of a host (``h:host``) is the same without ``due``. Text is UTF-8. A map
+is its number of entries, then for each the lengths of its key and its value (-1:
+null), then keys and values in turn; lengths are 4 bytes.
+
+An empty cell is a tombstone: the row is not there (any more). A layout is never
+changed: one with further columns gets the next number, readers keep all of them.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...policy.schema import HOSTS, STATE, conform
+from ...web.base.errors import UserError
+from ..storage.arrow_bytes import (
+    BINARY,
+    EMPTY,
+    NULL,
+    as_numpy,
+    buffers_of,
+    dtype_of,
+    ends_of,
+    gather,
+    number_as,
+    numbers_as,
+    pieces_of,
+)
+
+TOMBSTONE = b""
+_SIGN = np.uint64(1 << 63)
+_NEVER = np.uint64(2**64 - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """One version of a cell.
+
+    Attributes:
+        version: Its number, 1 to 255.
+        fixed: Columns of the header.
+        variable: Columns behind it.
+        due: Column that the cell begins with; empty if there is none.
+    """
+
+    version: int
+    fixed: tuple[str, ...]
+    variable: tuple[str, ...]
+    due: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names in the order of the bits of ``present``."""
+        return (*((self.due,) if self.due else ()), *self.fixed, *self.variable)
+
+
+@dataclasses.dataclass(frozen=True)
+class CellKind:
+    """A component of the web table whose rows are packed cells.
+
+    Attributes:
+        component: ``state`` or ``hosts``.
+        family: Column family.
+        qualifier: Column.
+        schema: What a row is; the row key is the column ``key``.
+        layouts: All that were ever written, by version; the last one is written now.
+    """
+
+    component: str
+    family: str
+    qualifier: bytes
+    schema: pa.Schema
+    layouts: tuple[Layout, ...]
+
+    @property
+    def newest(self) -> Layout:
+        return self.layouts[-1]
+
+
+STATE_CELL = CellKind(
+    "state", "s", b"state", STATE,
+    (
+        Layout(
+            1,
+            ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
+             "cash", "simhash", "protocol_status", "http_code", "parse_status", "distance",
+             "fixed_interval", "last_inlink_day", "response_ms"),
+            ("etag", "last_modified", "signature", "protocol_message", "content_type",
+             "batch_id", "document", "page", "repr_url", "metadata"),
+            due="fetch_time",
+        ),
+    ),
+)  # fmt: skip
+HOST_CELL = CellKind(
+    "hosts", "h", b"host", HOSTS,
+    (
+        Layout(
+            1,
+            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
+             "backoff_until", "requests", "last_request_time"),
+            ("robots_origin", "robots_text"),
+        ),
+        Layout(
+            2,
+            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
+             "backoff_until", "requests", "last_request_time", "robots_failing_since",
+             "backoff_level"),
+            ("robots_origin", "robots_text", "sitemaps"),
+        ),
+    ),
+)  # fmt: skip
+CELLS = {kind.component: kind for kind in (STATE_CELL, HOST_CELL)}
+
+
+def due_bytes(time_ms: int) -> bytes:
+    """Returns what the cell of a row begins with that is due at a time (ms).
+
+    >>> due_bytes(-1) < due_bytes(0) < due_bytes(1), due_bytes(0).hex()
+    (True, '8000000000000000')
+    """
+    return ((time_ms + (1 << 63)) & (2**64 - 1)).to_bytes(8, "big")
+
+
+def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
+    """Packs rows.
+
+    Args:
+        rows: Rows of the kind's schema; columns that lack are null.
+        kind: Which cells.
+
+    Returns:
+        Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
+    """
+    table = conform(rows, kind.schema).combine_chunks()
+    layout = kind.newest
+    header = np.zeros(len(table), _header_type(kind, layout))
+    header["version"] = layout.version
+    for bit, name in enumerate(layout.columns):
+        header["present"] |= _valid(table, name).astype(np.uint64) << np.uint64(bit)
+    if layout.due:
+        times = _numbers(table, layout.due).view(np.uint64) ^ _SIGN
+        header["due"] = np.where(_valid(table, layout.due), times, _NEVER)
+    for name in layout.fixed:
+        header[name] = _numbers(table, name)
+    parts = [_bytes_of(table, name) for name in layout.variable]
+    for at, part in enumerate(parts):
+        header["lengths"][:, at] = as_numpy(pc.binary_length(part))
+    heads = pieces_of(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
+    cells = pc.binary_join_element_wise(heads, *parts, EMPTY)
+    keys = _array(table, "key").cast(BINARY)
+    return pa.table({"key": keys, "cell": cells})
+
+
+def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None) -> pa.Table:
+    """Unpacks cells.
+
+    Args:
+        cells: Columns ``key`` and ``cell``, as ``encode`` gives them; any kind
+            of binary. Tombstones are not among them.
+        kind: Which cells.
+        columns: Those to unpack; all if None. What a cell's version does not
+            know is null.
+
+    Returns:
+        The rows, in order, with the columns as the schema declares them.
+
+    Raises:
+        UserError: A cell is damaged, or was written by a newer nutbeam.
+    """
+    schema = kind.schema if columns is None else pa.schema([kind.schema.field(n) for n in columns])
+    keys, packed = (_array(cells, name).cast(BINARY) for name in ("key", "cell"))
+    at = 8 if kind.newest.due else 0
+    versions = _byte_at(packed, at, keys, kind)
+    found = np.unique(versions)
+    known = {layout.version: layout for layout in kind.layouts}
+    for version in found.tolist():
+        if version not in known:
+            raise UserError(
+                f"cell {kind.family}:{kind.qualifier.decode()} of row "
+                f"{_key_text(keys, int(np.argmax(versions == version)))} has version {version!r}, "
+                f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam; "
+                "if no newer nutbeam has written to the table, this is damage"
+            )
+    if len(found) <= 1:
+        layout = known[int(found[0])] if len(found) else kind.newest
+        return _unpack(keys, packed, kind, layout, schema)
+    # Of several versions: each apart, then all in their old order.
+    rows = [np.flatnonzero(versions == version) for version in found]
+    places = [numbers_as(at, pa.int64()) for at in rows]
+    parts = [
+        _unpack(keys.take(at), packed.take(at), kind, known[int(version)], schema)
+        for version, at in zip(found, places, strict=True)
+    ]
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return pa.concat_tables(parts).combine_chunks().take(numbers_as(order, pa.int64()))
+
+
+def _unpack(
+    keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout, schema: pa.Schema
+) -> pa.Table:
+    header, pieces = _split(keys, packed, kind, layout)
+    columns = []
+    for field in schema:
+        try:
+            found = keys if field.name == "key" else _column(header, pieces, layout, field)
+            columns.append(found if pa.types.is_map(field.type) else found.cast(field.type))
+        except (ValueError, IndexError) as error:  # of which ArrowInvalid is one
+            first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
+            raise UserError(
+                f"a cell {kind.family}:{kind.qualifier.decode()} between rows {first} and {last} "
+                f"is damaged: {field.name}: {error}"
+            ) from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _split(
+    keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout
+) -> tuple[np.ndarray, pa.Array]:
+    """Returns the headers, and the pieces of all rows: of each its header and its variable columns."""
+    number, dtype = len(packed), _header_type(kind, layout)
+    data, offsets = buffers_of(packed)
+    # The headers, one behind the other.
+    heads = pc.binary_slice(packed, 0, dtype.itemsize)
+    short = as_numpy(pc.binary_length(heads)) != dtype.itemsize
+    if short.any():
+        raise _damaged(keys, int(np.argmax(short)), kind)
+    head_data, head_offsets = buffers_of(heads)
+    header = (
+        np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
+    )
+    # Where each variable column begins and ends. Rows lie one behind the other, so all pieces
+    # together are one array over the bytes as they lie, without a copy.
+    bounds = np.empty((number, len(layout.variable) + 1), np.int64)
+    bounds[:, 0] = offsets[:-1] + dtype.itemsize
+    np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])
+    bounds[:, 1:] += bounds[:, :1]
+    wrong = bounds[:, -1] != offsets[1:]
+    if wrong.any():
+        raise _damaged(keys, int(np.argmax(wrong)), kind)
+    return header, pieces_of(data, np.append(bounds.ravel(), offsets[-1]))
+
+
+def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Field) -> pa.Array:
+    """Returns a column as it was packed; raises ValueError where it is damaged."""
+    if field.name not in layout.columns:
+        return pa.nulls(len(header), field.type)
+    bit = np.uint64(layout.columns.index(field.name))
+    absent = (header["present"] >> bit) & np.uint64(1) == 0
+    if field.name == layout.due:
+        times = (header["due"].astype(np.uint64) ^ _SIGN).view(np.int64)
+        return numbers_as(times, field.type, absent)
+    if field.name in layout.fixed:
+        return numbers_as(header[field.name], field.type, absent)
+    width = len(layout.variable) + 1
+    piece = np.arange(len(header)) * width + layout.variable.index(field.name)
+    values = pieces.take(numbers_as(piece, pa.int64(), absent))
+    return _map_of(values) if pa.types.is_map(field.type) else values
+
+
+@functools.cache
+def _header_type_of(component: str, version: int) -> np.dtype:
+    kind = CELLS[component]
+    layout = next(one for one in kind.layouts if one.version == version)
+    return _make_header_type(kind, layout)
+
+
+def _header_type(kind: CellKind, layout: Layout) -> np.dtype:
+    known = CELLS.get(kind.component)
+    return (
+        _header_type_of(kind.component, layout.version)
+        if known is kind
+        else _make_header_type(kind, layout)
+    )
+
+
+def _make_header_type(kind: CellKind, layout: Layout) -> np.dtype:
+    fields: list[Any] = [("due", ">u8")] if layout.due else []
+    fields += [("version", "u1"), ("present", "<u8")]
+    for name in layout.fixed:
+        declared = kind.schema.field(name).type
+        fields.append((name, dtype_of(declared).newbyteorder("<")))
+    return np.dtype([*fields, ("lengths", "<u4", (len(layout.variable),))])
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else pa.chunked_array(column).combine_chunks()
+
+
+def _valid(table: pa.Table, name: str) -> np.ndarray:
+    return as_numpy(_array(table, name).is_valid())
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    column = _array(table, name)
+    return as_numpy(column.fill_null(number_as(0, column.type)))
+
+
+def _bytes_of(table: pa.Table, name: str) -> pa.Array:
+    column = _array(table, name)
+    if pa.types.is_map(column.type):
+        return _bytes_of_maps(column)
+    return column.cast(BINARY).fill_null(EMPTY)
+
+
+def _bytes_of_maps(maps: pa.Array) -> pa.Array:
+    counts = as_numpy(pc.list_value_length(maps.cast(_ENTRIES)).fill_null(number_as(0, pa.int32())))
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    entries = maps.drop_null().cast(_ENTRIES).flatten()
+    keys, values = (entries.field(at).cast(BINARY) for at in (0, 1))
+    lengths = np.empty((len(entries), 2), "<i4")
+    lengths[:, 0] = as_numpy(pc.binary_length(keys))
+    lengths[:, 1] = as_numpy(pc.binary_length(values).fill_null(number_as(-1, pa.int64())))
+    texts = pc.binary_join_element_wise(keys, values.fill_null(EMPTY), EMPTY)
+    data, offsets = buffers_of(texts)
+    parts = (
+        pieces_of(counts.astype("<i4").view(np.uint8), np.arange(len(maps) + 1) * 4),
+        pieces_of(lengths.reshape(-1).view(np.uint8), ends * 8),
+        pieces_of(data, offsets[ends]),
+    )
+    packed = pc.binary_join_element_wise(*parts, EMPTY)
+    return pc.if_else(maps.is_valid(), packed, EMPTY)
+
+
+_TEXT = pa.large_string()
+_ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
+
+
+def _map_of(packed: pa.Array) -> pa.Array:
+    """Unpacks maps; raises ValueError where lengths do not add up."""
+    absent = as_numpy(packed.is_null())
+    packed = packed.fill_null(pieces_of(np.zeros(4, np.uint8), np.array([0, 4]))[0])
+    data, offsets = buffers_of(packed)
+    counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
+    if (counts < 0).any() or (offsets[:-1] + 4 + counts * 8 > offsets[1:]).any():
+        raise ValueError("a map is cut short")
+    lengths = gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
+    sizes = np.maximum(lengths, 0).astype(np.int64)
+    row = np.repeat(np.arange(len(packed)), counts)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    # Bytes of all entries before this one, in this row.
+    before = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
+    start = (offsets[:-1] + 4 + counts * 8)[row] + before[:-1] - before[ends[row]]
+    if (offsets[:-1] + 4 + counts * 8 + before[ends[1:]] - before[ends[:-1]] != offsets[1:]).any():
+        raise ValueError("the lengths of a map do not add up")
+    keys = pieces_of(gather(data, start, sizes[:, 0]), ends_of(sizes[:, 0]))
+    texts = pieces_of(gather(data, start + sizes[:, 0], sizes[:, 1]), ends_of(sizes[:, 1]))
+    there = numbers_as(lengths[:, 1] >= 0, pa.bool_())
+    values = pc.if_else(there, texts, NULL)
+    return pa.MapArray.from_arrays(
+        numbers_as(ends.astype(np.int32), pa.int32()),
+        keys.cast(_TEXT), values.cast(_TEXT), mask=numbers_as(absent, pa.bool_()),
+    )  # fmt: skip
+
+
+def _byte_at(packed: pa.Array, at: int, keys: pa.Array, kind: CellKind) -> np.ndarray:
+    if packed.null_count:
+        raise _damaged(keys, int(np.argmax(as_numpy(packed.is_null()))), kind)
+    data, offsets = buffers_of(packed)
+    short = offsets[:-1] + at >= offsets[1:]
+    if short.any():
+        raise _damaged(keys, int(np.argmax(short)), kind)
+    return data[offsets[:-1] + at]
+
+
+def _damaged(keys: pa.Array, row: int, kind: CellKind) -> UserError:
+    column = f"{kind.family}:{kind.qualifier.decode()}"
+    return UserError(f"cell {column} of row {_key_text(keys, row)} is damaged: it is cut short")
+
+
+def _key_text(keys: pa.Array, row: int) -> str:
+    return repr(keys[row].as_py().decode("utf-8", "replace"))[:200]

@@ -1,0 +1,108 @@
+"""How to reach Bigtable: the channel, what may be tried again, and errors as one line."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import grpc
+from google.api_core import exceptions as errors
+from google.auth.exceptions import GoogleAuthError
+from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTransport
+from grpc.experimental import ChannelOptions
+
+from ...web.base.errors import UserError
+from .address import BigtableAddress
+from .pace import back_off
+
+# Messages of any size, and no thread that hands each one over: a quarter of the CPU.
+CHANNEL = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    (ChannelOptions.SingleThreadedUnaryStream, 1),
+]
+RETRYABLE = (
+    errors.ServiceUnavailable,
+    errors.DeadlineExceeded,
+    errors.Aborted,
+    errors.InternalServerError,
+    errors.TooManyRequests,  # a quota
+    errors.Unknown,
+)
+ATTEMPTS = 5
+RETRYABLE_CODES = frozenset(
+    code.value[0]
+    for code in (
+        grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.ABORTED,
+        grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN,
+    )
+)  # fmt: skip
+
+
+Answer = TypeVar("Answer")
+
+
+def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:443") -> Any:
+    """Opens our kind of channel to a service of Bigtable, or to the emulator.
+
+    Raises:
+        UserError: There are no credentials.
+    """
+    if address.emulator:
+        return grpc.insecure_channel(address.emulator, CHANNEL)
+    with said(address):
+        return BigtableGrpcTransport.create_channel(host, options=CHANNEL)
+
+
+@contextlib.contextmanager
+def said(address: BigtableAddress, keep: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns an error of Google's libraries into one line; those of ``keep`` pass."""
+    try:
+        yield
+    except keep:
+        raise
+    except GoogleAuthError as error:
+        raise UserError(
+            f"no credentials for {address}: {_short(error)}: log in with "
+            "gcloud auth application-default login"
+        ) from error
+    except errors.GoogleAPICallError as error:
+        raise UserError(_line(address, error)) from error
+
+
+def persistent(address: BigtableAddress, ask: Callable[[], Answer]) -> Answer:
+    """Calls something that may be called again, up to ``ATTEMPTS`` times; returns its result."""
+    for failed in range(1, ATTEMPTS + 1):
+        try:
+            with said(address, keep=RETRYABLE):
+                return ask()
+        except RETRYABLE as error:
+            if failed == ATTEMPTS:
+                raise gave_up(address, error) from error
+            back_off(failed)
+    raise AssertionError
+
+
+def gave_up(address: BigtableAddress, error: Exception | None) -> UserError:
+    """Returns the error of one who has tried often enough."""
+    where = f"the emulator at {address.emulator}" if address.emulator else "Bigtable"
+    return UserError(f"{where} failed {ATTEMPTS} times in a row for {address}: {_short(error)}")
+
+
+def refused(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
+    """Returns the error of a row that no further attempt will bring in."""
+    return UserError(f"Bigtable refuses row {key[:80]!r} of {address}: {_short(error)}")
+
+
+def _line(address: BigtableAddress, error: errors.GoogleAPICallError) -> str:
+    if isinstance(error, errors.NotFound):
+        return f"no table at {address}: nutbeam table create makes it ({_short(error)})"
+    if isinstance(error, errors.Forbidden):
+        return f"no permission for {address}: {_short(error)}: roles/bigtable.user has it"
+    if isinstance(error, errors.Unauthorized):
+        return f"no valid credentials for {address}: {_short(error)}"
+    return f"Bigtable refuses a request for {address}: {_short(error)}"
+
+
+def _short(error: Exception | None) -> str:
+    text = getattr(error, "message", "") or str(error)
+    return " ".join(text.split())[:300]

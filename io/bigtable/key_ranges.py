@@ -1,0 +1,113 @@
+"""Key ranges of a table in Bigtable: the tablets of its components, as a snapshot lists them.
+
+A range stands in the list as a file does that has no runs: ``first`` is the
+range's smallest key or None, ``last`` is the first one of the next range, or
+None. So all who read a snapshot have the same ranges, retries too.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+from ..tablets import tablet_writer
+from ..tablets.file_lists import DataFile
+from ..tablets.tablets import host_start
+
+# Keys and how many bytes there are before them, as ``sample_row_keys`` gives them.
+Samples = list[tuple[bytes, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyRange:
+    """Row keys from ``low`` (inclusive) to ``high`` (exclusive); None is open."""
+
+    low: str | None
+    high: str | None
+
+
+def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[KeyRange]:
+    """Cuts the key space into ranges of about as many bytes.
+
+    Bigtable samples keys at random, others at each call: call it once an
+    operation. No cut goes through a host that is smaller than a range.
+
+    Args:
+        samples: (key, bytes of the table before it), as ``sample_row_keys`` gives
+            them, in key order; the empty key at the end stands for the end.
+        number: How many ranges there should be; there may be fewer.
+
+    Returns:
+        Ranges in key order that cover all keys; at least one.
+
+    >>> plan_key_ranges([(b"com.a:http/x", 50), (b"com.b:http/y", 100)], 2)
+    [KeyRange(low=None, high='com.a:'), KeyRange(low='com.a:', high=None)]
+    """
+    # Rows of our own have keys that begin with a zero byte, see bigtable_commit.py.
+    found = [(key, offset) for key, offset in samples if key > b"\1" or not key]
+    total = max((offset for _, offset in found), default=0)
+    step = max(1, total / max(1, number))
+    cuts: list[str] = []
+    filled = step
+    for key, offset in found:
+        if not key or offset < filled:
+            continue
+        text = key.decode("utf-8", "surrogateescape")
+        start, last = host_start(text), cuts[-1] if cuts else ""
+        cut = start if start > last else text
+        if cut > last and len(cuts) < number - 1:
+            cuts.append(cut)
+            filled = offset + step
+    edges = [None, *cuts, None]
+    return [KeyRange(low, high) for low, high in itertools.pairwise(edges)]
+
+
+def grown(
+    component: str,
+    known: Sequence[DataFile],
+    changes: Sequence[DataFile],
+    samples: Callable[[], Samples],
+) -> list[DataFile]:
+    """Returns the ranges of a component after changes; cut anew where one holds too many rows.
+
+    Args:
+        component: ``state`` or ``hosts``.
+        known: The ranges before.
+        changes: Files of changes; ``base`` names the range, None the only one.
+        samples: Asks Bigtable where its bytes lie; only called where it is to be cut.
+    """
+    ranges = {file.path: file for file in known or [DataFile(component, 0, 0)]}
+    only = next(iter(ranges))
+    for change in changes:
+        path = change.base or only
+        old, new = ranges[path], change.fresh or 0
+        size = old.bytes + change.bytes * new // max(1, change.rows)
+        ranges[path] = dataclasses.replace(old, rows=old.rows + new, bytes=size)
+    found = list(ranges.values())
+    if max(file.rows for file in found) <= 2 * tablet_writer.TABLET_ROWS:
+        return found
+    # The rows of a first load are not in Bigtable yet.
+    return cut(component, found, samples() if known else _samples_of(changes))
+
+
+def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
+    """Returns other ranges, of about as many rows each, that together hold as many."""
+    rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
+    parts = plan_key_ranges(samples, -(-rows // tablet_writer.TABLET_ROWS))
+    return [
+        DataFile(
+            f"{component}/{part.low or ''}",
+            # They are about as large; together they are as many.
+            rows=rows * (at + 1) // len(parts) - rows * at // len(parts),
+            bytes=size * (at + 1) // len(parts) - size * at // len(parts),
+            first=part.low,
+            last=part.high,
+        )
+        for at, part in enumerate(parts)
+    ]
+
+
+def _samples_of(changes: Sequence[DataFile]) -> Samples:
+    ordered = sorted(changes, key=lambda change: str(change.first))
+    before = itertools.accumulate((change.bytes for change in ordered), initial=0)
+    found = [(str(c.first).encode(), offset) for c, offset in zip(ordered, before, strict=False)]
+    return [*found, (b"", sum(change.bytes for change in ordered))]

@@ -1,0 +1,90 @@
+"""What the manifest row of a table in Bigtable says, and how it is written."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...web.base.errors import UserError
+from ..storage.formats import WRITER, check_format, this_version
+
+FORMAT = 1
+Made = TypeVar("Made")
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+    """What the manifest row says.
+
+    Attributes:
+        snapshot: The newest snapshot that was committed.
+        id: Of the attempt that made it.
+        applying: Whether its changes may be missing from some rows.
+        value: The cell as it was read.
+        time: When it was committed, ms, by the clock of who did.
+        writes: How many of the snapshots up to this one have changed rows.
+    """
+
+    snapshot: int
+    id: str
+    applying: bool
+    value: bytes
+    time: int = 0
+    writes: int = 0
+
+    @property
+    def pinned(self) -> int:
+        """The newest snapshot that can be read."""
+        return self.snapshot - 1 if self.applying else self.snapshot
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What was set when the table was made.
+
+    Attributes:
+        files: Where batches and changes are: a folder or the address of one.
+        app_profile: Application profile for all who name none.
+    """
+
+    files: str
+    app_profile: str = ""
+
+
+def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
+    """Returns what the manifest row is to say."""
+    record = {
+        "format": FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
+        "applying": applying, "time": now, "writes": writes,
+    }  # fmt: skip
+    return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
+
+
+def head_of(value: bytes) -> Head:
+    """Returns what a cell of the manifest row says; see ``parsed``."""
+    return parsed(
+        value,
+        lambda found: Head(
+            found["snapshot"], found["id"], found["applying"], value, found["time"],
+            found["writes"],
+        ),
+    )  # fmt: skip
+
+
+def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
+    """Returns what is made of the JSON in a cell of the manifest row.
+
+    Raises:
+        UserError: It is damaged, or of a newer format.
+    """
+    try:
+        record = json.loads(value)
+        if isinstance(record, dict):
+            check_format(record, FORMAT, "the table")
+        return make(record)
+    except (ValueError, KeyError, TypeError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
+        raise UserError(
+            f"the manifest row is damaged: {value[:80]!r}: {reason}: restore the table from a "
+            "backup, or from a copy by nutbeam copy"
+        ) from error

@@ -1,0 +1,164 @@
+"""What jobs do with a web table in Bigtable: read ranges, find rows, resolve changes.
+
+The twin of what is done with the tablets of a folder. A tablet is a key range; a
+file of changes holds whole rows, those that are new or not as they were, and is
+applied when the operation commits.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...web.base.errors import UserError
+from ..storage.parquet_files import row_groups
+from ..storage.places import Place
+from ..tablets.tablets import Due
+from .cells import CELLS, CellKind, decode
+from .changes import Written, changed_rows, write_changes, write_deletions
+from .key_ranges import KeyRange
+from .snapshot_log import SnapshotLog
+
+_KEYS = pa.schema([pa.field("key", pa.large_string())])
+# Decides what changes do to the rows of their keys: (rows, changes) -> rows.
+Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+
+
+def read_range(
+    log: SnapshotLog,
+    component: str,
+    part: KeyRange,
+    snapshot: int,
+    columns: Sequence[str] | None = None,
+    due: Due | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yields the rows of a range, in key order, piece by piece.
+
+    Args:
+        log: The table.
+        component: ``state`` or ``hosts``.
+        part: Which rows.
+        snapshot: Which snapshot, pinned before.
+        columns: Those to unpack; all if None.
+        due: Only rows of the state that may be due; the caller filters exactly.
+
+    Raises:
+        SnapshotTooOld: Behind the last rows, if the snapshot was too old by
+            then: what was yielded does not count.
+    """
+    kind = CELLS[component]
+    for cells in log.table.scan(kind, part, snapshot, due):
+        yield _unpacked(log, cells, kind, columns)
+    log.check_fresh(snapshot)
+
+
+def _unpacked(
+    log: SnapshotLog, cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
+    try:
+        return to_frame(decode(cells, kind, columns))
+    except UserError as error:
+        raise UserError(f"{error}: run nutbeam fsck {log.table.address}") from error
+
+
+def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
+    """Returns whether a range has a row of the state that may be due; receives one at most.
+
+    Raises:
+        SnapshotTooOld: The snapshot is too old.
+    """
+    found = any(len(some) for some in log.table.scan(CELLS["state"], part, snapshot, due, limit=1))
+    log.check_fresh(snapshot)
+    return found
+
+
+def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
+    """Returns the rows of the given keys, in key order; only those are read.
+
+    Raises:
+        SnapshotTooOld: The snapshot is too old.
+    """
+    kind = CELLS[component]
+    parts = [
+        _unpacked(log, cells, kind)
+        for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
+    ]
+    log.check_fresh(snapshot)
+    return pl.concat(parts) if parts else empty(kind.schema)
+
+
+def resolve_changes(
+    log: SnapshotLog,
+    root: Place,
+    component: str,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    snapshot: int,
+) -> Written:
+    """Resolves changes against the rows of their keys; writes what became other, as a file.
+
+    Args:
+        log: The table.
+        root: The place of its files.
+        component: ``state`` or ``hosts``.
+        changes: In any order, with the column ``key``; of a key all or none.
+        resolver: Returns what becomes of the rows, and new ones, in key order.
+        snapshot: Which snapshot is read.
+    """
+    changes = changes.sort("key", maintain_order=True)
+    old = find_rows(log, component, changes.get_column("key"), snapshot)
+    new = to_frame(conform(resolver(old, changes), COMPONENTS[component]))
+    return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
+
+
+def way_back(
+    log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
+) -> Iterator[Written]:
+    """Writes files of changes that make the rows of a range what they were in an older snapshot.
+
+    Only rows that were changed since are received.
+
+    Args:
+        log: The table.
+        root: The place of its files.
+        component: ``state`` or ``hosts``.
+        part: Which rows.
+        snapshot: Which snapshot they are to be as of.
+
+    Raises:
+        SnapshotTooOld: The snapshot is too old.
+    """
+    for keys in changed_keys(log, component, part, snapshot):
+        rows = find_rows(log, component, keys, snapshot)
+        known = rows.get_column("key")
+        yield write_changes(root, component, rows, known)
+        yield write_deletions(root, component, keys.filter(~keys.is_in(known.implode())))
+    log.check_fresh(snapshot)
+
+
+def changed_keys(
+    log: SnapshotLog, component: str, part: KeyRange, snapshot: int
+) -> Iterator[pl.Series]:
+    """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
+    for changed in log.table.changed(CELLS[component], part, snapshot):
+        yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
+
+
+def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:
+    """Removes older versions of the rows that are named in a file: those that no kept snapshot shows.
+
+    What was deleted is not there at all then. Again, it changes nothing.
+
+    Args:
+        log: The table.
+        component: ``state`` or ``hosts``.
+        path: A file with a column ``key``.
+        oldest: Number of the oldest snapshot that can be read.
+    """
+    kind = CELLS[component]
+    log.give_up(oldest)
+    for rows in row_groups(path, COMPONENTS[component], ("key",)):
+        keys = to_frame(rows).get_column("key").to_list()
+        shown = log.table.newest(kind, keys, oldest)
+        log.table.erase(kind, ((key, made + 1 if gone else made) for key, made, gone in shown))

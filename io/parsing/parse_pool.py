@@ -1,0 +1,400 @@
+"""Child processes that parse, with a time limit per page and a memory limit.
+
+A page that stalls or kills its parser costs its time limit and one record with
+a reason; the child is ended, another takes over the rest of the file.
+"""
+
+import atexit
+import contextlib
+import dataclasses
+import functools
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+
+import pyarrow as pa
+
+from ...policy.documents import AFTER_ROWS
+from ...web.base.errors import UsageError, UserError
+from ...web.base.terminal import Relay
+from ..storage.scratch import ScratchFull, scratch
+from .parse_worker import (
+    OUT_OF_MEMORY,
+    PIPE_CLOSED,
+    Begun,
+    Done,
+    Failed,
+    Job,
+    read_arrow,
+    write_arrow,
+)
+
+# What a child gets besides a page's own limit: to start, and for the work that
+# is done for all pages of a job together.
+GRACE_S = 60.0
+_GONE_S = 5.0
+_HEARD_S = 0.1
+# One thread each: the pool is what uses the cores. What allocators only reserve counts against the
+# memory limit, too: gigabytes, if they are let.
+_SPARING = {
+    **dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+class _Child:
+    def __init__(self, memory: int, scratch: str, stderr: int | None) -> None:
+        # What it leaves there goes with it, also what pages and plug-ins put into temporary files.
+        self._folder = tempfile.mkdtemp(dir=scratch)
+        ours, theirs = Pipe()
+        self.connection: Connection = ours
+        environment = os.environ | _SPARING | {"TMPDIR": self._folder}
+        # Imported by name, not run as __main__: what it sends pickles by that name.
+        call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
+        program = f"from nutbeam.io.parsing import parse_worker as w; {call}"
+        command = [sys.executable, "-c", program]
+        self.process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=stderr, process_group=0,
+        )  # fmt: skip
+        theirs.close()
+        self.job: int | None = None
+        self.row: int | None = None
+        self.deadline = 0.0
+
+    def start(self, number: int, job: Job) -> None:
+        self.job, self.row = number, None
+        self.deadline = time.monotonic() + GRACE_S
+        self.connection.send_bytes(pickle.dumps(job))
+
+    def end(self) -> str:
+        """Ends it, and what it has started; returns why it ended, where it did by itself."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # The pipe closes a moment before the process is gone.
+            self.process.wait(_GONE_S if self.connection.closed else 0)
+        code = self.process.poll()
+        if code is None and self.connection.closed:
+            code = PIPE_CLOSED  # and it has not come to see that yet
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return _why(code)
+
+
+def _why(code: int | None) -> str:
+    """Returns the reason for the end of a process, and a word on it after a space.
+
+    >>> _why(-11), _why(3), _why(OUT_OF_MEMORY), _why(None)
+    ('crashed SIGSEGV', 'crashed exit code 3', 'out_of_memory', 'timeout')
+    >>> _why(PIPE_CLOSED)
+    'crashed its pipe was closed'
+    """
+    if code is None or code == -signal.SIGALRM:
+        return "timeout"
+    if code == OUT_OF_MEMORY:
+        return "out_of_memory"
+    if code == PIPE_CLOSED:
+        return "crashed its pipe was closed"
+    if code >= 0:
+        return f"crashed exit code {code}"
+    known = {int(number): number.name for number in signal.Signals}
+    return f"crashed {known.get(-code, f'signal {-code}')}"
+
+
+class ParserDied(UserError):
+    """A job's process died or was late twice, and not at one of its pages."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Parsed:
+    """What came of a job.
+
+    Attributes:
+        documents: DOCUMENTS rows.
+        rows: How many pages there were.
+        counts: By counter name.
+    """
+
+    documents: pa.Table
+    rows: int
+    counts: dict[str, int]
+
+
+def _failure(job: Job, said: Failed) -> UserError:
+    if said.full or said.usage:
+        return (ScratchFull if said.full else UsageError)(said.message)
+    return UserError(f"cannot parse {job.page_file}: {said.message}")
+
+
+def _take(done: Done) -> Parsed:
+    documents = read_arrow(done.documents)
+    Path(done.documents).unlink()  # what is mapped stays readable
+    return Parsed(documents, done.rows, done.counts)
+
+
+def _joined(parts: list[Parsed]) -> Parsed:
+    if len(parts) == 1:
+        return parts[0]
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    # In one piece: polars 2 fails to join nested columns of several.
+    documents = pa.concat_tables([part.documents for part in parts]).combine_chunks()
+    return Parsed(documents, sum(part.rows for part in parts), dict(counts))
+
+
+def _retry(job: Job, row: int | None, why: str) -> Job | None:
+    """Returns what is left of a job whose process ended; None where it makes no sense.
+
+    Args:
+        job: The job; the first of its parts was under way.
+        row: Where it ended; None is before the first row.
+        why: The reason.
+
+    >>> from nutbeam.policy.documents import DocumentOptions
+    >>> job = Job("", "", (0,), (), DocumentOptions(), parts=((0, 9),))
+    >>> _retry(job, 5, "timeout").parts, _retry(job, AFTER_ROWS, "timeout").parts[:3]
+    (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
+    """
+    if row is None or not job.parts:
+        return None if job.again else dataclasses.replace(job, again=True)
+    (start, stop), *rest = job.parts
+    if row == AFTER_ROWS and stop - start == 1 and not job.again:
+        return dataclasses.replace(job, again=True)
+    if row == AFTER_ROWS and stop - start > 1:
+        # Which one is at fault shows when each is done alone.
+        alone = [(number, number + 1) for number in range(start, stop)]
+        return dataclasses.replace(job, parts=(*alone, *rest))
+    row = start if row == AFTER_ROWS else row
+    if row in job.skip:
+        return None
+    # What came before is good, and is done once more, not with each that follows.
+    before = [(start, row)] if row > start else []
+    parts = (*before, (row, stop), *rest)
+    return dataclasses.replace(job, parts=parts, skip={**job.skip, row: why})
+
+
+def _forget(job: Job) -> None:
+    if job.pages is not None:
+        Path(job.pages).unlink(missing_ok=True)
+
+
+class ParsePool:
+    """Parses jobs on several children at once. Threads may share it.
+
+    Args:
+        size: How many children.
+        memory: Of each, in bytes; 0 is no limit.
+    """
+
+    def __init__(self, size: int, memory: int) -> None:
+        self._memory = memory
+        # Pages and documents go through files: a pipe would make both sides wait.
+        self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
+        self._relay = Relay()  # pages may say things to a plug-in that a terminal would obey
+        self._children = [self._child() for _ in range(size)]
+        self._waiting: deque[tuple[int, Job]] = deque()
+        self._running: dict[int, Job] = {}
+        self._parts: dict[int, list[Parsed]] = {}
+        self._finished: dict[int, Parsed | UserError] = {}
+        self._submitted = 0
+        self._lock = threading.RLock()
+
+    @property
+    def size(self) -> int:
+        """How many children there are."""
+        return len(self._children)
+
+    def submit(self, job: Job, pages: pa.Table | None = None) -> int:
+        """Takes a job; returns the number under which ``result`` has its documents.
+
+        Args:
+            job: What to parse.
+            pages: Its rows, where the page file is yet to be written.
+        """
+        if pages is not None:
+            job = dataclasses.replace(job, pages=write_arrow(Path(self._scratch), pages))
+        with self._lock:
+            self._submitted += 1
+            number = self._submitted
+            self._waiting.append((number, job))
+            self.pump()
+        return number
+
+    def result(self, number: int) -> Parsed:
+        """Waits for a job, and forgets it.
+
+        Raises:
+            UserError: The job failed for a reason that is not one of its pages.
+        """
+        while not self.is_done(number):
+            self._wait()
+            self.pump()
+        done = self._finished.pop(number)
+        if isinstance(done, UserError):
+            raise done
+        return done
+
+    def is_done(self, number: int) -> bool:
+        """Returns whether ``result`` need not wait for a job."""
+        return number in self._finished
+
+    def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
+        """Parses jobs; yields their results in the order of the jobs.
+
+        A few jobs are under way at a time, so that results that wait for an
+        earlier one stay few, too.
+        """
+        ahead: deque[int] = deque()
+        try:
+            for job in jobs:
+                ahead.append(self.submit(job))
+                if len(ahead) > 2 * len(self._children):
+                    yield self.result(ahead.popleft())
+            while ahead:
+                yield self.result(ahead.popleft())
+        finally:
+            self.abandon(ahead)
+
+    def abandon(self, numbers: Iterable[int]) -> None:
+        """Forgets jobs, whether they are done or not; children at work on them are ended."""
+        forgotten = set(numbers)
+        with self._lock:
+            self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
+            for child in list(self._children):
+                if child.job in forgotten:
+                    _forget(self._running.pop(child.job))
+                    self._replace(child)
+            for number in forgotten:
+                self._finished.pop(number, None)
+                self._parts.pop(number, None)
+
+    def pump(self) -> None:
+        """Hands out jobs and takes in what is done; waits for nothing."""
+        with self._lock:
+            self._hand_out()
+            busy = self._busy()
+            ready = wait([child.connection for child in busy], 0.0)
+            for child in busy:
+                try:
+                    if child.connection in ready:
+                        self._hear(child)
+                    elif time.monotonic() > child.deadline:
+                        self._give_up(child)
+                except (EOFError, OSError):  # it died, perhaps in the middle of an answer
+                    child.connection.close()
+                    self._give_up(child)
+
+    def _wait(self) -> None:
+        """Waits for news of a child, but not for long: other threads may hear it first."""
+        with self._lock:
+            busy = self._busy()
+        left = min((child.deadline for child in busy), default=0.0) - time.monotonic()
+        with contextlib.suppress(OSError, ValueError):  # another thread has ended that child
+            wait([child.connection for child in busy], max(0.0, min(left, _HEARD_S)))
+
+    def _busy(self) -> list[_Child]:
+        return [child for child in self._children if child.job is not None]
+
+    def _hand_out(self) -> None:
+        for place in range(len(self._children)):
+            if self._children[place].job is None and self._waiting:
+                number, job = self._waiting.popleft()
+                self._running[number] = job
+                try:
+                    self._children[place].start(number, job)
+                except OSError:  # it died while idle
+                    self._replace(self._children[place])
+                    self._children[place].start(number, job)
+
+    def _give_up(self, child: _Child) -> None:
+        """Ends a child that died or took too long; another does its job without the page."""
+        number = child.job
+        assert number is not None
+        job = self._running.pop(number)
+        why = self._replace(child)
+        left = _retry(job, child.row, why)
+        if left is not None:
+            self._waiting.appendleft((number, left))
+            return
+        reason = why.replace(" ", ": ", 1)
+        where = f"{job.page_file}, row groups {list(job.row_groups)}"
+        self._end(number, job, ParserDied(f"parser process failed twice at {where}: {reason}"))
+
+    def close(self) -> None:
+        """Ends all children."""
+        for child in self._children:
+            child.end()
+        self._children = []
+        self._relay.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _hear(self, child: _Child) -> None:
+        """Takes all that a child has sent: rows that it has come to, and its answers."""
+        while child.job is not None and child.connection.poll():
+            message = child.connection.recv()
+            number, job = child.job, self._running[child.job]
+            if isinstance(message, Begun):
+                whole = job.parts or ((0, message.rows),)
+                self._running[number] = dataclasses.replace(job, parts=whole)
+            elif isinstance(message, int):
+                # After the rows comes what is done for all of them.
+                limit = job.options.parser_timeout if message >= 0 else GRACE_S
+                child.row, child.deadline = message, time.monotonic() + limit
+            elif isinstance(message, Failed):
+                child.job = None
+                self._end(number, job, _failure(job, message))
+            else:
+                self._take_part(child, number, job, message)
+
+    def _take_part(self, child: _Child, number: int, job: Job, done: Done) -> None:
+        self._parts.setdefault(number, []).append(_take(done))
+        left = dataclasses.replace(job, parts=job.parts[1:])
+        if left.parts:
+            self._running[number] = left
+            child.row, child.deadline = None, time.monotonic() + GRACE_S
+        else:
+            child.job = None
+            self._end(number, job, _joined(self._parts[number]))
+
+    def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
+        """Files a result; a job that is done needs nothing any more."""
+        self._running.pop(number, None)
+        self._parts.pop(number, None)
+        self._finished[number] = result
+        _forget(job)
+
+    def _replace(self, child: _Child) -> str:
+        """Puts another child in the place of one; returns why that one ended."""
+        why = child.end()
+        self._children[self._children.index(child)] = self._child()
+        return why
+
+    def _child(self) -> _Child:
+        return _Child(self._memory, self._scratch, self._relay.stderr)
+
+
+@functools.cache
+def shared_pool(size: int, memory: int) -> ParsePool:
+    """Returns this process' pool; it starts with the first call, and ends with the process.
+
+    Args:
+        size: How many children; 0 is one for each core.
+        memory: Of each, in bytes; 0 is no limit.
+    """
+    pool = ParsePool(size or len(os.sched_getaffinity(0)), memory)
+    atexit.register(pool.close)
+    return pool

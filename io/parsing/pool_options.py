@@ -1,0 +1,25 @@
+"""The options of the processes that parse."""
+
+import dataclasses
+
+from ...web.base.options import option
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolOptions:
+    """The processes that parse."""
+
+    parse_processes: int = option(
+        0,
+        "How many processes parse on a worker; 0 is one for each core.",
+        minimum=0,
+        maximum=256,
+        group="parse",
+    )
+    parser_memory: int = option(
+        8 << 30,
+        "Memory that a process that parses may ask for; 0 is no limit.",
+        unit="bytes",
+        minimum=0,
+        group="parse",
+    )

@@ -1,0 +1,23 @@
+"""Reads the list of what is barred from a table."""
+
+import functools
+
+from ...policy.bars import Bars, bars_of
+from ...policy.schema import BARS
+from ..snapshots.manifest import Pinned
+from ..snapshots.roots import Root
+from ..storage.parquet_files import collect, scan
+
+COMPONENT = "bars"
+
+
+def read_bars(pinned: Pinned) -> Bars:
+    """Returns what is barred in the snapshot that is read."""
+    return _read(pinned.root, tuple(file.path for file in pinned.files(COMPONENT)))
+
+
+@functools.lru_cache(maxsize=4)
+def _read(root: Root, paths: tuple[str, ...]) -> Bars:
+    if not paths:
+        return Bars()
+    return bars_of(collect(scan([root / path for path in paths], BARS)))

@@ -1,0 +1,174 @@
+"""The table as views of DuckDB: which files each one reads, and what it shows of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.schema import COMPONENTS, STATUS_NAMES
+from ..snapshots.manifest import Manifest
+from ..snapshots.roots import Root
+from ..tablets.file_lists import DataFile, load_files
+from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
+
+# The files of all batches together, one view each.
+KINDS = ("fetchlist", "pages", "learnt", "documents", "outcome")
+# The URL of a row key, and the host of a reversed host, as SQL.
+MACROS = (
+    """CREATE MACRO host_of(key) AS CASE WHEN starts_with(key, '[')
+         THEN left(key, position(']' IN key))
+         ELSE array_to_string(list_reverse(string_split(split_part(key, ':', 1), '.')), '.') END""",
+    """CREATE MACRO url_of(key) AS regexp_replace(
+         CASE WHEN starts_with(key, '[') THEN substr(key, position(']' IN key) + 2)
+              ELSE substr(key, position(':' IN key) + 1) END,
+         '^([a-z][a-z0-9+.-]*)(:[0-9]+)?(/.*)$',
+         '\\1://' || replace(host_of(key), '\\', '\\\\') || '\\2\\3', 's')""",
+    "CREATE MACRO utc(ms) AS make_timestamp(ms * 1000)",
+    "CREATE MACRO status_name(code) AS CASE code "
+    + " ".join(f"WHEN {code} THEN '{name}'" for code, name in STATUS_NAMES.items())
+    + " END",
+)
+
+
+def batches_frame(manifest: Manifest) -> pl.DataFrame:
+    """Returns the batches of a snapshot, a row each."""
+    schema = {
+        "batch": pl.String, "phase": pl.String, "created": pl.Int64, "partitions": pl.Int64,
+        "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
+    }  # fmt: skip
+    rows = [{"batch": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+
+
+def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
+    """Returns the files that a view reads: (batch or empty, file).
+
+    Raises:
+        UserError: A list is missing or damaged.
+    """
+    if view in TABLETS:
+        return [("", file) for file in load_files(root, manifest.components.get(view))]
+    return [
+        (name.split("/")[1], file)
+        for name, component in sorted(manifest.components.items())
+        if name.startswith("batches/") and name.endswith(f"/{view}")
+        for file in load_files(root, component)
+    ]
+
+
+def shown(manifest: Manifest) -> list[str]:
+    """Returns the views of components that a snapshot has; ``batches`` and ``links`` are two more."""
+    tablets = [name for name in TABLETS if name in COMPONENTS or name in manifest.components]
+    return [*(name for name in tablets if name != "links"), *KINDS]
+
+
+def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
+    """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
+
+    Args:
+        root: The table's folder.
+        view: Its name.
+        files: Of ``files_of``.
+    """
+    return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
+
+
+def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
+    """Returns the SQL of the view of links: those of each page's newest document.
+
+    The view ``state`` and a relation ``empty_documents`` must exist.
+
+    Args:
+        root: The table's folder.
+        files: Of ``files_of``, those of ``documents``.
+    """
+    found = [file for _, file in files]
+    read = _read(root, found, "filename = true, file_row_number = true") if found else ""
+    # What the state calls a file, which may have taken another one's place since.
+    names = ", ".join(
+        f"({_quoted(str(root / file.path))}, {_quoted(name)})"
+        for file in found
+        for name in sorted({file.path, file.formerly or file.path})
+    )
+    return f"""CREATE VIEW links AS
+        WITH found AS NOT MATERIALIZED (
+            SELECT *, '' AS filename, 0 AS file_row_number FROM empty_documents
+            {"UNION ALL BY NAME SELECT * FROM " + read if read else ""}),
+        newest AS (
+            SELECT found.filename, found.key,
+              arg_min(found.file_row_number, (found.part_of IS NOT NULL, found.file_row_number))
+              AS file_row_number
+            FROM found JOIN (VALUES {names or "('', '')"}) AS named (filename, name)
+              ON found.filename = named.filename
+            JOIN state ON state.key = found.key AND state.document = named.name
+            GROUP BY ALL),
+        every AS (
+            SELECT found.key, unnest(found.outlinks) AS link FROM found SEMI JOIN newest
+            USING (filename, key, file_row_number))
+        SELECT url_of(key) AS url, key, url_of(link.key) AS target_url, link.key AS target_key,
+               link.anchor AS anchor, link.rel AS rel FROM every"""
+
+
+def _first(view: str) -> str:
+    if view in ("hosts", "learnt"):
+        return "host_of(key) AS host,"
+    return "url_of(key) AS url,"
+
+
+def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+    yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
+    if view in TABLETS:
+        known = tablets(file for _, file in files)
+        plain = [tablet.base for tablet in known if not tablet.runs]
+        if plain:
+            yield f"UNION ALL BY NAME SELECT * FROM {_read(root, plain)}"
+        layered = [tablet for tablet in known if tablet.runs]
+        if layered:
+            yield from _folded(root, layered)
+        return
+    by_batch: dict[str, list[DataFile]] = {}
+    for batch, file in files:
+        by_batch.setdefault(batch, []).append(file)
+    for batch, some in by_batch.items():
+        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
+
+
+def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
+    """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
+    lies = ", ".join(
+        f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
+        for tablet in layered
+        for number, run in enumerate(tablet.runs)
+    )
+    runs = _read(root, [run for tablet in layered for run in tablet.runs], "filename = true")
+    newest = (
+        f"SELECT run.*, lies.base AS _base FROM {runs} AS run "
+        f"JOIN (VALUES {lies}) AS lies (path, base, number) ON run.filename = lies.path "
+        f"QUALIFY row_number() OVER (PARTITION BY lies.base, run.{NUMBER} ORDER BY lies.number DESC) = 1"
+    )
+    bases = _read(
+        root, [tablet.base for tablet in layered], "filename = true, file_row_number = true"
+    )
+    yield (
+        f"UNION ALL BY NAME SELECT * EXCLUDE (filename, file_row_number) FROM {bases} AS base "
+        f"ANTI JOIN ({newest}) AS newer "
+        f"ON newer._base = base.filename AND newer.{NUMBER} = base.file_row_number"
+    )
+    yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}) FROM ({newest})"
+
+
+def _read(root: Root, files: Iterable[DataFile], how: str = "") -> str:
+    paths = ", ".join(_quoted(str(root / file.path)) for file in files)
+    return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
+
+
+def empty_table(view: str) -> pa.Table:
+    """Returns a table of no rows with the columns that a view has, those of the schema first."""
+    schema = COMPONENTS.get(view, pa.schema([("key", pa.large_string())]))
+    if view not in TABLETS:
+        schema = schema.append(pa.field("batch", pa.large_string()))
+    return schema.empty_table()
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,276 @@
+"""Reads tablets: the rows of bases and runs, of several of one key the newest.
+
+No keys are compared: a run says with each of its rows which row of the tablet
+it is (``NUMBER``). So to fold is to look up, row by row, whether a newer run
+has that number. Predicates narrow each file by itself; what is superseded goes
+afterwards, and so it never comes back where a newer row does not match.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...web.base.errors import UserError
+from ..bigtable.root import BigtableRoot
+from ..snapshots.roots import Root
+from ..storage.parquet_files import ROW_GROUP_ROWS, collect, may_have_values, row_groups, scan
+from ..storage.places import Remote
+from ..tablets.tablets import NUMBER, Due, Tablet, run_schema
+
+Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
+_AT = "_row_of_files"
+
+
+def read_tablets(
+    root: Root,
+    component: str,
+    some: Sequence[Tablet],
+    columns: Sequence[str],
+    narrow: Narrow | None = None,
+    due: Due | None = None,
+) -> pl.DataFrame:
+    """Returns rows of tablets, each as the newest run has it.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        some: Tablets.
+        columns: What is wanted of the rows.
+        narrow: Filters rows, each by itself; it sees all columns.
+        due: What ``narrow`` asks of due times: Bigtable sends no other rows.
+
+    Returns:
+        In key order where no tablet has runs. Where some have, the rows of
+        runs come behind those of their base.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
+    schema = COMPONENTS[component]
+    if isinstance(root, BigtableRoot):
+        return _received(root, component, some, columns, narrow, due)
+    paths = [root / path for tablet in some for path in tablet.paths]
+    if not paths:
+        return empty(schema).select(columns)
+    plain = not any(tablet.runs for tablet in some)
+    rows = scan(paths, schema, row_index=None if plain else _AT)
+    if narrow is not None:
+        rows = narrow(rows)
+    if plain:
+        return collect(rows.select(columns))
+    found = collect(rows.select(*columns, _AT))
+    live = np.concatenate([_live(tablet, _numbers(root, tablet)) for tablet in some])
+    return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
+
+
+def may_say(root: Root, tablet: Tablet, column: str) -> bool:
+    """Returns whether a row of a tablet may have a value in a column that few rows have."""
+    if isinstance(root, BigtableRoot):
+        return True
+    return any(may_have_values(root / path, column) for path in tablet.paths)
+
+
+def _received(
+    root: BigtableRoot,
+    component: str,
+    some: Sequence[Tablet],
+    columns: Sequence[str],
+    narrow: Narrow | None,
+    due: Due | None,
+) -> pl.DataFrame:
+    needed = columns if narrow is None else None
+    parts = [empty(COMPONENTS[component]).select(columns)]
+    for tablet in some:
+        for rows in root.scan(component, tablet, needed, due):
+            kept = rows if narrow is None else narrow(rows.lazy()).collect()
+            parts.append(kept.select(columns))
+    return pl.concat(parts)
+
+
+def rows_of_keys(
+    root: Root, component: str, known: Sequence[Tablet], keys: pl.Series
+) -> pl.DataFrame:
+    """Returns the rows of some keys; of tablets only those are read that may hold one.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        known: All of its tablets.
+        keys: Sought keys.
+    """
+    if isinstance(root, BigtableRoot):
+        return root.find(component, keys)
+    some = tablets_of_keys(known, keys)
+    sought = pl.col("key").is_in(keys.unique().implode())
+    names = COMPONENTS[component].names
+    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
+
+
+def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
+    """Returns those tablets that may hold one of some keys."""
+    low, high = keys.min(), keys.max()
+    return [
+        tablet
+        for tablet in known
+        if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
+    ]
+
+
+def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+    """Returns the rows of some keys, in key order, with their numbers.
+
+    Only row groups into whose range a key falls are read.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        keys: Sought keys, none of them null, at least one.
+    """
+    paths = [root / path for path in tablet.paths]
+    key = pl.col("key")
+    sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
+    found = collect(scan(paths, COMPONENTS[component], row_index=_AT).filter(sought))
+    numbers = _numbers(root, tablet)
+    at = found.get_column(_AT).to_numpy()
+    all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
+    return (
+        found.drop(_AT)
+        .with_columns(pl.Series(NUMBER, all_numbers[at], dtype=pl.UInt32))
+        .filter(pl.Series(_live(tablet, numbers)[at]))
+        .sort("key")
+    )
+
+
+def newest_rows(
+    root: Root, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Returns the rows of a tablet's runs, in key order, with their numbers.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        over: Rows of a run that is newer than all of them.
+    """
+    parts = [empty(run_schema(component))]
+    if tablet.runs:
+        paths = [root / run.path for run in tablet.runs]
+        parts.append(collect(scan(paths, run_schema(component))))
+    if over is not None:
+        parts.append(to_frame(conform(over, run_schema(component))))
+    return pl.concat(parts).unique(NUMBER, keep="last", maintain_order=True).sort("key")
+
+
+def folded(
+    root: Root,
+    component: str,
+    tablet: Tablet,
+    over: pl.DataFrame | None = None,
+    start: int = 0,
+    stop: int | None = None,
+    behind: str = "",
+) -> Iterator[pl.DataFrame]:
+    """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        over: Rows of a run that is newer than all that it has.
+        start: Number of the first row group of the base that is wanted; a base
+            in a store is read from its beginning.
+        stop: Number of the first behind those that are wanted; None is open.
+        behind: Rows up to this key are not wanted: the last one before ``start``.
+
+    Yields:
+        For each row group of the base its rows, and those of runs up to its
+        last key (``group_bounds``); then the rest of the runs, if there is one.
+    """
+    if isinstance(root, BigtableRoot):
+        yield from root.scan(component, tablet)
+        return
+    groups = _groups(root, component, tablet, start, stop)
+    if not tablet.runs and over is None:
+        yield from (rows for _, rows in groups)
+        return
+    runs = newest_rows(root, component, tablet, over)
+    numbers = runs.get_column(NUMBER).to_numpy()
+    live = np.ones(tablet.base.rows, dtype=bool)
+    live[numbers[numbers < tablet.base.rows]] = False
+    runs = runs.drop(NUMBER)
+    keys = runs.get_column("key")
+    done = int(keys.search_sorted(behind, side="right")) if behind else 0
+    for begin, rows in groups:
+        upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
+        kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
+        yield pl.concat([kept, runs.slice(done, upto - done)]).sort("key") if upto > done else kept
+        done = upto
+    if done < len(runs):
+        yield runs.slice(done)
+
+
+def group_bounds(root: Root, component: str, tablet: Tablet) -> pl.Series:
+    """Returns the last key of each piece of the base, as ``folded`` yields them."""
+    base = root / tablet.base.path
+    if isinstance(base, Remote):
+        ends = [rows.get_column("key")[-1] for rows in _pieces(base, component, ["key"])]
+        return pl.Series("key", ends, dtype=pl.String)
+    keys = scan([base], COMPONENTS[component]).select("key")
+    stops = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
+    last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in stops]
+    return collect(pl.concat(last)).get_column("key")
+
+
+def _groups(
+    root: Root, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yields the rows of the base, so many at a time as are in a row group, and which is the first."""
+    base = root / tablet.base.path
+    if isinstance(base, Remote):
+        begin = 0
+        for number, piece in enumerate(itertools.islice(_pieces(base, component), stop)):
+            if number >= start:
+                yield begin, piece
+            begin += len(piece)
+        return
+    rows = scan([base], COMPONENTS[component])
+    end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
+    for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
+        yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
+
+
+def _pieces(
+    base: Remote, component: str, columns: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yields row groups as they are: to read parts of a file in a store costs requests."""
+    for group in row_groups(base, COMPONENTS[component], columns):
+        if len(group):
+            yield to_frame(group)
+
+
+def _numbers(root: Root, tablet: Tablet) -> list[np.ndarray]:
+    """Returns the number of each row of each run."""
+    schema = pa.schema([pa.field(NUMBER, pa.uint32())])
+    found = []
+    for run in tablet.runs:
+        numbers = collect(scan([root / run.path], schema)).get_column(NUMBER)
+        if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
+            raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
+        found.append(numbers.to_numpy())
+    return found
+
+
+def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns which rows of the base and the runs, one behind the other, are the newest."""
+    seen = np.zeros(tablet.rows, dtype=bool)
+    parts = []
+    for run in reversed(numbers):
+        parts.append(~seen[run])
+        seen[run] = True
+    parts.append(~seen[: tablet.base.rows])
+    return np.concatenate(parts[::-1])

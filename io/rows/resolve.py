@@ -1,0 +1,292 @@
+"""Brings changes to a tablet: a small run on top of it, or a new base where a run would not do.
+
+A resolver decides what changes do to the rows of their keys, and sees no other rows.
+"""
+
+import dataclasses
+import functools
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+import polars as pl
+
+from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ..bigtable.root import BigtableRoot
+from ..snapshots.roots import Root
+from ..tablets.checksums import check_tablets
+from ..tablets.file_lists import DataFile
+from ..tablets.ranges import Range, merges, past_limits
+from ..tablets.tablet_writer import TabletWriter, write_run
+from ..tablets.tablets import NUMBER, RUN_SHARE, Tablet
+from .fold import find_rows, folded, group_bounds, newest_rows
+from .hosts import SEED_HOSTS
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolved:
+    """What resolving changes against rows gives.
+
+    Attributes:
+        rows: What becomes of the rows, and rows that are new, in key order.
+        extra: Further frames by component, such as the outcome.
+        counts: By counter name.
+    """
+
+    rows: pl.DataFrame
+    extra: Mapping[str, pl.DataFrame] = dataclasses.field(default_factory=dict)
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+class Resolver(Protocol):
+    """Decides what changes do to the rows of their keys; others may be among them."""
+
+    def __call__(self, rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What was written of a range into one component.
+
+    Attributes:
+        component: Where the files belong.
+        files: New files.
+        replaced: Paths of live files that they stand for.
+        counts: By counter name.
+    """
+
+    component: str
+    files: tuple[DataFile, ...] = ()
+    replaced: tuple[str, ...] = ()
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def resolve_range(
+    root: Root,
+    component: str,
+    part: Range,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    places: Mapping[str, str],
+    order: int = 1,
+) -> Iterator[Part]:
+    """Resolves the changes of one range, and writes what they change.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        part: The range.
+        changes: Its changes, in any order.
+        resolver: Decides.
+        places: Component names of what the resolver gives besides, by its name
+            for it: ``{"outcome": "batches/ID/outcome"}``.
+        order: Number of the snapshot that is being made.
+    """
+    if not len(changes) and part.whole:
+        return
+    if isinstance(root, BigtableRoot) and component == "hosts":
+        resolver, places = _telling_seeds(resolver), {**places, "hosts": SEED_HOSTS}
+    extras = _Extras(root, places)
+    try:
+        tablet = part.base
+        if isinstance(root, BigtableRoot):
+            found = _note_changes(root, component, part, changes, resolver, extras, order)
+        elif tablet is None or not part.whole or _swamped(tablet, changes):
+            found = _rewrite(root, component, part, changes, resolver, extras)
+        else:
+            found = _add_run(root, component, part, tablet, changes, resolver, extras, order)
+        yield dataclasses.replace(found, counts=extras.counts)
+        yield from extras.close()
+    except BaseException:
+        extras.abandon()
+        raise
+
+
+def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
+    return changes.get_column("key").n_unique() > RUN_SHARE * tablet.base.rows
+
+
+class _Extras:
+    """What resolvers give besides rows: further frames, and counts."""
+
+    def __init__(self, root: Root, places: Mapping[str, str]) -> None:
+        self.counts: dict[str, int] = {}
+        self._root = root
+        self._places = places
+        self._writers: dict[str, TabletWriter] = {}
+
+    def take(self, resolved: Resolved) -> pl.DataFrame:
+        """Keeps what comes besides; returns the rows."""
+        for name, frame in resolved.extra.items():
+            if name not in self._writers:
+                self._writers[name] = TabletWriter(self._root, self._places[name], name)
+            self._writers[name].write(frame)
+        self.count(resolved.counts)
+        return resolved.rows
+
+    def count(self, counts: Mapping[str, int]) -> None:
+        for name, number in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + number
+
+    def close(self) -> Iterator[Part]:
+        for writer in self._writers.values():
+            yield Part(writer.place, tuple(writer.close()))
+
+    def abandon(self) -> None:
+        for writer in self._writers.values():
+            writer.abandon()
+
+
+def _note_changes(
+    root: BigtableRoot,
+    component: str,
+    part: Range,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    extras: _Extras,
+    order: int,
+) -> Part:
+    """Writes what changed as a file, which the commit brings into the rows."""
+    if not len(changes):
+        return Part(component)
+    done = root.resolve(component, changes, lambda old, new: extras.take(resolver(old, new)))
+    extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
+    if done.file is None:
+        return Part(component)
+    base = part.base.base.path if part.base is not None else None
+    return Part(component, (dataclasses.replace(done.file, base=base, order=order),))
+
+
+def _telling_seeds(resolver: Resolver) -> Resolver:
+    """Makes hosts that become seeds' a frame of their own: who filters links needs them all."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        found = resolver(rows, changes)
+        known = rows.filter(pl.col("seed"))
+        new = found.rows.filter(pl.col("seed")).join(known, on="key", how="anti").sort("key")
+        extra = {"hosts": new} if len(new) else {}
+        return dataclasses.replace(found, extra={**found.extra, **extra})
+
+    return resolve
+
+
+def _rewrite(
+    root: Root,
+    component: str,
+    part: Range,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    extras: _Extras,
+) -> Part:
+    """Writes bases for a range: its rows, row group by row group, with its changes."""
+    if part.base is not None:
+        check_tablets(root, part.base)
+    rewritten = (
+        extras.take(resolver(rows, some)) if len(some) else rows
+        for rows, some in _pairs(root, component, part, changes)
+    )
+    files = write_bases(root, component, rewritten)
+    return Part(component, files, part.base.paths if part.base is not None else ())
+
+
+def write_bases(root: Root, component: str, frames: Iterable[pl.DataFrame]) -> tuple[DataFile, ...]:
+    """Writes rows in key order as new tablets."""
+    writer = TabletWriter(root, component, component)
+    try:
+        for rows in frames:
+            writer.write(rows)
+        return tuple(writer.close())
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _add_run(
+    root: Root,
+    component: str,
+    part: Range,
+    tablet: Tablet,
+    changes: pl.DataFrame,
+    resolver: Resolver,
+    extras: _Extras,
+    order: int,
+) -> Part:
+    """Writes what changed as a run; folds the tablet where it may and must."""
+    old = find_rows(root, component, tablet, changes.get_column("key"))
+    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), COMPONENTS[component])
+    rows = changed_rows(old, to_frame(resolved), tablet.rows)
+    if not len(rows):
+        return Part(component)
+    if not (part.fold and past_limits(tablet, len(rows))):
+        fresh = int((rows.get_column(NUMBER) >= tablet.rows).sum())
+        return Part(component, (write_run(root, component, tablet.base, rows, fresh, order),))
+    check_tablets(root, tablet)
+    if merges(tablet, len(rows)):
+        rows = newest_rows(root, component, tablet, rows)
+        fresh = int((rows.get_column(NUMBER) >= tablet.base.rows).sum())
+        run = write_run(root, component, tablet.base, rows, fresh, order)
+        return Part(component, (run,), tuple(run.path for run in tablet.runs))
+    files = write_bases(root, component, folded(root, component, tablet, rows))
+    return Part(component, files, tablet.paths)
+
+
+def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
+    """Returns those rows that are new or not as they were, in key order, with their numbers.
+
+    Args:
+        old: Rows in key order, with their numbers.
+        new: What became of them and what came in, in key order.
+        known: How many rows the tablet has; new ones are numbered on from there.
+
+    Raises:
+        ValueError: A row is gone.
+    """
+    names = [name for name in old.columns if name != NUMBER]
+    numbers = old.select("key", NUMBER)
+    new = new.select(names).join(numbers, on="key", how="left", maintain_order="left")
+    added = pl.col(NUMBER).is_null()
+    kept = new.filter(~added)
+    if len(kept) != len(old):
+        raise ValueError(f"a resolver must keep all rows: of {len(old)} there are {len(kept)}")
+    # Both are in key order and of the same keys.
+    same = (kept.get_column(name).eq_missing(old.get_column(name)) for name in names)
+    changed = kept.filter(~functools.reduce(operator.and_, same)).get_column(NUMBER)
+    rows = new.filter(added | pl.col(NUMBER).is_in(changed.implode()))
+    number = (known + added.cast(pl.UInt32).cum_sum() - 1).cast(pl.UInt32)
+    return rows.with_columns(pl.when(added).then(number).otherwise(NUMBER).alias(NUMBER))
+
+
+def _pairs(
+    root: Root, component: str, part: Range, changes: pl.DataFrame
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yields rows in key order, and with them the changes that fall among them."""
+    if part.base is None:
+        yield empty(COMPONENTS[component]), changes
+        return
+    bounds = group_bounds(root, component, part.base)
+    # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
+    start = 0 if part.low is None else int(bounds.search_sorted(part.low, side="left"))
+    stop = len(bounds)
+    if part.high is not None:
+        stop = min(stop, int(bounds.search_sorted(part.high, side="left")) + 1)
+    behind = bounds[start - 1] if start else ""
+    # The changes are not sorted: to compare with a few bounds is much cheaper.
+    piece = bounds.search_sorted(changes.get_column("key"), side="left")
+    changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
+    pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
+    edges = changes.get_column("_piece").search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
+    changes = changes.drop("_piece")
+    frames = folded(root, component, part.base, None, start, stop, behind)
+    for begin, end in itertools.pairwise(edges):
+        rows = next(frames, None)
+        rows = empty(COMPONENTS[component]) if rows is None else within(rows, part.low, part.high)
+        yield rows, changes.slice(begin, end - begin)
+
+
+def within(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFrame:
+    """Returns the rows, in key order, whose key is in [low, high)."""
+    keys = rows.get_column("key")
+    start = 0 if low is None else int(keys.search_sorted(low, side="left"))
+    end = len(rows) if high is None else int(keys.search_sorted(high, side="left"))
+    return rows.slice(start, end - start)

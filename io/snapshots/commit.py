@@ -1,0 +1,315 @@
+"""What the workers of an operation wrote, and the next snapshot that is made of it.
+
+``commit`` makes it exactly once. Somebody else's commits in between are kept,
+unless they changed what the operation has read.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from ...policy.rule_counts import capped
+from ...policy.schedule import TOLERANCE_MS
+from ...web.base.errors import UserError
+from ..bigtable.key_ranges import grown
+from ..bigtable.root import BigtableRoot
+from ..storage.files import size_of
+from ..tablets.file_lists import Component, DataFile, load_files, store_files
+from ..tablets.tablets import TABLETS
+from .manifest import Batch, Manifest, load_manifest, purged_since, settled_snapshot, store_manifest
+from .operations import Operation, committed, note_loss
+
+
+class ConflictError(UserError):
+    """Somebody else changed what the operation had read; nothing was written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What a worker has done: files that it wrote, by component, and what it counted.
+
+    Attributes:
+        component: Where the files belong, such as ``state``.
+        files: New files.
+        replaced: Paths of live files that they stand for.
+        counts: By counter name, such as ``dropped/out_of_scope``.
+        tidies: Whether what the table says stays the same. Then it is left out
+            if somebody has changed those files in the meantime.
+        due: How much work there is in all, by step; one of a step's parts tells.
+        done: How much of it this is, by step.
+    """
+
+    component: str = ""
+    files: tuple[DataFile, ...] = ()
+    replaced: tuple[str, ...] = ()
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    tidies: bool = False
+    due: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    done: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def commit(
+    operation: Operation,
+    written: Iterable[Written],
+    *,
+    reads: frozenset[str] = frozenset(),
+    batch: Batch | None = None,
+    others: Mapping[str, Batch] | None = None,
+    forgets: frozenset[str] = frozenset(),
+    latest: int | None = None,
+) -> Manifest:
+    """Makes the next snapshot, once.
+
+    Somebody else's commits in between are kept, provided that they changed
+    nothing that this operation has read.
+
+    Args:
+        operation: What was pinned.
+        written: All that its workers did.
+        reads: Components that it has read and that must not have changed;
+            ``batches`` stands for the list of open batches, ``*`` for all
+            that the table has.
+        batch: What is known of the operation's batch from now on.
+        others: What is known of further batches.
+        forgets: Batches that are named no longer once they have no files.
+        latest: The latest time that rows may have, ms, if that is now or known from elsewhere.
+
+    Raises:
+        ConflictError: A component of ``reads``, or the record of the batch,
+            has changed; nothing is changed.
+    """
+    try:
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets, latest)
+    except ConflictError:
+        note_loss(operation)
+        raise
+
+
+def commit_once(
+    operation: Operation,
+    written: list[Written],
+    reads: frozenset[str],
+    batch: Batch | None = None,
+    others: Mapping[str, Batch] = MappingProxyType({}),
+    forgets: frozenset[str] = frozenset(),
+    seen: int | None = None,
+) -> Manifest:
+    """Does what ``commit`` does, for who tries again: a conflict is not noted."""
+    before = operation.manifest()
+    lists: dict[tuple[str, Component | None], Component] = {}
+    changes = _changes(operation, written)
+    while True:
+        done = committed(operation)
+        if done is not None:
+            return done
+        latest = load_manifest(operation.root, settled_snapshot(operation.root))
+        _check_unchanged(operation, before, latest, reads)
+        check_there(operation, written)
+        if batch is not None:
+            check_batch(operation, latest)
+        known = dict(others)
+        if batch is not None and operation.batch is not None:
+            known[operation.batch] = batch
+        following = _following(operation, latest, written, known, lists)
+        noted = latest.latest_time if seen is None else seen
+        following = dataclasses.replace(following, latest=max(noted, operation.now))
+        following = _forget(following, forgets)
+        if store_manifest(operation.root, following, changes):
+            return following
+
+
+def _changes(operation: Operation, written: list[Written]) -> dict[str, list[DataFile]]:
+    """Returns the files of changes that go into rows in Bigtable, by component."""
+    if not isinstance(operation.root, BigtableRoot):
+        return {}
+    return {
+        name: [file for part in written if part.component == name for file in part.files]
+        for name in TABLETS
+    }
+
+
+def check_there(operation: Operation, written: list[Written]) -> None:
+    """Sees whether a purge that left nothing behind has taken our files, too.
+
+    Raises:
+        ConflictError: It has.
+    """
+    if purged_since(operation.root, operation.snapshot):
+        in_bigtable = isinstance(operation.root, BigtableRoot)
+        for name, file in ((part.component, file) for part in written for file in part.files):
+            # What a commit is to apply must not go behind it: that would stop the table.
+            if (in_bigtable and name in TABLETS) or size_of(operation.root / file.path) is None:
+                raise ConflictError(
+                    f"{operation.job}: {file.path} was purged in the meantime; "
+                    "nothing was written: run it again"
+                )
+
+
+def _following(
+    operation: Operation,
+    latest: Manifest,
+    written: list[Written],
+    known: Mapping[str, Batch],
+    lists: dict[tuple[str, Component | None], Component],
+) -> Manifest:
+    components = dict(latest.components)
+    for name in sorted({part.component for part in written if part.files or part.replaced}):
+        old = components.get(name)
+        if (name, old) not in lists:  # not again for each lost race
+            lists[name, old] = _new_list(operation, name, old, written)
+        components[name] = lists[name, old]
+    components = {name: some for name, some in components.items() if some.files or not some.content}
+    return Manifest(
+        snapshot=latest.snapshot + 1,
+        operation=operation.id,
+        job=operation.job,
+        batch=operation.batch,
+        time=operation.now,
+        counts=capped(sum_counts(part.counts for part in written)),
+        components=components,
+        batches=_timely({**latest.batches, **known}, operation.now),
+        lost=latest.lost,
+    )
+
+
+def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
+    """Gives batches that were made while a clock was ahead the time that counts as now."""
+    return {
+        name: batch
+        if batch.created <= now + TOLERANCE_MS
+        else dataclasses.replace(
+            batch, created=now, blocks_until=batch.blocks_until - batch.created + now
+        )
+        for name, batch in batches.items()
+    }
+
+
+def _new_list(
+    operation: Operation, name: str, old: Component | None, written: list[Written]
+) -> Component:
+    parts = [part for part in written if part.component == name]
+    root = operation.root
+    if isinstance(root, BigtableRoot) and name in TABLETS:
+        files = [file for part in parts for file in part.files]
+        ranges = grown(name, load_files(root, old), files, root.samples)
+        return store_files(root, name, ranges)
+    known = {file.path: file for file in load_files(operation.root, old)}
+    runs: dict[str, set[str]] = {}
+    for file in known.values():
+        if file.base is not None:
+            runs.setdefault(file.base, set()).add(file.path)
+    applied = [part for part in parts if not part.tidies or _is_as_it_was(part, known, runs)]
+    replaced = {path for part in applied for path in part.replaced}
+    live = {path: file for path, file in known.items() if path not in replaced}
+    live |= {file.path: file for part in applied for file in part.files}
+    missing = replaced - known.keys()
+    missing |= {file.base for file in live.values() if file.base and file.base not in live}
+    if missing:
+        # What was read is still true, but it lies in other files now.
+        raise ConflictError(
+            f"{operation.job}: {name} was compacted in the meantime; nothing was written: "
+            "run it again"
+        )
+    if old is not None and not applied:
+        return old
+    made = store_files(operation.root, name, live.values())
+    if old is not None and all(part.tidies for part in applied):
+        return dataclasses.replace(made, content=old.identity)
+    return made
+
+
+def _is_as_it_was(
+    part: Written, known: Mapping[str, DataFile], runs: Mapping[str, set[str]]
+) -> bool:
+    gone = set(part.replaced)
+    return gone <= known.keys() and all(runs.get(path, set()) <= gone for path in gone)
+
+
+def _forget(manifest: Manifest, batches: frozenset[str]) -> Manifest:
+    used = {name.split("/")[1] for name in manifest.components if name.startswith("batches/")}
+    gone = batches - used
+    known = {name: batch for name, batch in manifest.batches.items() if name not in gone}
+    return dataclasses.replace(manifest, batches=known)
+
+
+def _check_unchanged(
+    operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
+) -> None:
+    every = {*before.components, *latest.components} if "*" in reads else set()
+    for name in sorted((reads | every) - {"*"}):
+        if name == "batches":
+            same = before.open_batches(operation.now) == latest.open_batches(operation.now)
+        else:
+            same = _identity(before, name) == _identity(latest, name)
+        if not same:
+            raise ConflictError(
+                f"{operation.job}: {name} was changed by {latest.job} (operation "
+                f"{latest.operation!r}) in the meantime; nothing was written: run it again"
+            )
+
+
+def _identity(manifest: Manifest, component: str) -> str | None:
+    found = manifest.components.get(component)
+    return None if found is None else found.identity
+
+
+def check_batch(operation: Operation, latest: Manifest) -> None:
+    """Sees whether the batch of an operation is as it was when that was pinned.
+
+    Raises:
+        ConflictError: Another operation has brought it further.
+    """
+    name = str(operation.batch)
+    if _stage(operation.manifest(), name) != _stage(latest, name):
+        # Two operations did the same work: only the first one's counts.
+        phase = latest.batches[name].phase if name in latest.batches else "gone"
+        raise ConflictError(
+            f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
+            f"(operation {latest.operation!r}); nothing was written"
+        )
+
+
+def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
+    """Returns how far a batch is; its times may be set right meanwhile."""
+    batch = manifest.batches.get(name)
+    return None if batch is None else (batch.phase, batch.deduped)
+
+
+def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
+    """Sees whether all work of an operation was done.
+
+    A runner may go on with what is left when part of a step has failed: Prism
+    does, for as long as it takes to stop the job.
+
+    Args:
+        job: Name of the job.
+        written: All that its workers did.
+        steps: Names of the steps whose work must be whole.
+
+    Raises:
+        UserError: Some of it is missing.
+
+    >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
+    """
+    written = list(written)
+    due = sum_counts(part.due for part in written)
+    done = sum_counts(part.done for part in written)
+    for step in steps:
+        if step not in due or due[step] != done.get(step, 0):
+            raise UserError(
+                f"{job}: step {step!r} did {done.get(step, 0)} of {due.get(step, 'its')} parts; "
+                "nothing was written: run it again"
+            )
+
+
+def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Returns what several counts come to, in the order of their names.
+
+    >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
+    {'a': 1, 'b': 3}
+    """
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, number in part.items():
+            total[name] = total.get(name, 0) + number
+    return dict(sorted(total.items()))

@@ -1,0 +1,387 @@
+"""The root of a snapshot: ``TABLE/manifest/00000042.json`` and its file lists.
+
+A manifest names one Parquet list of live files per component (``state``,
+``hosts``, ``batches/ID/pages`` …) and says in which phase each batch is. It is
+created exclusively, so of two writers one wins and the other sees it.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import json
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...web.base.errors import UserError
+from ..bigtable.root import BigtableRoot
+from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
+from ..storage.exclusive import create_exclusive
+from ..storage.files import cure, file_version, first_line, names, read_bytes, versions
+from ..storage.formats import WRITER, check_format, json_object, this_version
+from ..storage.places import Place, Remote
+from ..tablets.file_lists import Component, DataFile, load_files
+from .roots import Root, root_of
+
+# 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
+FORMAT = 2
+
+
+# Where, in a folder of ours, an empty file says of each snapshot that it was made, should its manifest
+# get lost.
+MADE = "manifest/made"
+PHASES = ("generated", "fetched", "parsed", "updated")
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """What is known of a batch: the phase that it has reached, and its making.
+
+    Attributes:
+        phase: One of ``PHASES``.
+        created: ms.
+        partitions: Into how many partitions generate dealt its slots.
+        urls: How many URLs it was going to fetch.
+        blocks_until: When its generate mark expires, ms.
+        deduped: Whether its pages were compared with the others of the table.
+    """
+
+    phase: str
+    created: int
+    partitions: int
+    urls: int
+    blocks_until: int
+    deduped: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """One snapshot of a table.
+
+    Attributes:
+        snapshot: Its number; 0 is the table before its first commit.
+        operation: Id of the operation that made it.
+        job: Which job that was.
+        batch: Which batch it worked on, or None.
+        time: When, ms.
+        counts: What the operation reports, summed over committed files.
+        components: Live files by component.
+        batches: By batch id.
+        restores: Number of the snapshot that this one went back to, or None:
+            what lies between the two is no longer part of the table's past.
+        lost: Numbers of snapshots whose manifests are gone or damaged, and
+            that nobody is to look for.
+        latest: The latest time that has counted as now for the table so far, ms:
+            a later one than now says that a clock was ahead. 0 is not noted.
+    """
+
+    snapshot: int = 0
+    operation: str = ""
+    job: str = ""
+    batch: str | None = None
+    time: int = 0
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    components: Mapping[str, Component] = dataclasses.field(default_factory=dict)
+    batches: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
+    restores: int | None = None
+    lost: tuple[int, ...] = ()
+    latest: int = 0
+
+    @property
+    def latest_time(self) -> int:
+        """The latest time that has counted as now, ms, as far as that is noted."""
+        return max(self.latest, self.time)
+
+    def open_batches(self, now: int) -> list[str]:
+        """Returns the batches that are not yet updated and still block their URLs."""
+        return sorted(
+            name
+            for name, batch in self.batches.items()
+            if batch.phase != "updated" and batch.blocks_until > now
+        )
+
+    def without_dedup(self) -> list[str]:
+        """Returns the batches whose pages are in the table but were not compared yet."""
+        waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
+        return sorted(waiting, key=lambda name: (waiting[name].created, name))
+
+
+def manifest_path(root: Root, snapshot: int) -> Place:
+    return root / "manifest" / f"{snapshot:08d}.json"
+
+
+# Of each table in a store the versions of its manifests, as they were listed last: a manifest
+# is asked for behind a listing, and need not be looked at again.
+_LISTED: dict[Place, Mapping[str, str]] = {}
+
+
+def snapshots(root: Root) -> list[int]:
+    """Returns the numbers of the snapshots that have a manifest, in order.
+
+    Raises:
+        UserError: The folder, or Bigtable, cannot be read.
+    """
+    if isinstance(root, BigtableRoot):
+        return root.log.snapshots()
+    folder = root / "manifest"
+    if isinstance(folder, Remote):
+        found = versions(folder, f"table {root}")
+        _LISTED[root] = found
+    else:
+        found = dict.fromkeys(names(folder, f"table {root}"), "")
+    return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
+
+
+def latest_snapshot(root: Root) -> int:
+    """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
+    if isinstance(root, BigtableRoot):
+        return root.log.pin()
+    return max(snapshots(root), default=0)
+
+
+def settled_snapshot(root: Root) -> int:
+    """Returns the number of the newest snapshot; finishes first one that was only begun.
+
+    To be called by who is going to change the table: what such a commit has
+    changed cannot be read before.
+    """
+    if isinstance(root, BigtableRoot):
+        return root.log.roll_forward().snapshot
+    return latest_snapshot(root)
+
+
+def lineage(root: Root, since: int = 0) -> Iterator[Manifest]:
+    """Yields the table's past: the newest snapshot, the one it was made from, and so on.
+
+    What a rollback has gone back behind is left out, and so is what has expired.
+
+    Args:
+        root: The table's folder.
+        since: Number of the snapshot at which to stop; it is not yielded.
+
+    Raises:
+        UserError: One of the manifests is missing or damaged.
+    """
+    known = snapshots(root)
+    number, lost = max(known, default=0), set[int]()
+    while known and number > since and number >= known[0]:
+        if number in lost:
+            number -= 1
+            continue
+        manifest = load_manifest(root, number)
+        yield manifest
+        lost.update(manifest.lost)
+        number = number - 1 if manifest.restores is None else manifest.restores
+
+
+def purged_since(root: Root, snapshot: int) -> bool:
+    """Returns whether a purge was committed after a snapshot."""
+    return any(manifest.job == "purge" for manifest in lineage(root, snapshot))
+
+
+def undone_by(root: Root, snapshot: int) -> int | None:
+    """Returns the number of the snapshot that has gone back behind another one, or None."""
+    for manifest in lineage(root, snapshot):
+        if manifest.restores is not None and manifest.restores < snapshot:
+            return manifest.snapshot
+    return None
+
+
+def load_manifest(root: Root, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+    """Reads one snapshot's manifest.
+
+    Args:
+        root: The table's folder.
+        snapshot: Number of the snapshot.
+        pinned: What reads this one snapshot alone, if it does.
+
+    Raises:
+        UserError: It is missing, damaged, or of a newer format.
+    """
+    if snapshot == 0:
+        return Manifest()
+    if isinstance(root, BigtableRoot):
+        # A table may be dropped and made anew: only who has pinned it knows that it is the same.
+        return _pinned_record(root, snapshot, pinned) if pinned else _record(root, snapshot)
+    path = manifest_path(root, snapshot)
+    version: Hashable = pinned
+    if not isinstance(path, Remote):
+        version = file_version(path)
+        if not version:
+            check_kept(root, snapshot)
+    elif pinned is None:
+        version = _LISTED.get(root, {}).get(path.name) or file_version(path)
+    try:
+        return _parse_manifest(path, version)
+    except UserError:
+        if isinstance(path, Remote):
+            check_kept(root, snapshot)
+        raise
+
+
+def check_kept(root: Root, snapshot: int) -> None:
+    """Sees whether a snapshot that was pinned is still there.
+
+    Raises:
+        SnapshotTooOld: It was deleted.
+    """
+    if not snapshot or snapshot >= latest_snapshot(root):
+        return
+    if isinstance(root, BigtableRoot):
+        kept = snapshot in snapshots(root)
+    else:
+        kept = bool(file_version(manifest_path(root, snapshot)))
+    if not kept:
+        raise SnapshotTooOld(
+            f"snapshot too old: {snapshot} of table {root} was deleted by compact "
+            "(--snapshot_retention): run it again"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _pinned_record(root: BigtableRoot, snapshot: int, pinned: Hashable) -> Manifest:
+    return _record(root, snapshot)
+
+
+def _record(root: BigtableRoot, snapshot: int) -> Manifest:
+    called, cured = f"snapshot {snapshot} of {root}", f": run nutbeam fsck {root}"
+    log = root.log
+    try:
+        data = log.record(snapshot)
+    except UserError as error:
+        check_kept(root, snapshot)
+        if snapshot <= log.pin():
+            raise UserError(f"manifest is missing: {called}{cured}") from error
+        raise
+    return _parsed(data, snapshot, called, cured)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_manifest(path: Place, version: Hashable) -> Manifest:
+    return _parsed(read_bytes(path), int(path.stem), str(path), cure(path))
+
+
+def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
+    try:
+        record = json_object(data)
+        check_format(record, FORMAT, called)
+        if record.pop("digest", None) not in (None, _digest(record)):
+            raise ValueError("its digest is of another content")
+        manifest = _from_record(record)
+        if manifest.snapshot != snapshot:
+            raise ValueError(f"it is snapshot {manifest.snapshot!r}")
+        return manifest
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"manifest is damaged: {called}: {first_line(error)[:200]}{cured}"
+        ) from error
+
+
+def store_manifest(
+    root: Root, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
+) -> bool:
+    """Commits a snapshot.
+
+    Args:
+        root: The table.
+        manifest: The snapshot.
+        changes: Files of changes, by component, that the commit brings into
+            the rows; of a table whose rows are in Bigtable.
+
+    Returns:
+        False if its number was taken by somebody else.
+    """
+    record: dict[str, Any] = {"format": FORMAT, WRITER: this_version()} | vars(manifest)
+    for name in ("components", "batches"):
+        # vars(), not asdict(): their number grows with the batches, and a round is short.
+        record[name] = {key: vars(value) for key, value in record[name].items()}
+    record["digest"] = _digest(record)  # a bit that flips may leave good JSON
+    data = json.dumps(record).encode()
+    if isinstance(root, BigtableRoot):
+        return root.store(manifest.snapshot, data, changes or {})
+    if not create_exclusive(manifest_path(root, manifest.snapshot), data):
+        return False
+    if isinstance(root, Path):  # stores lose no names, and each further one is a request
+        with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+            create_exclusive(root / MADE / f"{manifest.snapshot:08d}", b"", durable=False)
+    return True
+
+
+def check_newest(root: Root, snapshot: int) -> None:
+    """Sees whether the newest snapshot that is there is the newest that was made.
+
+    Raises:
+        UserError: The manifest of the next one is missing.
+    """
+    if not isinstance(root, Path) or not (root / MADE / f"{snapshot + 1:08d}").exists():
+        return
+    if latest_snapshot(root) == snapshot:  # nobody has made it just now
+        path = manifest_path(root, snapshot + 1)
+        raise UserError(f"manifest is missing: {path}{cure(path)}")
+
+
+def made_snapshots(root: Root) -> list[int]:
+    """Returns the numbers of snapshots that were made, whether their manifests are there or not."""
+    if not isinstance(root, Path):
+        return []
+    return [int(name) for name in names(root / MADE) if name.isdigit()]
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(record).encode()):08x}"
+
+
+def _from_record(record: dict[str, Any]) -> Manifest:
+    fields = {field.name for field in dataclasses.fields(Manifest)}
+    known = {name: value for name, value in record.items() if name in fields}
+    known["components"] = {n: _known(Component, c) for n, c in record["components"].items()}
+    known["batches"] = {n: _known(Batch, b) for n, b in record["batches"].items()}
+    known["lost"] = tuple(record.get("lost") or ())
+    return Manifest(**known)
+
+
+def _known(kind: type, record: dict[str, Any]) -> Any:
+    fields = {field.name for field in dataclasses.fields(kind)}
+    return kind(**{name: value for name, value in record.items() if name in fields})
+
+
+class Pinned:
+    """What reads one snapshot of a table: an operation, or an export.
+
+    Attributes:
+        table: The table's address.
+        snapshot: Number of the snapshot.
+    """
+
+    table: str
+    snapshot: int
+
+    @property
+    def root(self) -> Root:
+        """Where the table is; of one in Bigtable the rows are those of the snapshot."""
+        root = root_of(self.table)
+        return root.at(self.snapshot) if isinstance(root, BigtableRoot) else root
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Says of a file that is missing whether its snapshot is too old, or a purge deleted it."""
+        try:
+            yield
+        except UserError as error:
+            check_kept(self.root, self.snapshot)
+            if "file is missing" in str(error) and purged_since(self.root, self.snapshot):
+                raise PurgedMeanwhile(
+                    f"what snapshot {self.snapshot} says was purged in the meantime: run it again"
+                ) from error
+            raise
+
+    def manifest(self) -> Manifest:
+        """Returns the snapshot that is read."""
+        return load_manifest(self.root, self.snapshot, self)
+
+    def files(self, component: str) -> list[DataFile]:
+        """Returns the live files of a component in the snapshot that is read."""
+        known = self.manifest().components.get(component)
+        with self.reading():
+            return load_files(self.root, known)

@@ -1,0 +1,51 @@
+"""Records of operations: ``operations/ID.json`` says what is pinned, ``ID.lost`` that it lost to a commit.
+
+One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
+"""
+
+from typing import Any
+
+from ...web.base.errors import UserError
+from ..storage.files import cure, first_line
+from ..storage.formats import check_format, json_object
+from ..storage.places import Place
+
+FORMAT = 1
+FOLDER = "operations"
+# Ending of what says that a pinned operation has lost to a commit, beside its record.
+LOST = ".lost"
+# What a record must have; a format, and which process pinned it, are younger.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
+    "batch": (str, type(None)),
+}  # fmt: skip
+
+
+def id_of(path: Place) -> str:
+    """Returns the id of the operation that a record is of, by its name."""
+    return path.stem.partition("@")[0]
+
+
+def parse_record(path: Place, data: bytes) -> dict[str, Any]:
+    """Returns what a record says.
+
+    Raises:
+        NewerFormat: A later version has written it.
+        UserError: It is damaged.
+    """
+    try:
+        record = json_object(data)
+        check_format({"format": 1} | record, FORMAT, f"operation file {path}")
+        for name, kinds in _KINDS.items():
+            if type(record[name]) not in kinds:
+                raise ValueError(f"{name} is {record[name]!r}"[:100])
+        if record["snapshot"] < 0:
+            raise ValueError(f"snapshot is {record['snapshot']}"[:100])
+        if type(record.get("process")) not in (dict, type(None)):
+            raise ValueError(f"process is {record['process']!r}"[:100])
+        if record["id"] != id_of(path):
+            raise ValueError(f"it is of operation {record['id']!r}"[:100])
+        return {name: record[name] for name in (*_KINDS, "process") if name in record}
+    except (ValueError, KeyError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
+        raise UserError(f"operation file is damaged: {path}: {reason}{cure(path)}") from error

@@ -1,0 +1,249 @@
+"""Operations: a function from a snapshot to a snapshot, applied exactly once.
+
+``begin`` pins what an operation works on; ``written.commit`` puts its result in
+place. Both run inside the pipeline, on a worker. A retry or a relaunch with the
+same id reads what was pinned; an id that is already in the history is success.
+"""
+
+import contextlib
+import dataclasses
+import json
+import secrets
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...web.base.clock import now_ms
+from ...web.base.errors import UserError
+from ..storage.errors import SnapshotTooOld
+from ..storage.exclusive import check_exclusive, create_exclusive
+from ..storage.files import list_files, read_bytes, read_if_there
+from ..storage.places import Place
+from ..storage.processes import is_dead, this_process
+from .hold import wait_for_purge
+from .manifest import (
+    Manifest,
+    Pinned,
+    check_kept,
+    check_newest,
+    latest_snapshot,
+    lineage,
+    load_manifest,
+    made_snapshots,
+    settled_snapshot,
+    snapshots,
+    undone_by,
+)
+from .operation_records import LOST, parse_record
+from .roots import Root, root_of
+
+# Where nothing else says which snapshots were made, so many newer ones than the newest may be lost.
+MOST_AHEAD = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation(Pinned):
+    """A pinned operation.
+
+    Attributes:
+        table: The table's address.
+        id: Its name; unique in the table.
+        job: Name of the job.
+        snapshot: Number of the snapshot that it reads.
+        now: The time that counts as now, ms.
+        seed: Seed of randomness.
+        batch: The batch that it works on or makes, or None.
+        idle: Why there is nothing to do: ``done`` (committed before) or
+            ``nothing`` (the job before left no work); empty if there is.
+        process: Which process pinned it, see ``this_process``; None is not known.
+    """
+
+    table: str
+    id: str
+    job: str
+    snapshot: int
+    now: int
+    seed: int
+    batch: str | None = None
+    idle: str = ""
+    process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+
+
+def new_id(now: float | None = None) -> str:
+    """Returns an id for an operation or a batch: epoch seconds and a random part."""
+    return f"{int(now if now is not None else now_ms() / 1000)}-{secrets.token_hex(4)}"
+
+
+def begin(
+    table: str, job: str, operation: str, batch: str | None = None, now: int | None = None
+) -> Operation:
+    """Pins an operation, or reads what was pinned under its id before.
+
+    Args:
+        table: The table's address.
+        job: Name of the job.
+        operation: Id of the operation.
+        batch: The batch that it works on.
+        now: The time that counts as now, ms; None is the clock's.
+
+    Raises:
+        UserError: The id belongs to another job or batch.
+    """
+    root = root_of(table)
+    path, known = _pin(root, operation)
+    if known is None and job != "crawl":  # its phases wait, each for itself
+        wait_for_purge(root, operation)
+    pinned = Operation(
+        table=table,
+        id=operation,
+        job=job,
+        snapshot=settled_snapshot(root),
+        now=0,
+        seed=zlib.crc32(operation.encode()),
+        batch=batch,
+        process=this_process(),
+    )
+    newest = load_manifest(
+        root, pinned.snapshot
+    )  # a damaged table fails before anything is written
+    pinned = dataclasses.replace(pinned, now=now_ms(newest.latest_time) if now is None else now)
+    check_newest(root, pinned.snapshot)
+    if known is None:
+        if pinned.snapshot == 0:
+            check_exclusive(path.parent)
+        if create_exclusive(path, to_json(pinned)):
+            return pinned
+        known = read_bytes(path)
+    pinned = dataclasses.replace(_from_json(path, known), table=table)
+    if (pinned.job, pinned.batch) != (job, batch):
+        raise UserError(
+            f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
+            f"not {job} of batch {batch!r}: choose another id"
+        )
+    return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
+
+
+def _pin(root: Root, operation: str) -> tuple[Place, bytes | None]:
+    """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
+
+    What was pinned in a past that the table has gone back behind is not
+    deleted, but it does not count: the operation is pinned anew. So is one that
+    has lost to another one's commit: what it has read will never be true again.
+    """
+    *_, (path, data) = _pins(root, operation)
+    return path, data
+
+
+def _pins(root: Root, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+    """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
+    path = root / "operations" / f"{operation}.json"
+    while (data := read_if_there(path)) is not None:
+        yield path, data
+        pinned = dataclasses.replace(_from_json(path, data), table=str(root))
+        behind = undone_by(root, pinned.snapshot) or _lost_to(path)
+        # Numbers grow, so this comes to an end.
+        if behind is None or behind <= pinned.snapshot or committed(pinned) is not None:
+            return
+        path = root / "operations" / f"{operation}@{behind}.json"
+    yield path, None
+
+
+def _lost_to(path: Place) -> int | None:
+    """Returns the number of the snapshot because of which a pinned operation failed, or None."""
+    data = read_if_there(path.with_suffix(LOST))
+    return int(data[:20]) if data and data.isdigit() else None
+
+
+def note_loss(operation: Operation) -> None:
+    """Notes that what an operation has pinned is of no use: the same id will be pinned anew."""
+    newest = str(settled_snapshot(operation.root)).encode()
+    for path, data in _pins(operation.root, operation.id):
+        if data is not None and _from_json(path, data).snapshot == operation.snapshot:
+            create_exclusive(path.with_suffix(LOST), newest)
+            return
+
+
+def committed(operation: Operation) -> Manifest | None:
+    """Returns the snapshot that the operation made, or None if it is not in the history.
+
+    What was rolled back is not.
+
+    Raises:
+        SnapshotTooOld: Nobody knows: the snapshots of that time were deleted.
+    """
+    for manifest in since_pinned(operation):
+        if manifest.operation == operation.id:
+            return manifest
+    return None
+
+
+def since_pinned(operation: Operation) -> Iterator[Manifest]:
+    """Yields the snapshots made since an operation was pinned, newest first; see ``lineage``.
+
+    Raises:
+        SnapshotTooOld: The first of them were deleted.
+    """
+    lost: set[int] = set()
+    before = operation.snapshot
+    for manifest in lineage(operation.root, operation.snapshot):
+        yield manifest
+        lost.update(manifest.lost)
+        before = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
+    if before > operation.snapshot and before not in lost:
+        check_kept(operation.root, before)
+
+
+def has_ended(operation: Operation) -> bool:
+    """Returns whether an operation will not commit any more: it has, it has lost, or its process is dead."""
+    if operation.process is not None and is_dead(operation.process):
+        return True
+    with contextlib.suppress(SnapshotTooOld):
+        _, data = _pin(operation.root, operation.id)
+        return data is None or committed(operation) is not None
+    return True
+
+
+def has_committed(operation: Operation) -> bool:
+    """Returns whether an operation has made a snapshot, one that was rolled back included."""
+    root = operation.root
+    later = (number for number in snapshots(root) if number > operation.snapshot)
+    return any(load_manifest(root, number).operation == operation.id for number in later)
+
+
+def find(table: str, operation: str) -> Operation | None:
+    """Returns the operation pinned under an id, or None."""
+    path, data = _pin(root_of(table), operation)
+    return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
+
+
+def reach(root: Root) -> tuple[int, int]:
+    """Returns (the newest snapshot known to be made, the newest that an operation can have read).
+
+    In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
+    operation may be all that says that a newer one was there.
+    """
+    made = made_snapshots(root)
+    newest = max([latest_snapshot(root), *made])
+    return newest, newest if made else newest + MOST_AHEAD
+
+
+def seen_snapshots(root: Root) -> list[int]:
+    """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
+    found, (_, most) = made_snapshots(root), reach(root)
+    for file in list_files(root / "operations"):
+        if file.path.suffix == ".json" and not file.path.name.startswith("."):
+            with contextlib.suppress(UserError):
+                found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
+    return [number for number in found if number <= most]
+
+
+def to_json(operation: Operation) -> bytes:
+    """Returns the record of an operation."""
+    record = dataclasses.asdict(operation)
+    return json.dumps(
+        {name: record[name] for name in record if name not in ("table", "idle")}
+    ).encode()
+
+
+def _from_json(path: Place, data: bytes) -> Operation:
+    return Operation(table="", **parse_record(path, data))

@@ -1,0 +1,87 @@
+"""Which round a crawl has come to: read off the table's history, nothing else."""
+
+from collections.abc import Callable
+
+from ...policy.schedule import Clock
+from ..bigtable.root import BigtableRoot
+from ..storage.files import size_of
+from ..storage.places import Place
+from ..tablets.file_lists import load_files
+from ..tablets.tablets import Due, tablets
+from .manifest import Manifest, latest_snapshot, load_manifest
+from .operations import Operation, find, since_pinned
+from .roots import Root, files_of
+from .table_clock import clock_of
+
+STOP = ".STOP"  # Nutch's name
+
+
+def stop_file(root: Root) -> Place | None:
+    """Returns the file that ends a crawl's loop, if somebody has put it into the table.
+
+    It is in the folder of the table's files, in a store or of a table in Bigtable, too.
+    """
+    place = files_of(root) / STOP
+    return place if size_of(place) is not None else None
+
+
+def history(operation: Operation) -> dict[str, Manifest]:
+    """Returns the snapshots made since an operation was pinned, by operation id."""
+    return {manifest.operation: manifest for manifest in since_pinned(operation)}
+
+
+def next_round(
+    table: str, launched: str, rounds: int, due: Callable[[Clock], Due]
+) -> tuple[int, str | None] | None:
+    """Returns the round that a crawl has come to.
+
+    Batches that were open when the crawl was launched are finished first, each
+    in a round of its own. Where there is a ``stop_file``, no round is begun; one
+    that is under way goes on.
+
+    Args:
+        table: Address of the table.
+        launched: Id of the launch; the operation ``ID.crawl`` is pinned.
+        rounds: How many there are at most; negative is no limit.
+        due: Returns when a row may be due at a time; a round is not begun for nothing.
+
+    Returns:
+        (number, the batch to finish or None), or None after the last round, or
+        where the crawl is to stop.
+    """
+    operation = find(table, f"{launched}.crawl")
+    if operation is None:
+        return None
+    done = history(operation)
+    number = 1
+    while f"{launched}.{number}.dedup" in done:
+        number += 1
+    if 0 <= rounds < number:
+        return None
+    begun = any(name.startswith(f"{launched}.{number}.") for name in done)
+    if not begun and stop_file(operation.root) is not None:
+        return None
+    chosen = done.get(f"{launched}.{number}.generate")
+    if chosen is not None and chosen.batch not in chosen.batches:
+        return None  # nothing was due
+    open_batches = unfinished(operation.manifest(), operation.now)
+    if number <= len(open_batches):
+        return number, open_batches[number - 1]
+    latest = load_manifest(operation.root, latest_snapshot(operation.root))
+    if chosen is None and not may_have_due(operation.root, latest, due):
+        return None
+    return number, None
+
+
+def may_have_due(root: Root, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
+    """Returns whether a row may be due; files are asked for their zone maps, Bigtable for a row."""
+    known = tablets(load_files(root, manifest.components.get("state")))
+    due = due_at(clock_of(root, manifest))
+    if isinstance(root, BigtableRoot):
+        return any(root.at(manifest.snapshot).has_due(tablet, due) for tablet in known)
+    return any(tablet.may_have(due) for tablet in known)
+
+
+def unfinished(manifest: Manifest, now: int) -> list[str]:
+    """Returns the batches that a crawl finishes first; one stands for all that lack a dedup."""
+    return manifest.without_dedup()[:1] + manifest.open_batches(now)

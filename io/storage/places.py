@@ -1,0 +1,148 @@
+"""Where a table is: a folder of this machine, or names in a store."""
+
+import dataclasses
+import re
+from pathlib import Path, PurePosixPath
+from typing import Protocol, TypeAlias
+
+from ...web.base.errors import UsageError
+
+# What each kind of store is called, and which extra of nutbeam brings its client.
+STORES = {
+    "gs": ("Google Cloud Storage", "gcp"),
+    "s3": ("S3", "s3"),
+    "hdfs": ("HDFS", "hdfs"),
+}
+_OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
+LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
+HDFS = "hdfs://HOST:PORT/NAME"
+# What clients, or HTTP, would take for something else.
+_STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Remote:
+    """A name in a store; of ``pathlib`` as much as names need, and nothing that asks the store.
+
+    Attributes:
+        store: Where it is: ``gs://BUCKET``, ``s3://BUCKET``, ``hdfs://HOST:PORT``.
+        key: Its name there.
+
+    >>> place = Remote("gs://bucket", PurePosixPath("table")) / "manifest"
+    >>> str(place), place.scheme, place.parent.name
+    ('gs://bucket/table/manifest', 'gs', 'table')
+    """
+
+    store: str
+    key: PurePosixPath
+
+    def __truediv__(self, name: str | PurePosixPath) -> "Remote":
+        return dataclasses.replace(self, key=self.key / name)
+
+    def __str__(self) -> str:
+        return f"{self.store}/{self.key}" if self.key.parts else self.store
+
+    @property
+    def scheme(self) -> str:
+        return self.store.partition("://")[0]
+
+    @property
+    def netloc(self) -> str:
+        """The bucket, or host and port."""
+        return self.store.partition("://")[2]
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def stem(self) -> str:
+        return self.key.stem
+
+    @property
+    def suffix(self) -> str:
+        return self.key.suffix
+
+    @property
+    def parent(self) -> "Remote":
+        return dataclasses.replace(self, key=self.key.parent)
+
+    @property
+    def parents(self) -> tuple["Remote", ...]:
+        return tuple(dataclasses.replace(self, key=key) for key in self.key.parents)
+
+    def with_name(self, name: str) -> "Remote":
+        return dataclasses.replace(self, key=self.key.with_name(name))
+
+    def with_suffix(self, suffix: str) -> "Remote":
+        return dataclasses.replace(self, key=self.key.with_suffix(suffix))
+
+    def relative_to(self, other: "Place") -> PurePosixPath:
+        if not isinstance(other, Remote) or other.store != self.store:
+            raise ValueError(f"{self} is not in {other}")
+        return self.key.relative_to(other.key)
+
+
+# Where a file is: in a folder, or under a name in a store.
+Place: TypeAlias = Path | Remote
+
+
+class Folder(Protocol):
+    """The start of a table's files: ``folder / name`` is the place of one of them."""
+
+    def __truediv__(self, name: str | PurePosixPath, /) -> Place: ...
+
+
+def below(folder: Folder, place: Place) -> str:
+    """Returns the name of a place below the folder of a table, as file lists keep it.
+
+    >>> below(Path("/t"), Path("/t/state/x")), below(place_of("gs://b/t"), place_of("gs://b/t/x"))
+    ('state/x', 'x')
+    """
+    top = (folder / "_").parent
+    if isinstance(place, Remote):
+        return str(place.relative_to(top))
+    return str(place.relative_to(str(top)))
+
+
+def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Place:
+    """Returns the place that an address names; nothing is asked for there.
+
+    Args:
+        address: The address.
+        allowed: What it may be, for people.
+
+    Raises:
+        UsageError: It is of a kind that is not supported, or names no bucket.
+
+    >>> place_of("gs://bucket/a//table/")
+    Remote(store='gs://bucket', key=PurePosixPath('a/table'))
+    """
+    scheme, remote, rest = address.partition("://")
+    if not remote:
+        return Path(address)
+    if scheme not in STORES:
+        hint = f": write {_OTHER_NAMES[scheme]}://" if scheme in _OTHER_NAMES else ""
+        raise UsageError(f"an address must be {allowed}, got {address!r}{hint}")
+    netloc, _, key = rest.partition("/")
+    strange = _STRANGE.search(rest)
+    if strange:
+        raise UsageError(f"an address must not contain {strange[0]!r}, got {address!r}")
+    if not netloc or "@" in netloc:
+        raise UsageError(f"an address begins with {scheme}://{_NETLOC[scheme]}/, got {address!r}")
+    name = PurePosixPath(key.strip("/"))
+    if ".." in name.parts:
+        raise UsageError(f"an address must not contain '..', got {address!r}")
+    return Remote(f"{scheme}://{netloc}", name)
+
+
+_NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
+
+
+def in_store(address: str) -> bool:
+    """Returns whether an address is in a store, and no URL of the web nor a folder here.
+
+    >>> in_store("s3://b/t"), in_store("https://foo.com/"), in_store("/tmp/t")
+    (True, False, False)
+    """
+    return address.partition("://")[0] in STORES and "://" in address

@@ -1,0 +1,145 @@
+"""File lists: of each component the live files, in Parquet, a row per file.
+
+A list is written under a new name whenever it changes; a manifest names it.
+"""
+
+import dataclasses
+import functools
+import zlib
+from collections.abc import Hashable, Iterable
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from ...web.base.errors import UserError
+from ..storage.files import cure, file_version, first_line, new_name, read_bytes, write_bytes
+from ..storage.places import Folder, Place, Remote
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFile:
+    """One immutable data file, as its writer describes it and lists keep it.
+
+    Attributes:
+        path: Below the table's folder.
+        rows: How many rows it holds.
+        bytes: Its size on disk.
+        first: Smallest row key, or None where rows are not in key order.
+        last: Largest row key.
+        base: Path of the file that this one is a run on; None for a base.
+        partition: Number of the partition that wrote it.
+        order: Its place among the files of a component that have no key order;
+            of a run the snapshot that it made: the newest one's rows count.
+        fresh: How many rows of a run neither its base nor older runs have.
+        min_fetch_time: Zone map: earliest due time, ms.
+        max_fetch_time: Zone map: latest due time, ms.
+        max_score: Zone map: best score.
+        statuses: Zone map: one bit per status that occurs.
+        formerly: Path of the file whose place it has taken: rows of the state
+            that name that one mean this one. None where there was no other.
+        crc32: Checksum of the whole file; None where nobody has made one.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    first: str | None = None
+    last: str | None = None
+    base: str | None = None
+    partition: int = 0
+    order: int = 0
+    min_fetch_time: int | None = None
+    max_fetch_time: int | None = None
+    max_score: float | None = None
+    statuses: int | None = None
+    fresh: int | None = None
+    formerly: str | None = None
+    crc32: int | None = None
+
+    @property
+    def live_rows(self) -> int:
+        """How many rows it adds to the component; a run's others supersede what is below."""
+        return self.rows if self.base is None else self.fresh or 0
+
+
+FILE_LIST = {
+    "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
+    "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
+    "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
+    "fresh": pl.Int64, "formerly": pl.String, "crc32": pl.Int64,
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Component:
+    """A list of live files.
+
+    Attributes:
+        list: Path of the list; a new name whenever it changes.
+        files: How many there are.
+        rows: How many rows they have together; none is counted twice.
+        bytes: Their size.
+        content: The list at the last change of what the rows say, where files
+            were only folded since; None is this one.
+        crc32: Checksum of the list; None where nobody has made one.
+    """
+
+    list: str
+    files: int
+    rows: int
+    bytes: int
+    content: str | None = None
+    crc32: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """The same as long as all rows are the same, in whatever files they lie."""
+        return self.content or self.list
+
+
+def load_files(root: Folder, component: Component | None) -> list[DataFile]:
+    """Returns the live files of a component, tablets in key order.
+
+    Raises:
+        UserError: The list is missing or damaged.
+    """
+    if component is None:
+        return []
+    path = root / component.list
+    # Asking a store takes a request, and the name of a list is never used again.
+    version = () if isinstance(path, Remote) else file_version(path)
+    return list(_parse_files(path, version))
+
+
+@functools.lru_cache(maxsize=64)
+def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
+    data = read_bytes(path)
+    try:
+        rows = pl.read_parquet(data)
+        known = [field.name for field in dataclasses.fields(DataFile)]
+        files = [
+            DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
+        ]
+    except (pl.exceptions.PolarsError, TypeError, OSError) as error:
+        raise UserError(
+            f"file list is damaged: {path}: {first_line(error)[:200]}{cure(path)}"
+        ) from error
+    return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
+
+
+def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component:
+    """Writes the list of a component's live files under a new name."""
+    files = list(files)
+    path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
+    data = _to_parquet(pl.DataFrame([dataclasses.asdict(f) for f in files], schema=FILE_LIST))
+    write_bytes(root / path, data)
+    rows, size = sum(file.live_rows for file in files), sum(file.bytes for file in files)
+    return Component(str(path), len(files), rows, size, crc32=zlib.crc32(data))
+
+
+def _to_parquet(rows: pl.DataFrame) -> bytes:
+    import io
+
+    sink = io.BytesIO()
+    rows.write_parquet(sink, compression="zstd")
+    return sink.getvalue()

@@ -1,0 +1,188 @@
+"""Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
+
+import numpy as np
+import polars as pl
+
+from ...policy.schema import COMPONENTS
+from ..storage.files import new_name
+from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
+from ..storage.places import Folder, below
+from .file_lists import DataFile
+from .tablets import NUMBER, host_start, run_schema
+
+TABLET_ROWS = 1_000_000
+# Columns whose values hardly repeat.
+PLAIN = frozenset(
+    {"key", "fetch_time", "last_fetch_time", "modified_time", "etag", "last_modified", "score",
+     "cash", "signature", "simhash", "robots_text", "last_request_time", NUMBER}
+)  # fmt: skip
+
+
+class TabletWriter:
+    """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
+
+    Only a host that is larger than a tablet is cut. A file is larger than a
+    tablet, up to twice as large, where its last host does not end in time.
+
+    Attributes:
+        place: Component that the files belong to.
+    """
+
+    def __init__(self, root: Folder, place: str, kind: str) -> None:
+        self.place = place
+        self._root = root
+        self._schema = COMPONENTS[kind]
+        self._writer: ParquetWriter | None = None
+        self._rows = 0  # of the file at hand,
+        self._pending: list[pl.DataFrame] = []  # and those that are not yet written
+        self._zones: list[dict[str, object]] = []
+        self._files: list[DataFile] = []
+        self._host = ""  # of the last row, as ``host_start`` names it
+        self._host_rows = 0  # that it has so far, in all files
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Appends rows, all behind those that were written before."""
+        while len(rows):
+            cut, complete = self._cut(rows.get_column("key"))
+            if cut:
+                self._append(rows.head(cut))
+            if complete:
+                self._finish()
+            rows = rows.slice(cut)
+
+    def _cut(self, keys: pl.Series) -> tuple[int, bool]:
+        """Returns how many rows go into the file at hand, and whether it is then complete."""
+        room = TABLET_ROWS - self._rows
+        new_host = host_start(keys[0]) != self._host
+        if len(keys) <= room:
+            return len(keys), False
+        if room <= 0 and new_host:
+            return 0, True
+        if room > 0:
+            start = int(keys.search_sorted(host_start(keys[room]), side="left"))
+            if start or (self._rows and new_host):
+                return start, True
+        # One host fills the room. It began earlier, or here.
+        known = 0 if new_host else self._host_rows
+        most = max(room, TABLET_ROWS - known, 0)
+        end = _host_end(keys)
+        return (end, end < len(keys)) if end <= most else (most, True)
+
+    def close(self) -> list[DataFile]:
+        """Completes the last file and describes all."""
+        self._finish()
+        return self._files
+
+    def abandon(self) -> None:
+        """Leaves no half-written file behind."""
+        if self._writer is not None:
+            self._writer.__exit__(RuntimeError)
+            self._writer, self._rows, self._pending = None, 0, []
+
+    def _append(self, rows: pl.DataFrame) -> None:
+        if self._writer is None:
+            path = self._root / self.place / new_name()
+            self._writer = ParquetWriter(path, self._schema, PLAIN)
+            self._zones = []
+        self._rows += len(rows)
+        self._pending.append(rows)
+        self._zones.append(zone(rows))
+        # Whole row groups: else each rewrite would leave more and smaller ones.
+        waiting = sum(len(part) for part in self._pending)
+        if waiting >= ROW_GROUP_ROWS:
+            together = pl.concat(self._pending)
+            cut = waiting - waiting % ROW_GROUP_ROWS
+            self._writer.write(together.head(cut))
+            self._pending = [together.slice(cut)]
+        keys = rows.get_column("key")
+        host = host_start(keys[-1])
+        of_host = len(keys) - int(keys.search_sorted(host, side="left"))
+        self._host_rows = of_host + (self._host_rows if host == self._host else 0)
+        self._host = host
+
+    def _finish(self) -> None:
+        if self._writer is None:
+            return
+        writer, self._writer = self._writer, None
+        with writer:
+            rest = pl.concat(self._pending)
+            if len(rest):
+                writer.write(rest)
+            self._rows, self._pending = 0, []
+            size = writer.close()
+        zones = pl.DataFrame(self._zones, schema=ZONE)
+        self._files.append(
+            DataFile(
+                path=below(self._root, writer.path),
+                rows=writer.rows,
+                bytes=size,
+                first=zones.get_column("first")[0],
+                last=zones.get_column("last")[-1],
+                min_fetch_time=zones.get_column("min_fetch_time").min(),  # type: ignore[arg-type]
+                max_fetch_time=zones.get_column("max_fetch_time").max(),  # type: ignore[arg-type]
+                max_score=zones.get_column("max_score").max(),  # type: ignore[arg-type]
+                statuses=_union(zones.get_column("statuses")),
+                crc32=writer.crc32,
+            )
+        )
+
+
+def write_run(
+    root: Folder, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
+) -> DataFile:
+    """Writes a run and describes it.
+
+    Args:
+        root: The table's folder.
+        component: ``state`` or ``hosts``.
+        base: What it is a run on.
+        rows: In key order, with their numbers.
+        fresh: How many of them neither the base nor older runs have.
+        order: Number of the snapshot that it makes: the newest run's row counts.
+    """
+    path = root / component / new_name()
+    with ParquetWriter(path, run_schema(component), PLAIN) as writer:
+        writer.write(rows)
+        size = writer.close()
+    described = zone(rows)
+    return DataFile(
+        path=below(root, path),
+        rows=len(rows),
+        bytes=size,
+        base=base.path,
+        order=order,
+        fresh=fresh,
+        crc32=writer.crc32,
+        **described,  # type: ignore[arg-type]
+    )
+
+
+ZONE = {
+    "first": pl.String, "last": pl.String, "min_fetch_time": pl.Int64,
+    "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
+}  # fmt: skip
+
+
+def zone(rows: pl.DataFrame) -> dict[str, object]:
+    """Returns the zone map of rows in key order: key range, earliest due time, best score."""
+    keys = rows.get_column("key")
+    record: dict[str, object] = {"first": keys[0], "last": keys[-1]}
+    if "fetch_time" in rows.columns and "status" in rows.columns:
+        record["min_fetch_time"] = rows.get_column("fetch_time").min()
+        record["max_fetch_time"] = rows.get_column("fetch_time").max()
+        record["max_score"] = rows.get_column("score").max()
+        record["statuses"] = sum(1 << s for s in rows.get_column("status").unique().drop_nulls())
+    return record
+
+
+def _union(bits: pl.Series) -> int | None:
+    known = bits.drop_nulls().to_list()
+    return int(np.bitwise_or.reduce(known)) if known else None
+
+
+def _host_end(keys: pl.Series) -> int:
+    """Returns how many of the keys, which are in order, are of the first one's host."""
+    start = host_start(keys[0])
+    if not start.endswith(":"):  # the key is a host itself
+        return int(keys.search_sorted(start, side="right"))
+    return int(keys.search_sorted(f"{start[:-1]};", side="left"))  # ";" is what follows ":"

@@ -1,0 +1,148 @@
+"""Tablets: a component's key space cut into ranges, each a base file with runs on it.
+
+A base has the rows of its range in key order. A run is a small file with those
+rows of the range that an operation changed or added; of several rows of a key
+the newest run's counts. ``ranges`` plans, ``resolve`` writes, ``fold`` reads.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from functools import cached_property
+
+import pyarrow as pa
+
+from ...policy.schema import COMPONENTS
+from ...web.urls.row_keys import host_of
+from .file_lists import DataFile
+
+# The components that are kept in tablets; the others are plain lists of files.
+TABLETS = ("state", "hosts", "links")
+
+# How many runs a tablet has at most, and what share of the rows of its base they hold.
+MOST_RUNS = 8
+RUN_SHARE = 0.2
+
+# Each row of a tablet has a number: its place in the base; what runs added is numbered on
+# from there. A run says with each row which one it is, so nobody compares keys to fold.
+NUMBER = "row_number"
+
+
+@dataclasses.dataclass(frozen=True)
+class Due:
+    """Times that make a row due, ms: up to and with ``until``, or later than ``far``."""
+
+    until: int
+    far: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Tablet:
+    """A base and its runs, with the zone map of them all.
+
+    Attributes:
+        base: The base.
+        runs: Runs on it, oldest first.
+    """
+
+    base: DataFile
+    runs: tuple[DataFile, ...] = ()
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        return (self.base, *self.runs)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has; none is counted twice."""
+        return sum(file.live_rows for file in self.files)
+
+    @property
+    def run_rows(self) -> int:
+        return sum(run.rows for run in self.runs)
+
+    @property
+    def run_bytes(self) -> int:
+        return sum(run.bytes for run in self.runs)
+
+    @property
+    def bytes(self) -> int:
+        return self.base.bytes + self.run_bytes
+
+    @cached_property
+    def first(self) -> str | None:
+        return min((file.first for file in self.files if file.first is not None), default=None)
+
+    @cached_property
+    def last(self) -> str | None:
+        return max((file.last for file in self.files if file.last is not None), default=None)
+
+    @cached_property
+    def min_fetch_time(self) -> int | None:
+        """Earliest due time, or an earlier one; None is not known."""
+        times = [file.min_fetch_time for file in self.files]
+        return min(time for time in times if time is not None) if None not in times else None
+
+    @cached_property
+    def max_fetch_time(self) -> int | None:
+        """Latest due time, or a later one; None is not known."""
+        times = [file.max_fetch_time for file in self.files]
+        return max(time for time in times if time is not None) if None not in times else None
+
+    def may_have(self, due: Due) -> bool:
+        """Asks the zone map whether a row may be due."""
+        if self.min_fetch_time is None or self.max_fetch_time is None:
+            return True
+        far = due.far is not None and self.max_fetch_time > due.far
+        return self.min_fetch_time <= due.until or far
+
+
+def tablets(files: Iterable[DataFile]) -> list[Tablet]:
+    """Returns the tablets of a component in key order.
+
+    Args:
+        files: Its live files, in any order.
+    """
+    runs: dict[str, list[DataFile]] = {}
+    bases = []
+    for file in files:
+        if file.base is None:
+            bases.append(file)
+        else:
+            runs.setdefault(file.base, []).append(file)
+    found = [
+        Tablet(base, tuple(sorted(runs.get(base.path, ()), key=lambda run: run.order)))
+        for base in bases
+    ]
+    return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
+
+
+def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
+    """Returns how many rows hosts (reversed) have in tablets that are theirs alone.
+
+    Args:
+        files: The state's live files, in any order.
+    """
+    found: dict[str, int] = {}
+    for tablet in tablets(files):
+        first, last = host_of(tablet.first or ""), host_of(tablet.last or "")
+        if first and first == last:
+            found[first] = found.get(first, 0) + tablet.rows
+    return found
+
+
+def run_schema(component: str) -> pa.Schema:
+    """Returns what a row of a run is: that of the component, and which of the tablet's it is."""
+    return COMPONENTS[component].append(pa.field(NUMBER, pa.uint32()))
+
+
+def host_start(key: str) -> str:
+    """Returns the smallest key of the host of ``key``.
+
+    >>> host_start("com.foo:http/a"), host_start("[::1]:http/"), host_start("com.foo")
+    ('com.foo:', '[::1]:', 'com.foo')
+    """
+    return key[: len(host_of(key)) + 1]

@@ -1,0 +1,274 @@
+"""Repairs a table in Bigtable: its last commit first, then all else by a commit of its own."""
+
+import contextlib
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+import pyarrow as pa
+from google.cloud.bigtable_v2 import types
+
+from ...policy.schema import to_frame
+from ...web.base.errors import UserError
+from ..bigtable.cells import CELLS, TOMBSTONE, CellKind, decode
+from ..bigtable.changes import write_changes, write_deletions
+from ..bigtable.channel import persistent
+from ..bigtable.client import BigtableTable
+from ..bigtable.key_ranges import cut
+from ..bigtable.manifest_row import Head
+from ..bigtable.root import BigtableRoot
+from ..bigtable.row_filters import history_filter
+from ..bigtable.snapshot_log import Change
+from ..snapshots.commit import ConflictError
+from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.operations import seen_snapshots
+from ..tablets import tablet_writer
+from ..tablets.file_lists import DataFile
+from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
+from .fsck import Rows, list_problem
+from .repair import Mended, Repair, commit_repair, rebuilt
+
+# Rows of which all versions are asked for at a time.
+_SOUGHT = 1_000
+# Of a row its versions: (number of the snapshot, cell), newest first.
+Versions = list[tuple[int, bytes]]
+
+
+def settle(root: BigtableRoot, drop: bool) -> int | None:
+    """Finishes a commit that was cut off, and puts back what the history lacks, if it is known.
+
+    Cut off itself, it may be repeated; a job that finishes the same commit does no harm.
+
+    Args:
+        root: The table.
+        drop: Whether to leave out files of changes that nobody can read.
+
+    Returns:
+        Number of the snapshot that was finished; None if there was none, or a file
+        without which that cannot be done.
+    """
+    log = root.log
+    head = log.head()
+    if not head.applying:
+        _complete_history(root, head)
+        return None
+    changes = [change for change in log.changes(head) if not change.lost]
+    lost = [change.path for change in changes if unreadable(root, change)]
+    if lost and not drop:
+        return None
+    if lost:
+        log.leave_out(head, lost)
+    _complete_history(root, log.roll_forward())
+    return head.snapshot
+
+
+def _complete_history(root: BigtableRoot, head: Head) -> None:
+    """Puts back what else is known: all of the newest snapshot, the time of older ones."""
+    try:
+        lost = load_manifest(root, head.snapshot).lost
+    except UserError:
+        root.log.record_again(head)
+        lost = ()
+    for number in untimed(root.log, lost):
+        if number == head.snapshot:
+            root.log.record_again(head)
+            continue
+        with contextlib.suppress(UserError):  # it is lost
+            root.log.time_again(number, load_manifest(root, number).time)
+
+
+def repair(
+    root: BigtableRoot,
+    operation: str,
+    snapshot: int,
+    rows: Rows,
+    files: Mapping[str, frozenset[str]],
+    drop: bool,
+) -> Repair:
+    """Makes a snapshot that is whole from the newest one.
+
+    A row that cannot be read gets its newest older version that can, if Bigtable
+    still has one that is part of the table's past; else it is deleted.
+
+    Args:
+        root: The table; its last commit is finished.
+        operation: Id of this operation.
+        snapshot: Number of the snapshot that was looked at.
+        rows: What was found in its rows.
+        files: Paths of the data files that are broken, by component.
+        drop: Whether to leave these out, and not to keep damaged rows.
+
+    Raises:
+        UserError: The newest snapshot cannot be read.
+        ConflictError: Somebody else has committed meanwhile.
+    """
+    head = root.log.head()
+    if head.applying:
+        return Repair(None)  # a file is lost, and nothing can be committed
+    if head.snapshot != snapshot:
+        raise ConflictError("the table was changed meanwhile: run it again")
+    base = load_manifest(root, snapshot)
+    lost = [change for change in root.log.changes(head) if change.lost]
+    counts = _rows_of(lost)
+    lists, gone = _lists(root, base, drop)
+    changes: dict[str, list[DataFile]] = {}
+    for name, kind in CELLS.items():
+        damaged = rows.damaged.get(name, ()) if drop else ()
+        changes[name], numbers = _mend(root, kind, damaged, snapshot)
+        counts |= {f"{name}/{what}": number for what, number in numbers.items() if number}
+        if changes[name] or _is_wrong(root, base, name, rows):
+            total = rows.numbers.get(name)
+            if total is None:
+                total = read_cells(root.log, name, snapshot, 1).rows
+            lists[name] = _ranges(root, base, name, total - numbers["deleted"])
+    top = max([snapshot, *seen_snapshots(root)])
+    rest = {name: paths for name, paths in files.items() if name not in CELLS}
+    changes = {name: some for name, some in changes.items() if some}
+    mended = Mended(changes, tuple(change.path for change in lost) + tuple(gone), counts)
+    return commit_repair(root, operation, top, base, lists, rest if drop else {}, (), mended)
+
+
+def _lists(
+    root: BigtableRoot, base: Manifest, drop: bool
+) -> tuple[dict[str, list[DataFile]], list[str]]:
+    """Returns new lists of files for those that are broken, and which lists are given up."""
+    lists: dict[str, list[DataFile]] = {}
+    gone = []
+    for name, component in base.components.items():
+        if name in CELLS or not list_problem(root, component):
+            continue
+        made = rebuilt(root, base, name, component)
+        if made is not None:
+            lists[name] = made
+        elif drop:
+            lists[name] = []
+            gone.append(component.list)
+    return lists, gone
+
+
+def _is_wrong(root: BigtableRoot, base: Manifest, name: str, rows: Rows) -> bool:
+    """Returns whether the ranges of a component are not those of its rows."""
+    component = base.components.get(name)
+    if component is not None and list_problem(root, component):
+        return True
+    return any(p.component == name and p.kind in ("rows", "range") for p in rows.problems)
+
+
+def _rows_of(lost: Sequence[Change]) -> dict[str, int]:
+    """Returns how many rows were in files that are lost, as far as somebody has noted it."""
+    counts: dict[str, int] = {}
+    for change in lost:
+        name = f"{change.component}/lost"
+        counts[name] = counts.get(name, 0) + (change.rows or 0)
+    return counts
+
+
+def _ranges(root: BigtableRoot, base: Manifest, name: str, rows: int) -> list[DataFile]:
+    """Returns other ranges of a component, which has so many rows."""
+    known = base.components.get(name)
+    whole = [DataFile(name, rows, known.bytes if known is not None else 0)]
+    return cut(name, whole, root.samples()) if rows > 2 * tablet_writer.TABLET_ROWS else whole
+
+
+def _mend(
+    root: BigtableRoot, kind: CellKind, keys: Sequence[bytes], snapshot: int
+) -> tuple[list[DataFile], dict[str, int]]:
+    """Writes files of changes for rows that cannot be read.
+
+    Returns:
+        (the files, how many rows are ``given_back`` and ``deleted``).
+    """
+    undone, purges = _past(root)
+    back: list[tuple[bytes, bytes]] = []
+    gone: list[bytes] = []
+    for key, versions in _versions(root.log.table, kind, keys, snapshot):
+        if not _is_text(key) or not versions or is_newer(versions[0][1], kind):
+            continue  # not ours to judge
+        cell = _whole(kind, versions, undone, purges)
+        if cell is None:
+            gone.append(key)
+        else:
+            back.append((key, cell))
+    files = []
+    if back:
+        cells = pa.table({"key": [key for key, _ in back], "cell": [cell for _, cell in back]})
+        rows = to_frame(decode(cells, kind))
+        written = write_changes(root.files, kind.component, rows, rows.get_column("key"))
+        assert written.file is not None
+        files.append(written.file)
+    if gone:
+        texts = pl.Series("key", [key.decode() for key in gone])
+        written = write_deletions(root.files, kind.component, texts)
+        assert written.file is not None
+        files.append(written.file)
+    return files, {"given_back": len(back), "deleted": len(gone)}
+
+
+def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int]) -> bytes | None:
+    """Returns the newest cell of a row that can be read and may come back; None is no row."""
+    for snapshot, cell in versions:
+        if snapshot in undone:
+            continue
+        if cell == TOMBSTONE:
+            return None
+        if not damaged_cells(pa.table({"key": [b"-"], "cell": [cell]}), kind):
+            return cell
+        if snapshot in purges:
+            return None  # what is below was to vanish
+    return None
+
+
+def _past(root: BigtableRoot) -> tuple[set[int], set[int]]:
+    """Returns numbers of snapshots: those that the table has gone back behind, and purges."""
+    undone: set[int] = set()
+    purges: set[int] = set()
+    with contextlib.suppress(UserError):  # as far as it is known
+        for manifest in lineage(root):
+            if manifest.restores is not None:
+                undone.update(range(manifest.restores + 1, manifest.snapshot))
+            if manifest.job == "purge":
+                purges.add(manifest.snapshot)
+    return undone, purges
+
+
+def _versions(
+    table: BigtableTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
+) -> Iterator[tuple[bytes, Versions]]:
+    """Yields all versions of rows that Bigtable has up to a snapshot, in key order."""
+    keys = sorted(keys)
+    for at in range(0, len(keys), _SOUGHT):
+        request = types.ReadRowsRequest.pb()(
+            table_name=table.address.name, app_profile_id=table.address.app_profile
+        )
+        request.rows.row_keys.extend(keys[at : at + _SOUGHT])
+        request.filter.CopyFrom(history_filter(kind, snapshot))
+        wrapped = types.ReadRowsRequest.wrap(request)
+        found = persistent(table.address, functools.partial(_read, table, wrapped))
+        yield from found.items()
+
+
+def _read(table: BigtableTable, request: types.ReadRowsRequest) -> dict[bytes, Versions]:
+    found: dict[bytes, Versions] = {}
+    key, goes_on = b"", False
+    for reply in table.client.read_rows(request=request, retry=None, timeout=60):
+        for chunk in types.ReadRowsResponse.pb(reply).chunks:
+            if chunk.reset_row:
+                found.pop(key, None)
+                goes_on = False
+                continue
+            key = chunk.row_key or key
+            versions = found.setdefault(key, [])
+            if goes_on:  # a large cell comes in parts
+                versions[-1] = (versions[-1][0], versions[-1][1] + chunk.value)
+            else:
+                versions.append((chunk.timestamp_micros // 1000, chunk.value))
+            goes_on = chunk.value_size > 0
+    return found
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Compaction: which tablets are written anew, and which bodies nobody needs any more."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from ...policy.schema import COMPONENTS
+from ..batches.batches import place
+from ..rows.fold import folded
+from ..rows.hosts import SEED_HOSTS
+from ..rows.resolve import write_bases
+from ..snapshots.commit import Written
+from ..snapshots.manifest import Manifest
+from ..snapshots.operations import Operation
+from ..storage.parquet_files import collect, scan
+from ..tablets import tablet_writer
+from ..tablets.checksums import check_file, check_tablets
+from ..tablets.tablet_writer import TabletWriter
+from ..tablets.tablets import Tablet
+
+# What a closed batch has no use for; bodies, texts and outcome go file by file.
+_SPENT = ("fetchlist", "learnt")
+
+
+def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
+    """Returns tablets that are to be written anew, each group as one.
+
+    Args:
+        known: Tablets of a component in key order.
+        full: Whether all are.
+
+    Returns:
+        Neighbours that are tiny, and tablets that have runs or are too large.
+    """
+    size = tablet_writer.TABLET_ROWS
+    groups: list[list[Tablet]] = []
+    for tablet in known:
+        rows = sum(one.rows for one in groups[-1]) if groups else 0
+        tiny = min(rows, tablet.rows) < size // 4
+        if groups and tiny and rows + tablet.rows <= size:
+            groups[-1].append(tablet)
+        else:
+            groups.append([tablet])
+    return [
+        tuple(group)
+        for group in groups
+        if full or len(group) > 1 or group[0].runs or group[0].rows > 2 * size
+    ]
+
+
+def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
+    """Writes neighbouring tablets anew: their rows as they are, without runs."""
+    check_tablets(operation.root, *group)
+    frames = (folded(operation.root, component, tablet) for tablet in group)
+    files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
+    replaced = tuple(path for tablet in group for path in tablet.paths)
+    counts = {"tablets/folded": len(group), "tablets/written": len(files)}
+    return Written(component, files, replaced, counts, tidies=True)
+
+
+def merge_seeds(operation: Operation) -> Iterator[Written]:
+    """Makes one file of those that say who the seeds are, of a table whose hosts are no files."""
+    files = operation.files(SEED_HOSTS)
+    if len(files) < 2:
+        return
+    for file in files:
+        check_file(operation.root, file)
+    rows = collect(scan([operation.root / file.path for file in files], COMPONENTS["hosts"]))
+    writer = TabletWriter(operation.root, SEED_HOSTS, "hosts")
+    writer.write(rows.unique("key").sort("key"))
+    replaced = tuple(file.path for file in files)
+    yield Written(SEED_HOSTS, tuple(writer.close()), replaced, tidies=True)
+
+
+def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:
+    """Returns the batches whose superseded files may go.
+
+    Args:
+        manifest: The snapshot.
+        now: ms.
+        retention_s: How old they are at least.
+        keep: How many of the newest stay as they are.
+    """
+    ordered = sorted(manifest.batches, key=lambda name: (manifest.batches[name].created, name))
+    older = ordered[: max(0, len(ordered) - keep)]
+    return [
+        name
+        for name in older
+        if (batch := manifest.batches[name]).phase == "updated"
+        and batch.deduped
+        and batch.created <= now - retention_s * 1000
+    ]
+
+
+def superseded(
+    operation: Operation, batches: Sequence[str], named: frozenset[str]
+) -> Iterator[Written]:
+    """Yields the files of batches that go.
+
+    Args:
+        operation: Whose snapshot is read.
+        batches: Ids of the batches; see ``spent_batches``.
+        named: Paths of all files that rows of the state name.
+    """
+    for batch in batches:
+        bodies = {kind: operation.files(place(batch, kind)) for kind in ("pages", "documents")}
+        gone = {
+            kind: [file for file in files if not named & {file.path, file.formerly}]
+            for kind, files in bodies.items()
+        }
+        kinds = list(_SPENT)
+        if len(gone["documents"]) == len(bodies["documents"]):
+            kinds.append("outcome")
+        for kind in kinds:
+            gone[kind] = operation.files(place(batch, kind))
+        for kind, files in gone.items():
+            if files:
+                counts = {f"dropped/{kind}": len(files)}
+                paths = tuple(file.path for file in files)
+                yield Written(place(batch, kind), (), paths, counts, tidies=True)

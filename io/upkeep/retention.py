@@ -1,0 +1,311 @@
+"""Retention: which files of a table are deleted, and in which order.
+
+Kept are the newest snapshot, those that were the newest at any time since the
+retention began, and all from the one on that a living operation has pinned:
+one that is younger than the retention, or not committed and younger than a
+day. A file goes when it is older than the retention and than all operations
+that may be under way, and no kept snapshot names it. Manifests go first, the oldest first; what only they
+named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
+or gone, and the next sweep deletes the rest.
+"""
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ...policy.clocks import COUNT
+from ...policy.schedule import TOLERANCE_MS
+from ..bigtable.root import BigtableRoot
+from ..snapshots.manifest import (
+    PHASES,
+    Batch,
+    Manifest,
+    latest_snapshot,
+    lineage,
+    load_manifest,
+    snapshots,
+)
+from ..snapshots.operation_records import LOST, id_of, parse_record
+from ..snapshots.roots import Root, files_of
+from ..storage.files import (
+    empty_folders,
+    list_files,
+    read_bytes,
+    remove_empty_folders,
+    remove_file,
+    size_of,
+    store_time,
+)
+from ..storage.places import Place, below
+from ..tablets.file_lists import load_files
+
+# What holds data files, and what is in use only as long as its job runs.
+FOLDERS = (
+    "manifest", "state", "hosts", "links", "changes", "seed_hosts", "bars", "batches", "exports",
+    "seeds",
+)  # fmt: skip
+SCRATCH = ("exports", "seeds")
+# What a fetch that goes on takes up of an earlier one, though it is in no manifest.
+LEASES = "leases"
+ADOPTED = ("pages", "learnt", LEASES)
+# What changes tablets, by the end of its operation's id.
+CHANGING = (".inject", ".update", ".dedup")
+# For so long an operation that has not committed may be under way, s.
+UNDER_WAY = 86_400
+_TOLERANCE_S = TOLERANCE_MS / 1000
+
+
+def sweep(root: Root, retention_s: float) -> dict[str, int]:
+    """Deletes what is too old to be of use; may be cut off and repeated.
+
+    Args:
+        root: The table's folder.
+        retention_s: How long a snapshot can be read after it was replaced.
+            Longer than any reader takes: of those no trace is in the table.
+
+    Returns:
+        Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
+        ``clock``: files that were written while this machine's clock was ahead.
+    """
+    now = store_time(root / "manifest")
+    until = now - retention_s
+    redated = _redate(root, now)
+    operations = _operations(root, now, until)
+    oldest = _oldest_kept(root, until, now, operations.pinned)
+    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0, COUNT: redated}
+    if isinstance(root, BigtableRoot):
+        counts["deleted/snapshots"] += root.log.forget(oldest)
+    for snapshot, path, _ in _manifests(root):
+        if snapshot < oldest:
+            counts["deleted/bytes"] += remove_file(path)
+            counts["deleted/snapshots"] += 1
+    for path in _unnamed(root, until, operations.since, now, oldest):
+        erase_versions(root, path, oldest)
+        counts["deleted/bytes"] += remove_file(path)
+        counts["deleted/files"] += 1
+    # At last: until then the same operation again would say that its snapshot is gone.
+    for path in operations.expired:
+        counts["deleted/bytes"] += remove_file(path)
+        counts["deleted/files"] += 1
+    return {name: number for name, number in counts.items() if number}
+
+
+def _redate(root: Root, now: float) -> int:
+    """Gives files of a folder that are younger than now the time that it is; returns how many.
+
+    Not while the newest snapshot is younger than now: then it is the clock now that is wrong.
+    """
+    made = _written(root)
+    if not isinstance(files_of(root), Path) or (made and made[-1][1] > now + _TOLERANCE_S):
+        return 0
+    folders = (*FOLDERS, "operations")
+    files = [f for name in folders for f in list_files(root / name)]
+    late = [found.path for found in files if found.changed > now + _TOLERANCE_S]
+    for path in late:
+        with contextlib.suppress(OSError):  # somebody else has removed it
+            os.utime(str(path), (now, now))
+    return len(late)
+
+
+def erase_versions(root: Root, path: Place, oldest: int) -> None:
+    """Erases, in Bigtable, what no snapshot shows any more of the rows that a purge has changed.
+
+    Args:
+        root: The table.
+        path: A file that is about to be deleted; most have no such rows.
+        oldest: Number of the oldest snapshot that can be read.
+    """
+    if isinstance(root, BigtableRoot):
+        root.erase(below(root, path), oldest)
+
+
+def _manifests(root: Root) -> list[tuple[int, Place, float]]:
+    """Returns (number, path, when it was written) of all manifests, oldest first."""
+    return sorted(
+        (int(file.path.stem), file.path, file.changed)
+        for file in list_files(root / "manifest")
+        if file.path.parent == root / "manifest"
+        and file.path.suffix == ".json"
+        and file.path.stem.isdigit()
+    )
+
+
+class _Operations(NamedTuple):
+    """Files of operations that are over, snapshots that others pinned, when the first began."""
+
+    expired: list[Place]
+    pinned: list[int]
+    since: float
+
+
+def _operations(root: Root, now: float, until: float) -> _Operations:
+    files = {file.path: file.changed for file in list_files(root / "operations")}
+    pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
+    under_way = _under_way(root, now, files, pins)
+    alive = {id_of(path) for path, written in files.items() if written > until}
+    alive.update(id_of(path) for path in under_way)
+    launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
+    expired, snapshots = [], []
+    for path, written in files.items():
+        launch, _, job = id_of(path).rpartition(".")
+        if id_of(path) in alive or (job == "crawl" and launch in launches):
+            snapshots += [pins[path].snapshot] if path in pins else []
+        elif written <= now - UNDER_WAY:  # else it may still say that it was done
+            expired.append(path)
+    return _Operations(
+        expired, snapshots, min((files[path] for path in under_way), default=math.inf)
+    )
+
+
+def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]:
+    """Returns the operations of some jobs, those that change tablets, that may be under way."""
+    now = store_time(root / "manifest")
+    files = {
+        file.path: file.changed
+        for file in list_files(root / "operations")
+        if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
+    }
+    # Who has lost to another one's commit will not commit.
+    pins = {
+        path: _pinned(path)
+        for path in files
+        if path.suffix == ".json" and path.with_suffix(LOST) not in files
+    }
+    return sorted(id_of(path) for path in _under_way(root, now, files, pins))
+
+
+def _under_way(
+    root: Root, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+) -> list[Place]:
+    manifests = _readable(root)
+    past = {manifest.snapshot for manifest in lineage(root)} | {0}
+    first = min((manifest.snapshot for manifest in manifests), default=1)
+    batches = manifests[-1].batches if manifests else {}
+    done: dict[str, list[int]] = {}
+    for manifest in manifests:
+        done.setdefault(manifest.operation, []).append(manifest.snapshot)
+
+    def is_done(path: Place, pinned: _Pinned) -> bool:
+        # What was rolled back is not done, unless it will be pinned anew.
+        made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
+        return any(n in past or pinned.snapshot not in past for n in made)
+
+    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # A crawl commits nothing itself. It goes on for as long as its phases do.
+    return [
+        path
+        for path, pinned in pins.items()
+        if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
+        if not is_done(path, pinned)
+        if pinned.job != "crawl" and not _overtaken(pinned, batches)
+    ]
+
+
+def _readable(root: Root) -> list[Manifest]:
+    """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
+    known = snapshots(root)
+    lost = load_manifest(root, known[-1]).lost if known else ()
+    return [load_manifest(root, number) for number in known if number not in lost]
+
+
+class _Pinned(NamedTuple):
+    job: str
+    snapshot: int
+    batch: str | None
+
+
+def _pinned(path: Place) -> _Pinned:
+    record = parse_record(path, read_bytes(path))
+    return _Pinned(record["job"], record["snapshot"], record["batch"])
+
+
+def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
+    """Returns whether the batch of an operation is already as far as that would bring it."""
+    reached = {"fetch": "fetched", "parse": "parsed", "update": "updated"}.get(pinned.job)
+    if reached is None or pinned.batch is None:
+        return False
+    known = batches.get(pinned.batch)
+    return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
+
+
+def _written(root: Root) -> list[tuple[int, float]]:
+    """Returns (number, when it was made, s) of all snapshots, oldest first."""
+    if isinstance(root, BigtableRoot):
+        return [(number, time / 1000) for number, time in root.log.times().items()]
+    return [(number, written) for number, _, written in _manifests(root)]
+
+
+def _oldest_kept(root: Root, until: float, now: float, pinned: list[int]) -> int:
+    known = _written(root)
+    # None was made later than the next one, or than now, whatever a clock said.
+    times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
+    found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
+    kept = [number for number, _ in found[-1:]]
+    for (number, _), (_, replaced) in itertools.pairwise(found):
+        if replaced > until:
+            kept.append(number)
+    first = found[0][0] if found else 0  # what somebody pinned before is gone already
+    return max(first, min([*kept, *pinned], default=0))
+
+
+def named_files(root: Root, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+    """Returns the paths, below the table, of all lists and data files that snapshots name.
+
+    Args:
+        root: The table's folder.
+        manifests: Of the snapshots.
+        whole_from: The first snapshot of which every list must be there.
+
+    Raises:
+        UserError: A list is missing or damaged.
+    """
+    named: set[str] = set()
+    for manifest in manifests:
+        for component in manifest.components.values():
+            if component.list in named:
+                continue
+            named.add(component.list)
+            if manifest.snapshot < whole_from and size_of(root / component.list) is None:
+                continue
+            named.update(file.path for file in load_files(root, component))
+    return named
+
+
+def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
+    """Yields the old files that no kept snapshot names."""
+    # Listed before it is known what is named: what is committed meanwhile is younger.
+    files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]
+    newest = latest_snapshot(root)
+    kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
+    # A purge deletes what older snapshots need alone.
+    named = named_files(root, kept, whole_from=newest)
+    batches = load_manifest(root, newest).batches
+    open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
+    touched = set()
+    for path, written in files:
+        place = PurePosixPath(below(root, path))
+        scratch = place.parts[0] in SCRATCH  # may be older than its operation
+        # What is as old as the operation may be its own: the clock of S3 has whole seconds.
+        if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
+            continue
+        if str(place) in named:
+            continue
+        if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
+            continue
+        if place.parts[0] == "batches" and len(place.parts) > 2:
+            phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
+            if phase == "generated" and place.parts[2] in ADOPTED:
+                continue
+            # Who fetches from the same hosts asks when others did so last.
+            if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:
+                continue
+            touched.add(place.parts[1])
+        yield path
+    # Who was killed may have made a folder, and nothing in it.
+    for batch in touched.union(empty_folders(root / "batches", min(until, since))):
+        folder = root / "batches" / batch
+        remove_empty_folders(folder / "aside" if batch in batches else folder)

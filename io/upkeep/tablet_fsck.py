@@ -1,0 +1,100 @@
+"""Looks whether the tablets of a table in a folder fit one another; of one in Bigtable see ``bigtable_fsck``."""
+
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.schema import to_frame
+from ...web.base.errors import UserError
+from ..snapshots.manifest import Manifest
+from ..storage.parquet_files import parquet_file
+from ..storage.places import Place
+from ..tablets.file_lists import DataFile, load_files
+from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
+from .fsck import Problem, list_problem
+
+
+def check_tablets(
+    root: Place, manifest: Manifest, broken: set[str], quick: bool
+) -> Iterator[Problem]:
+    """Finds tablets that do not fit one another, though their files are whole.
+
+    Args:
+        root: The table's folder.
+        manifest: The snapshot.
+        broken: Paths of the files that are not whole.
+        quick: Whether to leave runs unread.
+    """
+    for name, component in manifest.components.items():
+        if name in TABLETS and not list_problem(root, component):
+            known = load_files(root, component)
+            yield from check_overlaps(name, known)
+            for tablet in tablets(known) if not quick else ():
+                if tablet.runs and not broken.intersection(tablet.paths):
+                    problem = check_runs(root, name, tablet)
+                    yield from [problem] if problem else []
+
+
+def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
+    """Finds tablets whose ranges of keys meet, and runs without a base."""
+    if component not in TABLETS:
+        return
+    last, before = "", ""
+    known = tablets(files)
+    for tablet in known:
+        if tablet.first is None or tablet.last is None:
+            continue
+        path = tablet.base.path
+        if before and tablet.first <= last:
+            yield Problem("overlap", path, f"its keys meet those of {before}", component)
+        last, before = max(last, tablet.last), path
+    whole = {path for tablet in known for path in tablet.paths}
+    for file in files:
+        if file.path not in whole:
+            text = f"is a run on {file.base}, which is not part of the table"
+            yield Problem("run", file.path, text, component)
+
+
+def check_runs(root: Place, component: str, tablet: Tablet) -> Problem | None:
+    """Looks whether the runs of a tablet fit what they lie on; its files are whole each.
+
+    Args:
+        root: The table's folder.
+        component: Where it belongs.
+        tablet: The tablet.
+    """
+    try:
+        keys = _columns(root / tablet.base.path, ["key"]).get_column("key")
+        for run in tablet.runs:
+            rows = _columns(root / run.path, ["key", NUMBER]).sort(NUMBER)
+            numbers = rows.get_column(NUMBER)
+            if not _follows(numbers, len(keys), run.fresh or 0):
+                text = f"does not number its rows as {tablet.base.path} and older runs do"
+                return Problem("run", run.path, text, component)
+            changed = rows.filter(numbers < len(keys))
+            if not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
+                text = f"has other keys than the rows of {tablet.base.path} that it replaces"
+                return Problem("run", run.path, text, component)
+            keys = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
+            if keys.n_unique() < len(keys):
+                text = f"has rows as new that {tablet.base.path} or older runs have"
+                return Problem("run", run.path, text, component)
+    except UserError:
+        return None  # said of the file itself
+    return None
+
+
+def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
+    """Returns whether the rows of a run, in order of their numbers, are old ones, then new ones."""
+    if numbers.null_count() or numbers.n_unique() < len(numbers):
+        return False
+    return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))
+
+
+def _columns(path: Place, names: list[str]) -> pl.DataFrame:
+    try:
+        with parquet_file(path) as opened:
+            return to_frame(opened.read(columns=names))
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error

@@ -1,0 +1,68 @@
+"""normalizerchecker: what the URL normalizers make of URLs, and which of them does it."""
+
+import dataclasses
+import sys
+from typing import cast
+
+from ...web.base.options import option
+from ...web.normalizers.steps import SCOPES, Step
+from ...web.rules.url_options import NORMALIZERS, UrlOptions
+from ...web.rules.url_rules import Scope, UrlRules
+from ...web.urls.row_keys import BadUrl
+from ..command_line.command import DONE, Invocation
+from ..command_line.url_rules import rules_of
+from .checking import URLS, say, urls_of
+
+ARGUMENTS = (URLS,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(UrlOptions):
+    """Options of normalizerchecker."""
+
+    normalizer: str | None = option(
+        None,
+ "Apply this normalizer alone, and once; none applies those of --url_normalizers.",
+        choices=NORMALIZERS, group="checkers",
+    )  # fmt: skip
+    url_scope: str = option(
+        "default", "Where the URLs come from.", choices=SCOPES, group="checkers"
+    )
+
+
+def run(invocation: Invocation) -> int:
+    """Prints each URL normalized, or an empty line where it cannot be used."""
+    options: Options = invocation.options
+    if options.normalizer:
+        options = dataclasses.replace(
+            options, url_normalizers=(options.normalizer,), url_normalizers_in=()
+        )
+    rules = rules_of(options)
+    scope = cast(Scope, options.url_scope)
+    chain = rules.normalizer(scope)
+    steps = [step for step in (*chain.steps, *chain.last) if step.name == options.normalizer]
+    shown = [_shown(step, rules) for step in steps or (*chain.steps, *chain.last)]
+    print(f"normalizers: {', '.join(shown)}", file=sys.stderr)
+    for url in urls_of(invocation.arguments["urls"]):
+        normalized, trace = None, []
+        reason = None if steps else rules.refusal(url, scope)
+        try:
+            if steps:
+                normalized = steps[0].apply(url)
+            elif reason != "url_too_long":  # what it is not even tried on
+                trace = chain.trace(url)
+                normalized = None if reason else chain.normalize(url)
+        except BadUrl as error:
+            reason = error.reason
+        record = {
+            "url": url, "normalized": normalized, "reason": reason,
+            "steps": [{"by": by, "url": after} for by, after in trace],
+        }  # fmt: skip
+        say(record, [normalized or ""], invocation.format)
+    return DONE
+
+
+def _shown(step: Step, rules: UrlRules) -> str:
+    """Returns the name of a normalizer, with the file that it has its rules from."""
+    source = rules.sources.get(getattr(step, "file", ""))
+    return f"{step.name} ({source})" if source else step.name

@@ -1,0 +1,169 @@
+"""parsechecker: fetches single URLs, parses them, and shows what came of it. No table is needed."""
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...policy.documents import DocumentOptions
+from ...policy.parse_results import status_text, succeeded
+from ...web.base.options import also, option
+from ...web.rules.url_rules import UrlRules
+from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation
+from ..command_line.url_rules import rules_of
+from .checking import URLS, say, urls_of
+
+# The declarations of Options and run need both rooms; they take a second to load.
+from ...io.parsing.parse_pool import ParsePool  # isort: skip
+from ...transforms.fetch_urls import PAGES, FetchUrlsOptions, admit, fetch_urls  # isort: skip
+from ...transforms.parse_pages import parse_with_status  # isort: skip
+from ...io.parsing.pool_options import PoolOptions
+
+ARGUMENTS: tuple[Argument, ...] = (URLS,)
+# As Nutch's, where http.redirect.max is 0.
+_HOPS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(FetchUrlsOptions, DocumentOptions):
+    """Options of parsechecker. robots.txt is obeyed."""
+
+    parser_memory: int = also(PoolOptions, "parser_memory")
+    normalize: bool = option(
+        False, "Normalize the URLs by all normalizers before, not only by basic.", group="checkers"
+    )
+    follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.", group="checkers")
+    dump_text: bool = option(False, "Show the text, too.", group="checkers")
+    force_as: str = option(
+        "", "Content type to parse as, whatever the server says.", group="checkers",
+        pattern=r"|[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+",
+    )  # fmt: skip
+
+
+def run(invocation: Invocation) -> int:
+    """Prints what came of each URL; 1 where one of them was not parsed."""
+    options: Options = invocation.options
+    rules = rules_of(options)
+    code = DONE
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def pool() -> ParsePool:  # not before there is a page
+            made = ParsePool(1, options.parser_memory)
+            stack.callback(made.close)
+            return made
+
+        for given in urls_of(invocation.arguments["urls"]):
+            record = _check(given, options, rules, pool)
+            code = code if "parse" in record else NOTHING_TO_DO
+            say(record, _lines(record, options), invocation.format)
+    return code
+
+
+def _check(
+    given: str, options: Options, rules: UrlRules, pool: Callable[[], ParsePool]
+) -> dict[str, Any]:
+    """Returns what came of a URL: ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
+    import polars as pl
+
+    url: str | None = given
+    if options.normalize:
+        url, _, reason = rules.admit(pl.Series([given]), "fetcher", filters=False).row(0)
+        if url is None:
+            return {"url": given, "error": {"reason": reason, "message": None}}
+    record: dict[str, Any] = {"url": given, "redirects": []}
+    hops = _HOPS if options.follow_redirects else 0
+    while True:
+        kind, page = _fetched(str(url), options)
+        if kind != PAGES:
+            return record | {"error": {name: page[name] for name in ("reason", "message")}}
+        target = page["redirect"]
+        if target is None or len(record["redirects"]) >= hops:
+            break
+        record["redirects"].append(page["url"])
+        url = target
+    shown = ("url", "fetch_status", "protocol_status", "message", "http_code", "content_type", "ip",
+             "response_ms", "truncated", "redirect")  # fmt: skip
+    record["fetch"] = {name: page[name] for name in shown} | {"bytes": len(page["body"] or b"")}
+    return record | _parsed(page, options, pool)
+
+
+def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
+    import polars as pl
+
+    wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
+    if len(dead):
+        return "", dead.row(0, named=True)
+    return next(iter(fetch_urls(wanted, options)))
+
+
+def _parsed(
+    page: Mapping[str, Any], options: Options, pool: Callable[[], ParsePool]
+) -> dict[str, Any]:
+    import pyarrow as pa
+
+    from ...transforms.fetch_urls import FETCHED
+
+    if page["fetch_status"] != "success":
+        moved = str(page["fetch_status"]).startswith("redir_")
+        reason = "redirected" if moved else f"http_{page['http_code']}"
+        return {"error": {"reason": reason, "message": page["redirect"]}}
+    row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
+    parsed, failed, counts = parse_with_status(
+        pa.Table.from_pylist([row], FETCHED), options, pool()
+    )
+    if len(failed):
+        letter = failed.row(0, named=True)
+        error = {name: letter[name] for name in ("reason", "message")}
+        return {"error": error | {"status": letter["parse"]}}
+    document, *parts = parsed.to_dicts()
+    shown = _shown(document)
+    dropped = {
+        name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")
+    }
+    shown["dropped"] = dropped
+    shown["status"] = status_text(*succeeded(document["refresh"]).values())
+    return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
+
+
+def _shown(document: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("title", "text", "language", "charset", "directives", "refresh", "canonical", "links")
+    return {name: document[name] for name in kept} | {
+        "metadata": dict(document["metadata"] or {}),
+        "signature": document["signature"].hex(),
+    }
+
+
+def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
+    lines = [f"given: {record['url']}"]
+    lines += [f"redirect from: {url}" for url in record.get("redirects", ())]
+    fetch = record.get("fetch")
+    if fetch:
+        seen = {None, record["url"]}
+        lines += [f"{name}: {value}" for name, value in fetch.items() if value not in seen]
+    if "error" in record:
+        message = record["error"]["message"]
+        status = record["error"].get("status")
+        if status:
+            lines.append(f"status: {status}")
+        lines.append(f"not parsed: {record['error']['reason']}{f' ({message})' if message else ''}")
+        return [*lines, ""]
+    parse = record["parse"]
+    for name in ("status", "title", "language", "charset", "signature", "refresh", "canonical"):
+        if parse[name]:
+            lines.append(f"{name}: {parse[name]}")
+    if parse["directives"]:
+        lines.append(f"robots: {', '.join(parse['directives'])}")
+    texts = {name: " / ".join(value.splitlines()) for name, value in parse["metadata"].items()}
+    lines += [f"meta {name}: {text}" for name, text in texts.items()]
+    lines.append(f"outlinks: {len(parse['links'])}")
+    lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
+    if parse["dropped"]:
+        counts = (f"{reason} {number}" for reason, number in sorted(parse["dropped"].items()))
+        lines.append(f"dropped: {', '.join(counts)}")
+    lines += [f"part: {part['url']} {part['title']}".rstrip() for part in parse["parts"]]
+    lines.append(f"text: {len(parse['text'])} characters")
+    if options.dump_text:
+        lines += parse["text"].split("\n")
+    return [*lines, ""]

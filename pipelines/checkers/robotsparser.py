@@ -1,0 +1,124 @@
+"""robotsparser: what a robots.txt, from a file or a server, allows of URLs."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from ...web.base.agent import agent_token, require_agent
+from ...web.base.errors import UsageError, UserError
+from ...web.base.robots_options import RobotsOptions
+from ...web.base.visible import visible
+from ...web.clients.requests_client import Client
+from ...web.exchange.http_options import HttpOptions
+from ...web.robots.robots import (
+    ALLOWED,
+    DEFER,
+    DENIED,
+    TOO_COSTLY,
+    RobotsRecord,
+    RobotsRules,
+    decode_robots,
+    fetch_robots,
+    is_exempt,
+)
+from ...web.rule_files.rule_files import lines_of
+from ...web.urls.url_parts import host_of_url
+from ..command_line.command import DONE, Argument, Invocation, configuration
+from .checking import urls_of
+
+ARGUMENTS = (
+    Argument("robots", "File with a robots.txt, or a URL of the site that has it."),
+    Argument("urls", "URLs to ask about, or files of them, one a line; none reads standard input.",
+             nargs="*"),
+)  # fmt: skip
+_SCHEMES = ("http://", "https://")
+_VERDICTS = {ALLOWED: "allowed", DENIED: "not allowed", TOO_COSTLY: "too costly"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(RobotsOptions, HttpOptions):
+    """Options of robotsparser. The groups of agent_name and robots_agents are obeyed."""
+
+
+def run(invocation: Invocation) -> int:
+    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, and the URL."""
+    options: Options = invocation.options
+    rules = _rules(invocation.arguments["robots"], options)
+    delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
+    answer = (
+        f"{rules.error or rules.status}" if rules.state == DEFER or rules.error else rules.state
+    )
+    sitemaps = f"{len(rules.sitemaps)} sitemaps"
+    print(visible(f"robots.txt: {answer}{delay}, {sitemaps}"), file=sys.stderr)
+    judged = []
+    for url in _urls(invocation.arguments["urls"]):
+        verdict = _verdict(url, rules, options)
+        judged.append({"url": url, "verdict": verdict})
+        if invocation.format == "text":
+            print(visible(f"{verdict}:\t{url}"), flush=True)
+    if invocation.format == "json":
+        record = {
+            "state": rules.state,
+            "status": rules.status,
+            "error": rules.error,
+            "crawl_delay": rules.crawl_delay,
+            "sitemaps": list(rules.sitemaps),
+            "urls": judged,
+        }
+        print(json.dumps(record, ensure_ascii=False))
+    return DONE
+
+
+def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
+    """Returns "allowed", "not allowed", "too costly", "allowlisted" or "no url"."""
+    host = host_of_url(url)
+    if not host:  # robots.txt speaks of pages of hosts
+        return "no url"
+    if is_exempt(host, options.robots_allowlist):
+        return "allowlisted"
+    return _VERDICTS[rules.verdict(url)]
+
+
+def _rules(source: str, options: Options) -> RobotsRules:
+    agents = (agent_token(options), *options.robots_agents)
+    if not source.lower().startswith(_SCHEMES):
+        return RobotsRules(RobotsRecord(200, decode_robots(_read(source)), 0), agents)
+    with configuration():
+        require_agent(options)
+    client = Client(options)
+    try:
+        origin = "/".join(source.split("/", 3)[:3])
+        return fetch_robots(client, origin, options.robots_redirect_max, options.robots_agents)
+    finally:
+        client.close()
+
+
+def _urls(given: list[str]) -> list[str]:
+    found: list[str] = []
+    for name in given or ["-"]:
+        if name == "-":
+            found += urls_of([])
+        elif "://" in name or not _is_there(name):
+            found.append(name)
+        else:
+            try:
+                found += lines_of(_read(name).decode())
+            except UnicodeDecodeError as error:
+                raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
+    return [url.strip() for url in found if url.strip()]
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # too long for a name
+        return False
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+        raise UsageError(f"there must be a file or a url, got {path!r}: {why}") from error

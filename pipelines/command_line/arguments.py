@@ -1,0 +1,230 @@
+"""From what was typed to an ``Invocation``.
+
+``argparse`` is not used for reading: it would take the value of an option that
+only Beam knows for a positional argument. It does write the help.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...web.base.errors import UsageError
+from ...web.base.options import Option, options_of, parse_value, quoted, validate
+from .command import Argument, CommandModule, CommonOptions, Invocation
+from .config import Known, from_environment, from_file, suggestion
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+# Runners whose job server describes options that Beam's Python parser does not know.
+PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+@dataclasses.dataclass
+class Typed:
+    """What was typed, sorted but not yet checked.
+
+    Attributes:
+        values: Texts by name of the option or argument, in order.
+        positionals: What had no flag.
+        beam_args: Flags and values for Beam.
+        help: Whether ``--help`` or ``-h`` was there.
+    """
+
+    values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    positionals: list[str] = dataclasses.field(default_factory=list)
+    beam_args: list[str] = dataclasses.field(default_factory=list)
+    help: bool = False
+
+
+def command_options(module: CommandModule) -> dict[str, Option]:
+    """Returns the options of a command and those of every command, by name.
+
+    Raises:
+        TypeError: A name is taken twice.
+    """
+    options: dict[str, Option] = {}
+    for declared in (*options_of(module.Options), *options_of(CommonOptions)):
+        if declared.name in options or declared.name in {a.name for a in module.ARGUMENTS}:
+            raise TypeError(f"option {declared.name!r} is declared twice")
+        options[declared.name] = declared
+    return options
+
+
+def split(
+    argv: Sequence[str],
+    options: Mapping[str, Option],
+    arguments: Sequence[Argument],
+    beam_parser: Callable[[], "ArgumentParser"] | None,
+) -> Typed:
+    """Sorts what was typed after the name of the command.
+
+    Args:
+        argv: The words.
+        options: Our options by name.
+        arguments: The command's positional arguments.
+        beam_parser: Called only if a flag is not ours, for it imports Beam;
+            None where the command does not take Beam's options.
+
+    Raises:
+        UsageError: A flag that nobody knows, or one without its value.
+    """
+    typed = Typed()
+    names = {name: option.item is bool and option.type is bool for name, option in options.items()}
+    names |= {argument.name: False for argument in arguments}
+    shorts = {f"-{option.short}": name for name, option in options.items() if option.short}
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        flag, equals, value = word.partition("=")
+        name = shorts.get(flag) or flag.removeprefix("--").replace("-", "_")
+        if word == "--":
+            typed.positionals += words
+            break
+        if word in ("-h", "--help"):
+            typed.help = True
+        elif not word.startswith("-") or word == "-":
+            typed.positionals.append(word)
+        elif (flag.startswith("--") or flag in shorts) and name in names:
+            if not equals:
+                value = _value_of(flag, words, boolean=names[name])
+            typed.values.setdefault(name, []).append(value)
+        elif beam_parser is None:
+            raise UsageError(f"unknown option {flag!r}{suggestion(flag, _flags(names))}")
+        elif not typed.help and "--help" not in words and "-h" not in words:
+            typed.beam_args += _beam_words(word, words, beam_parser(), _flags(names), argv)
+    return typed
+
+
+def _flags(names: Iterable[str]) -> list[str]:
+    return [f"--{name}" for name in names]
+
+
+def _value_of(flag: str, words: list[str], boolean: bool) -> str:
+    if boolean:
+        return words.pop(0) if words and words[0].lower() in _BOOLEANS else "true"
+    if not words or words[0].startswith("--"):
+        raise UsageError(f"{flag} needs a value, got {quoted(words[0]) if words else 'nothing'}")
+    return words.pop(0)
+
+
+def _beam_words(
+    word: str,
+    words: list[str],
+    parser: "ArgumentParser",
+    ours: Sequence[str],
+    argv: Sequence[str],
+) -> list[str]:
+    """Returns a flag of Beam's with its value, which is taken off ``words``."""
+    flag, equals, value = word.partition("=")
+    beams = parser._option_string_actions
+    flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
+    taken = [f"{flag}={value}" if equals else flag]
+    action = beams.get(flag)
+    if action is None:
+        if _runner(argv) not in PORTABLE_RUNNERS or not word.startswith("--"):
+            cure = suggestion(flag, [*ours, *beams])
+            raise UsageError(f"unknown option {word.partition('=')[0]!r}{cure}")
+        wants_value = bool(words) and not words[0].startswith("-")
+        taken = [word]
+    elif action.nargs == "?":
+        wants_value = bool(words) and not words[0].startswith("-")
+    else:
+        wants_value = action.nargs != 0
+    if wants_value and not equals:
+        taken.append(_value_of(flag, words, boolean=False))
+    return taken
+
+
+def _runner(argv: Sequence[str]) -> str:
+    """Returns the runner that was typed, in lower case as Beam compares it."""
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        flag, equals, value = word.partition("=")
+        if flag == "--runner":
+            name = (value if equals else following).lower().rpartition(".")[2]
+            return name if name.endswith("runner") else f"{name}runner"
+    return ""
+
+
+def read(
+    command: str,
+    module: CommandModule,
+    typed: Typed,
+    environ: Mapping[str, str],
+    known: Known,
+) -> tuple[Invocation, CommonOptions]:
+    """Returns the invocation, each option from the first place that gives it.
+
+    The places: command line, environment, toml file, default.
+
+    Raises:
+        UsageError: Anything that is wrong, in one line that quotes the value.
+    """
+    typed_values = {
+        name: _parse(known.options[name], texts)
+        for name, texts in typed.values.items()
+        if name in known.options
+    }
+    arguments = _arguments(module.ARGUMENTS, typed)
+    values = from_environment(environ, known)
+    config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
+    values = from_file(config, command, known) | values | typed_values
+    try:
+        common = CommonOptions(**_fields(CommonOptions, values))
+        options = module.Options(**_fields(module.Options, values))
+        validate(options)
+    except ValueError as error:
+        raise UsageError(" ".join(str(error).split())) from error
+    return _invocation(command, arguments, options, typed, common), common
+
+
+def _invocation(
+    command: str, arguments: dict[str, Any], options: Any, typed: Typed, common: CommonOptions
+) -> Invocation:
+    return Invocation(
+        command=command,
+        arguments=arguments,
+        options=options,
+        beam_args=typed.beam_args,
+        format=common.format,
+        table=arguments.get("table"),
+        progress=common.progress,
+    )
+
+
+def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {known.name: values[known.name] for known in options_of(cls) if known.name in values}
+
+
+def _parse(option: Option, texts: Sequence[str]) -> Any:
+    try:
+        parsed = [parse_value(option, text) for text in texts]
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if option.type is tuple:  # repeated flags add up
+        return tuple(item for items in parsed for item in items or ())
+    return parsed[-1]
+
+
+def _arguments(declared: Sequence[Argument], typed: Typed) -> dict[str, Any]:
+    rest = list(typed.positionals)
+    values: dict[str, Any] = {}
+    for argument in declared:
+        texts = typed.values.get(argument.name, [])
+        if argument.nargs in ("*", "+"):
+            as_option = Option(argument.name, tuple, (), argument.help)
+            values[argument.name] = [*_parse(as_option, texts), *rest]
+            rest = []
+        else:
+            values[argument.name] = texts[-1] if texts else rest.pop(0) if rest else None
+        if argument.nargs in (None, "+") and not values[argument.name]:
+            raise UsageError(f"missing argument {argument.name.upper()}: {_first(argument.help)}")
+    if rest:
+        raise UsageError(f"unexpected argument {quoted(rest[0])}")
+    return values
+
+
+def _first(text: str) -> str:
+    text = text.rstrip(".")
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,22 @@
+"""Beam's own options on the command line."""
+
+import argparse
+from typing import NoReturn
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from ...web.base.errors import UsageError
+
+
+def beam_parser() -> argparse.ArgumentParser:
+    """Returns a parser of all of Beam's options, which raises ``UsageError``."""
+    parser = _BeamParser(add_help=False, allow_abbrev=False)
+    for options in PipelineOptions.__subclasses__():
+        if options.__module__.startswith("apache_beam."):
+            options._add_argparse_args(parser)  # type: ignore[arg-type]
+    return parser
+
+
+class _BeamParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(" ".join(message.split()))

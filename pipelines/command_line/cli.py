@@ -1,0 +1,293 @@
+"""The ``nutbeam`` command: ``nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]``.
+
+Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
+failed, the table is as it was, or something does not answer that may do so
+later; 130 interrupted, by Ctrl-C, SIGTERM or SIGHUP. A job that was submitted to a cluster goes on there,
+whatever becomes of the command.
+"""
+
+import atexit
+import contextlib
+import dataclasses
+import importlib
+import logging
+import os
+import select
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+
+from ...io.storage.scratch import all_in_scratch, full_by
+from ...web.base import json_logs
+from ...web.base.errors import UsageError, UserError
+from ...web.base.memory import collect_seldom, share_heaps
+from ...web.base.terminal import LineFormatter, pass_records, visible_streams
+from ...web.base.visible import visible
+from .arguments import command_options, read, split
+from .command import CommandModule
+from .config import Known, suggestion
+from .ending import ENDING, INTERRUPTED, watch_signals
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+USAGE = "usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]"
+
+
+class Command(NamedTuple):
+    """Where a command is, what it does in one line, and whether it takes Beam's options."""
+
+    module: str
+    help: str
+    beam: bool = True
+
+    @property
+    def scratch(self) -> bool:
+        """Whether it makes temporary files."""
+        return self.beam or self.module in ("views.sql", "checkers.parsechecker")
+
+
+COMMANDS = {
+    "crawl": Command("crawl", "Crawl: rounds of generate, fetch, parse, updatedb and dedup."),
+    "inject": Command("inject", "Put seed URLs into the table."),
+    "generate": Command("generate", "Choose what to fetch next, as a new batch."),
+    "fetch": Command("fetch", "Fetch the pages of a batch."),
+    "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
+    "updatedb": Command("update", "Apply what a batch brought to the table."),
+    "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
+    "compact": Command("compact", "Fold tablets, delete what is too old to be of use."),
+    "round": Command("round", "Run one round of a crawl as one pipeline."),
+    "next": Command("next", "Run the phase that is next in line."),
+    "readdb": Command(
+        "views.readdb", "Show the table: statistics, one URL, the best, or all of it."
+    ),
+    "pages": Command("views.pages", "Write the pages found, as JSON lines or Parquet."),
+    "export": Command(
+        "views.export_table", "Write a component of the table to a file, as it is stored."
+    ),
+    "copy": Command("upkeep.copy_table", "Copy the table as it is now to another place."),
+    "sql": Command("views.sql", "Ask the table in SQL, by DuckDB.", False),
+    "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),
+    "rollback": Command("upkeep.rollback", "Go back to an older snapshot, by a new one.", False),
+    "fsck": Command(
+        "upkeep.fsck", "Look whether the table's files are whole, and repair them.", False
+    ),
+    "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
+    "table": Command("views.table", "Make, describe or drop a table in Bigtable.", False),
+    "filterchecker": Command(
+        "checkers.filterchecker", "Show which URLs the URL filters take.", False
+    ),
+    "normalizerchecker": Command(
+        "checkers.normalizerchecker", "Show what the URL normalizers make of URLs.", False
+    ),
+    "robotsparser": Command(
+        "checkers.robotsparser", "Show what a robots.txt allows of URLs.", False
+    ),
+    "explain": Command("views.explain", "Say what would happen to URLs, and why.", False),
+    "parsechecker": Command(
+        "checkers.parsechecker", "Fetch and parse single URLs, and show it.", False
+    ),
+    "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
+}
+_READERS = ("readdb", "pages", "export")  # of those with Beam's options
+_GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"
+
+
+def script() -> NoReturn:
+    """Runs the command of this process, and ends it at once.
+
+    Taking apart the memory of Beam's and our modules would take 0.3 s.
+    """
+    words = sys.argv[1:]
+    command = words[0] if words and words[0] in COMMANDS else ""
+    with visible_streams():  # threads may speak up to the end
+        watch_signals(lambda message: _say(command, message, INTERRUPTED))
+        code = main(words)
+        ENDING.through(code)
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        atexit._run_exitfuncs()
+        os._exit(code)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; says one line where it fails."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    command = words[0] if words and words[0] in COMMANDS else ""
+    share_heaps()
+    with visible_streams():
+        return _guarded(command, words)
+
+
+def _guarded(command: str, words: list[str]) -> int:
+    try:
+        code = _run(command, words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt as error:
+        return _interrupted(command, *map(str, error.args))
+    except Exception as error:  # noqa: BLE001 (the last resort: a defect is one line too)
+        # Worker processes that were told to end, too, may come first.
+        return _interrupted(command) if ENDING.told else _failed(command, error)
+    finally:
+        json_logs.uninstall()  # another command of this process may want another form
+
+
+def _interrupted(command: str, *words: str) -> int:
+    """Says that a command was interrupted, and how to go on."""
+    job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
+    return _say(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
+
+
+def _failed(command: str, error: Exception) -> int:
+    """Says why a command failed; returns its exit code."""
+    if isinstance(error, UserError):
+        _traceback()
+        return _say(command, str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError) and _reader_left():
+        return 0
+    if isinstance(error, OSError):
+        _traceback()
+        where = f": {error.filename!r}" if error.filename is not None else ""
+        said = f"{(error.strerror or str(error)).lower()}{where}"
+        return _say(command, full_by(error) or said, 3)
+    _say(command, f"internal error: {type(error).__name__}: {error}", 3)
+    if not _traceback():
+        print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
+    return 3
+
+
+def load(command: str) -> CommandModule:
+    """Imports the module of a command."""
+    # By name, never run as __main__: what it defines then pickles as
+    # nutbeam.pipelines.MODULE.thing, which a worker can import.
+    module = importlib.import_module(f"nutbeam.pipelines.{COMMANDS[command].module}")
+    return cast(CommandModule, module)
+
+
+def option_names(command: str) -> set[str]:
+    """Returns the names of the options of a command; none where it is not installed."""
+    try:
+        return set(command_options(load(command)))
+    except ModuleNotFoundError:
+        return set()
+
+
+def _run(command: str, words: list[str]) -> int:
+    if not command:
+        return _without_command(words)
+    quiet(logging.WARNING)
+    module = load(command)
+    collect_seldom()
+    options = command_options(module)
+    parser = _beam_parser if COMMANDS[command].beam else None
+    typed = split(words[1:], options, module.ARGUMENTS, parser)
+    if typed.help:
+        from .usage import command_help
+
+        print(command_help(command, *COMMANDS[command][1:], module), end="")
+        return 0
+    known = Known(options, COMMANDS, option_names)
+    invocation, common = read(command, module, typed, os.environ, known)
+    quiet(getattr(logging, common.log_level.upper()))
+    if getattr(invocation.options, "log_format", "text") == "json":
+        json_logs.install()
+        if invocation.progress is None:  # its lines are no objects
+            invocation = dataclasses.replace(invocation, progress=False)
+    if invocation.format != "text":
+        pass_records()
+    formats = getattr(module, "FORMATS", ("text", "json"))
+    if common.format not in formats:
+        raise UsageError(
+            f"--format must be {' or '.join(formats)} for {command}, got {common.format!r}"
+        )
+    if invocation.table is not None and invocation.table != getattr(module, "NO_TABLE", None):
+        from ...io.snapshots.open_table import check_address
+
+        check_address(invocation.table)
+    if invocation.beam_args:
+        # For the types of values; what is unknown here belongs to a job server.
+        _beam_parser().parse_known_args(invocation.beam_args)
+    with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
+        return module.run(invocation)
+
+
+def _without_command(words: list[str]) -> int:
+    if words and words[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if words and words[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"nutbeam {version('nutbeam')}")
+        return 0
+    if not words:
+        raise UsageError(f"a command is missing: one of {', '.join(COMMANDS)}")
+    raise UsageError(f"unknown command {words[0]!r}{suggestion(words[0], COMMANDS)}")
+
+
+def overview() -> str:
+    """Returns what ``nutbeam --help`` says."""
+    lines = [f"  {name:17} {command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [USAGE, "", "commands:", *lines, "", "nutbeam COMMAND --help lists its options.", ""]
+    )
+
+
+def _beam_parser() -> "ArgumentParser":
+    from .beam_options import beam_parser
+
+    return beam_parser()
+
+
+def quiet(level: int) -> None:
+    """Keeps others' logs and warnings from the user, unless asked for by a level below warning."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    verbose = level < logging.WARNING
+    logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
+    logging.getLogger("nutbeam").setLevel(level)
+    # What they log as errors they also raise.
+    for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
+        logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
+    if not verbose:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        warnings.simplefilter("ignore")
+
+
+def _reader_left() -> bool:
+    """Returns whether nobody reads our output any more, and if so, throws it away."""
+    with contextlib.suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        if any(event & select.POLLERR for _, event in poll.poll(0)):
+            # Python would flush, and complain, at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return True
+    return False
+
+
+def _say(command: str, message: str, code: int) -> int:
+    """Prints one line on standard error, and returns the code."""
+    name = f"nutbeam {command}".rstrip()
+    line = visible(" ".join(message.split()))
+    with contextlib.suppress(OSError):
+        if json_logs.installed():
+            logging.getLogger("nutbeam").error("%s: %s", name, line)
+        else:
+            print(f"{name}: {line}", file=sys.stderr)
+    return code
+
+
+def _traceback() -> bool:
+    """Prints the traceback if the user wants it; returns whether it did."""
+    if os.environ.get("NUTBEAM_DEBUG", "") in ("", "0"):
+        return False
+    traceback.print_exc()
+    return True

@@ -1,0 +1,143 @@
+"""Values of options from the environment and from ``nutbeam.toml``."""
+
+import dataclasses
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...web.base.errors import UsageError
+from ...web.base.options import Option, check_value, parse_value
+
+DEFAULT_FILE = "nutbeam.toml"
+PREFIX = "NUTBEAM_"
+COMMON = "common"
+_OUR_OWN = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the former is --config
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Which names are options.
+
+    Attributes:
+        options: The options of this command by name.
+        commands: Names of all commands, each may be a section of the file.
+        names_of: Returns the names of the options of any command.
+    """
+
+    options: Mapping[str, Option]
+    commands: Iterable[str]
+    names_of: Callable[[str], Iterable[str]]
+
+    def anywhere(self) -> set[str]:
+        """Returns the names of the options of all commands."""
+        return {name for command in self.commands for name in self.names_of(command)}
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Returns words that propose the nearest known name; empty where none is near.
+
+    >>> suggestion("--top_m", ["--top_n", "--scope"])
+    "; did you mean '--top_n'?"
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]:
+    """Returns the values that ``NUTBEAM_<NAME>`` variables give to this command.
+
+    Other variables with that prefix pass, as Kubernetes makes such for a
+    service called nutbeam; only what looks like a misspelt option is refused.
+
+    Raises:
+        UsageError: A value of the wrong type, or a misspelt name.
+    """
+    values = {}
+    for variable in sorted(environ):
+        name = variable.removeprefix(PREFIX).lower()
+        if not variable.startswith(PREFIX) or variable in _OUR_OWN:
+            continue
+        if name in known.options:
+            values[name] = _read(known.options[name], environ[variable], variable)
+            continue
+        near = difflib.get_close_matches(name, list(known.options), n=1, cutoff=0.8)
+        if near and name not in known.anywhere():
+            cure = f"did you mean {PREFIX}{near[0].upper()}?"
+            raise UsageError(f"unknown environment variable {variable!r}; {cure}")
+    return values
+
+
+def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
+    """Returns the values that a toml file gives to this command.
+
+    Keys at the top or in ``[common]`` hold for every command, those in the
+    section named after a command for that one, and they win.
+
+    Args:
+        path: The file; None for ``nutbeam.toml`` where it exists.
+        command: Name of the command.
+        known: Which keys and sections may be there.
+
+    Raises:
+        UsageError: The file cannot be read, or holds something unknown or wrong.
+    """
+    # os.path, not pathlib: a folder that may not be read has no such file.
+    if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
+        return {}
+    name = path or DEFAULT_FILE
+    sections = _sections(_load(name))
+    for section, keys in sections.items():
+        _check_keys(name, section, keys, known)
+    values = {}
+    for section in (COMMON, command):
+        for key, value in sections.get(section, {}).items():
+            if key in known.options:
+                values[key] = _read(known.options[key], value, f"[{section}] of {name}")
+    return values
+
+
+def _load(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        reason = reason[:1].lower() + reason[1:]
+        raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
+
+
+def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Returns the sections, keys with underscores, those at the top as ``common``."""
+    top = {key: value for key, value in content.items() if not isinstance(value, dict)}
+    tables = {key: value for key, value in content.items() if isinstance(value, dict)}
+    tables[COMMON] = top | tables.get(COMMON, {})
+    return {
+        section: {key.replace("-", "_"): value for key, value in keys.items()}
+        for section, keys in tables.items()
+    }
+
+
+def _check_keys(name: str, section: str, keys: Iterable[str], known: Known) -> None:
+    if section != COMMON and section not in known.commands:
+        cure = suggestion(section, [COMMON, *known.commands])
+        raise UsageError(f"unknown section {section!r} in {name}{cure}")
+    missing = [key for key in keys if key == "config" or key not in known.options]
+    if not missing and section == COMMON:
+        return
+    names = known.anywhere() if section == COMMON else set(known.names_of(section))
+    for key in keys:
+        if key not in names or key == "config":
+            place = f"[{section}] of {name}"
+            raise UsageError(f"unknown option {key!r} in {place}{suggestion(key, names)}")
+
+
+def _read(option: Option, value: Any, source: str) -> Any:
+    try:
+        return parse_value(option, value) if isinstance(value, str) else check_value(option, value)
+    except ValueError as error:
+        raise UsageError(f"{error} (from {source})") from error

@@ -1,0 +1,201 @@
+"""Shows on standard error what ``PROGRESS`` counts.
+
+On a terminal a live view, else one plain line every few seconds and one at the
+end of each phase. Standard output is left alone: it is for the result.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+from ...web.base.progress import PROGRESS, Phase, Progress, Tail
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+INTERVAL = 5.0  # s between plain lines
+_POLL = 0.1  # s
+_shown = threading.Lock()
+
+
+@contextlib.contextmanager
+def live_view(
+    enabled: bool | None = None,
+    *,
+    progress: Progress = PROGRESS,
+    stream: TextIO | None = None,
+    interval: float = INTERVAL,
+) -> Iterator[None]:
+    """Shows progress until the block is left.
+
+    A view within a view shows nothing of its own.
+
+    Args:
+        enabled: False shows nothing; True and None choose by the stream.
+        progress: What is shown.
+        stream: Where; standard error unless given.
+        interval: Seconds between two plain lines of a phase.
+    """
+    if enabled is False or not _shown.acquire(blocking=False):
+        yield
+        return
+    out = stream or sys.stderr
+    seen = len(progress.snapshot().history)
+    view = _live if out.isatty() and os.environ.get("TERM") != "dumb" else _plain
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=view, args=(progress, seen, out, interval, stop), name="progress", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        _shown.release()
+
+
+def line(phase: Phase) -> str:
+    """Returns one line on a phase: how much, how fast, what else, how long still.
+
+    >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
+    'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
+    >>> line(Phase("fetch", "pages", 400, 400, {"bytes": 80_000}, elapsed=8.0, finished=True))
+    'fetch: 400 pages in 8.0 s, 50 pages/s, 10.0 kB/s'
+    """
+    of = f" of {phase.total:,}" if phase.total is not None and not phase.finished else ""
+    amount = f"{phase.name}: {phase.done:,}{of} {phase.unit}"
+    if not phase.done and phase.total is None:
+        amount = phase.name
+    if phase.finished:
+        amount += f" in {duration(phase.elapsed)}"
+    return ", ".join([amount, *_details(phase)])
+
+
+def tail_line(tail: Tail) -> str:
+    """Returns one line on the hosts of a fetch.
+
+    >>> from nutbeam.web.engine.tail import SlowHost
+    >>> tail_line(Tail(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
+    'hosts: 3 active, 2 waiting, slowest a.com 40 pages 3 m 20 s'
+    """
+    parts = [f"hosts: {tail.active:,} active", f"{tail.waiting:,} waiting"]
+    slow = [f"{h.host} {h.pages:,} pages {duration(h.seconds)}" for h in tail.slowest if h.seconds]
+    return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
+
+
+def size(count: float) -> str:
+    """Returns a number of bytes for people.
+
+    >>> size(999), size(1500), size(2.5e9)
+    ('999 B', '1.5 kB', '2.5 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            return f"{count:.1f} {unit}" if unit != "B" and count < 99.5 else f"{count:,.0f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration for people.
+
+    >>> duration(0.25), duration(72), duration(7384)
+    ('0.2 s', '1 m 12 s', '2 h 03 m')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} m {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} m"
+
+
+def _details(phase: Phase) -> list[str]:
+    rate = f"{phase.rate:,.0f}" if phase.rate >= 10 else f"{phase.rate:.1f}"
+    details = [f"{rate} {phase.unit}/s"] if phase.done and phase.elapsed > _POLL else []
+    received = phase.counts.get("bytes", 0)
+    if received and phase.elapsed > _POLL:
+        details.append(f"{size(received / phase.elapsed)}/s")
+    counts = sorted(phase.counts.items())
+    details += [f"{name} {count:,}" for name, count in counts if name != "bytes"]
+    if phase.left and not phase.finished:
+        details.append(
+            f"{phase.left:.0f} s left" if phase.left < 60 else f"{duration(phase.left)} left"
+        )
+    return details
+
+
+def _watch(
+    progress: Progress,
+    seen: int,
+    stop: threading.Event,
+    ended: Callable[[Phase], None],
+    current: Callable[[Phase | None], None],
+) -> None:
+    """Calls ``ended`` once per phase after the first ``seen``, and ``current`` at every poll."""
+    stopping = False
+    while not stopping:
+        stopping = stop.wait(_POLL)
+        snapshot = progress.snapshot()
+        for phase in snapshot.history[seen:]:
+            ended(phase)
+        seen = len(snapshot.history)
+        current(snapshot.current)
+
+
+def _plain(
+    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
+) -> None:
+    due = time.monotonic() + interval
+
+    def say(phase: Phase | None) -> None:
+        nonlocal due
+        with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
+            if phase is not None and (phase.finished or time.monotonic() >= due):
+                due = time.monotonic() + interval
+                hosts = [tail_line(phase.tail)] if phase.tail and not phase.finished else []
+                print(", ".join([line(phase), *hosts]), file=out, flush=True)
+
+    _watch(progress, seen, stop, say, say)
+
+
+def _live(
+    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
+) -> None:
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    from .console import VisibleConsole
+
+    console, done = VisibleConsole(out), Text("✓", "green")
+    spinner = Spinner("dots")
+    # To redirect them would send the result to standard error, too, and obey the escapes of logs.
+    with Live(
+        console=console, auto_refresh=False, transient=True,
+        redirect_stdout=False, redirect_stderr=False,
+    ) as live:  # fmt: skip
+
+        def ended(phase: Phase) -> None:
+            live.update("")
+            console.print(done, line(phase))
+
+        def current(phase: Phase | None) -> None:
+            live.update(_bar(spinner, phase) if phase else "", refresh=True)
+
+        _watch(progress, seen, stop, ended, current)
+
+
+def _bar(spinner: object, phase: Phase) -> "Group | Table":
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    row = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
+    row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
+    return Group(row, f"  {tail_line(phase.tail)}") if phase.tail else row

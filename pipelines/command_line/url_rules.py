@@ -1,0 +1,23 @@
+"""The URL rules that a command's options ask for."""
+
+import logging
+
+from ...web.rules.url_rules import UrlOptions, UrlRules
+from .command import configuration
+
+_LOG = logging.getLogger(__name__)
+
+
+def rules_of(options: UrlOptions) -> UrlRules:
+    """Returns the rules that options ask for; logs what in their files is in vain.
+
+    Raises:
+        UsageError: A file is missing, or has a rule that cannot be used.
+    """
+    from ...web.rules.rule_warnings import warnings_of
+
+    with configuration():
+        rules = UrlRules(options)
+        for warning in warnings_of(rules):
+            _LOG.warning(warning)
+    return rules

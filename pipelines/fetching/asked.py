@@ -1,0 +1,86 @@
+"""Which pages the fetch of a partition asks for, however it came to know of them."""
+
+import functools
+import threading
+
+import polars as pl
+
+from ...web.base.progress import PROGRESS
+from ...web.engine.tasks import Task
+from ...web.rules.url_rules import host_keys
+from ...web.urls.row_keys import from_key, host_of
+
+
+class Asked:
+    """The pages that a partition's fetch asks for, each once; safe to use in any thread.
+
+    A host that is not in the partition's fetch list may be another worker's, so nothing
+    is asked of it.
+
+    Args:
+        rows: FETCHLIST rows of the partition.
+        have: PAGES rows that earlier attempts have: ``key``, ``depth``.
+    """
+
+    def __init__(self, rows: pl.DataFrame, have: pl.DataFrame) -> None:
+        self._keys = rows.get_column("key")
+        self._have = frozenset(have.get_column("key"))
+        self._waits = _waits(rows)
+        self._depths = dict(have.filter(pl.col("depth") > 0).select("key", "depth").iter_rows())
+        self._met: set[str] = set()
+        self._lock = threading.Lock()
+        if len(have):  # what they have besides the fetch list was not expected
+            PROGRESS.expect_more(len(have.join(rows, on="key", how="anti")))
+
+    @functools.cached_property
+    def _listed(self) -> frozenset[str]:
+        return frozenset(self._keys)
+
+    @functools.cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts of the fetch list, reversed."""
+        return frozenset(host_keys(self._keys).unique())
+
+    def meet(self, key: str) -> bool:
+        """Returns whether a page is met for the first time, and not in the fetch list."""
+        with self._lock:
+            if key in self._listed or key in self._met:
+                return False
+            self._met.add(key)
+            return True
+
+    def met(self, key: str) -> bool:
+        """Returns whether a page was met before, or is in the fetch list."""
+        return key in self._listed or key in self._met
+
+    def has(self, key: str) -> bool:
+        """Returns whether an earlier attempt has a page."""
+        return key in self._have
+
+    def depth(self, key: str) -> int:
+        """Returns how many links were followed within this fetch to come to a page."""
+        return self._depths.get(key, 0)
+
+    def wait(self, key: str) -> tuple[float | None, str | None]:
+        """Returns (delay, address) that the fetch list has for a page's host."""
+        return self._waits.get(host_of(key), (None, None))
+
+    def follow(self, key: str, score: float, distance: int, hops: int = 0, depth: int = 0) -> Task:
+        """Returns the task for a page that is not in the fetch list; there is one more to fetch."""
+        if depth:
+            self._depths[key] = depth
+        PROGRESS.expect_more(1)
+        delay, address = self.wait(key)
+        return Task(
+            from_key(key), key, score, distance,
+            hops=hops, depth=depth, delay=delay, address=address,
+        )  # fmt: skip
+
+
+def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
+    """Returns (delay, address) of hosts (reversed) that have any; the best page's delay counts."""
+    told = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
+    told = told.with_columns(host=host_keys(told.get_column("key")))
+    first = told.sort("score", "key", descending=[True, False]).group_by("host")
+    waits = first.agg(pl.col("delay").drop_nulls().first(), pl.col("address").first())
+    return {host: (delay, address) for host, delay, address in waits.iter_rows()}

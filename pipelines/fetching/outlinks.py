@@ -1,0 +1,151 @@
+"""Which outlinks are followed within the same fetch, as soon as their page is on disk."""
+
+import dataclasses
+from collections import Counter
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.bars import Bars
+from ...policy.links import LinkOptions, shares, sum_links
+from ...policy.schema import to_frame
+from ...web.base.options import option
+from ...web.engine.tasks import Task
+from ...web.rules.url_rules import host_keys
+from .asked import Asked
+
+COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OutlinkOptions(LinkOptions):
+    """How far outlinks are followed at once."""
+
+    parse_while_fetching: bool = option(
+        False,
+        "Parse pages while others are fetched; false makes parse a phase of its own.",
+        nutch="fetcher.parse",
+        group="fetch",
+    )
+    follow_outlinks_depth: int = option(
+        -1,
+        "Follow outlinks within the same fetch, so many deep, while they lead to hosts that the "
+        "same worker fetches in this batch anyway; 0 or less follows none. Needs "
+        "parse_while_fetching.",
+        nutch="fetcher.follow.outlinks.depth",
+        minimum=-1,
+        maximum=1_000,
+        group="fetch",
+    )
+    follow_outlinks_num_links: int = option(
+        4,
+        "Of a page at depth d - 1, follow follow_outlinks_depth_divisor / d times as many, rounded "
+        "down, the first on the page: with the defaults 8 of a page of the batch, then 4.",
+        nutch="fetcher.follow.outlinks.num.links",
+        minimum=0,
+        group="fetch",
+    )
+    follow_outlinks_depth_divisor: int = option(
+        2,
+        "Makes follow_outlinks_num_links smaller with the depth: see there.",
+        nutch="fetcher.follow.outlinks.depth.divisor",
+        minimum=1,
+        group="fetch",
+    )
+    follow_outlinks_ignore_external: bool = option(
+        True,
+        "Follow within the same fetch only links to the page's own host.",
+        nutch="fetcher.follow.outlinks.ignore.external",
+        group="fetch",
+    )
+
+    def __post_init__(self) -> None:
+        if self.follow_outlinks_depth > 0 and not self.parse_while_fetching:
+            raise ValueError(
+                "--follow_outlinks_depth needs --parse_while_fetching true, for only what is "
+                f"parsed has links, got {self.follow_outlinks_depth}"
+            )
+
+
+def most_at(depth: int, options: OutlinkOptions) -> int:
+    """Returns how many links of a page are followed that lead to a depth.
+
+    >>> [most_at(depth, OutlinkOptions()) for depth in (1, 2, 3, 8, 9)]
+    [8, 4, 2, 1, 0]
+    """
+    return options.follow_outlinks_num_links * options.follow_outlinks_depth_divisor // depth
+
+
+class Outlinks:
+    """Decides which outlinks of pages that were parsed are followed; for one thread.
+
+    What an attempt that died has followed already comes to the same decisions here: its
+    pages are given first, in the order in which it wrote them.
+
+    Args:
+        options: How far.
+        asked: What is asked for.
+        bars: What was purged and must not come back.
+
+    Attributes:
+        counts: ``outlinks/`` followed, exceeded (more than a page's share), repeated,
+            external (another host than the page's), elsewhere (not this partition's),
+            too_deep.
+    """
+
+    def __init__(self, options: OutlinkOptions, asked: Asked, bars: Bars) -> None:
+        self._options, self._asked, self._bars = options, asked, bars
+        self._tasks: list[Task] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, documents: pa.Table) -> None:
+        """Is told of documents (DOCUMENTS rows) whose pages are on disk."""
+        most = self._options.follow_outlinks_depth
+        frame = to_frame(documents.select(COLUMNS))
+        frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # these were fetched
+        depths = [self._asked.depth(key) + 1 for key in frame.get_column("key")]
+        frame = frame.with_columns(depth=pl.Series(depths, dtype=pl.Int64))
+        frame = frame.filter((pl.col("depth") <= most) & (pl.col("outlinks").list.len() > 0))
+        if not len(frame):
+            return
+        shared, too_deep = shares(frame, self._options)
+        if too_deep:
+            self.counts["outlinks/too_deep"] += too_deep
+        worth = {key: (score, at) for key, score, at in sum_links(shared).iter_rows()}
+        left: dict[str, int] = {}
+        for source, key, depth, why in self._judged(frame).iter_rows():
+            left.setdefault(source, most_at(depth, self._options))
+            if key in worth:
+                why = why or self._why_not(key, left[source])
+                self.counts[f"outlinks/{why or 'followed'}"] += 1
+                if why is None:
+                    left[source] -= 1
+                    if not self._asked.has(key):
+                        score, distance = worth[key]
+                        self._tasks.append(self._asked.follow(key, score, distance, depth=depth))
+
+    def _judged(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns a row for each link: source, key, depth, and why it is not followed."""
+        key = pl.col("outlinks").list.eval(pl.element().struct.field("key"))
+        links = frame.select(pl.col("key").alias("source"), key.alias("key"), "depth")
+        links = links.explode("key")
+        links = links.filter(~self._bars.hit(links.get_column("key")))
+        hosts = host_keys(links.get_column("key"))
+        external = pl.lit(False)
+        if self._options.follow_outlinks_ignore_external:
+            external = pl.lit(hosts != host_keys(links.get_column("source")))
+        ours = hosts.is_in(pl.Series(list(self._asked.hosts), dtype=pl.String).implode())
+        why = pl.when(external).then(pl.lit("external")).when(~ours).then(pl.lit("elsewhere"))
+        return links.with_columns(why=why)
+
+    def _why_not(self, key: str, left: int) -> str | None:
+        if self._asked.met(key):
+            return "repeated"
+        if left <= 0:
+            return "exceeded"
+        return None if self._asked.meet(key) else "repeated"
+
+    def take(self) -> list[Task]:
+        """Returns what is to be followed since it was last asked."""
+        tasks, self._tasks = self._tasks, []
+        return tasks

@@ -1,0 +1,240 @@
+"""What the commands that change a table share: options, launch, report."""
+
+import contextlib
+import dataclasses
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from ...io.snapshots.manifest import Manifest, latest_snapshot, load_manifest
+from ...io.snapshots.open_table import open_table
+from ...io.snapshots.operations import committed, find, new_id
+from ...io.snapshots.roots import root_of
+from ...io.snapshots.table_clock import clock_warnings
+from ...policy.documents import DocumentOptions
+from ...policy.schedule import ScheduleOptions
+from ...transforms.operations import NothingInLine, Ticket, versions
+from ...web.base.agent import require_agent
+from ...web.base.errors import UserError
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
+from ...web.exchange.http_options import HttpOptions, guard_of
+from ...web.network.proxy import OPEN, parse_proxy
+from ...web.network.wire import tls_context
+from ...web.rules.url_rules import UrlOptions
+from ..command_line.command import Invocation, configuration
+from ..command_line.live import live_view
+from ..command_line.url_rules import rules_of
+from .in_process import hurried
+from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
+from .runner import make_pipeline, run_pipeline, waits
+from .workers import Arrive, CheckWorker
+
+_LOG = logging.getLogger(__name__)
+Build = Callable[[Any, Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class JobOptions(LaunchOptions):
+    """Options of every job that changes the table."""
+
+    operation: str = option(
+        "",
+        "Id of the operation. The same id again changes nothing; none makes a new one.",
+        pattern=r"[A-Za-z0-9._-]*",
+        group="job",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchOptions(JobOptions):
+    """Options of the jobs that work on a batch."""
+
+    batch: str = option(
+        "", "Id of the batch; none takes the one that is next in line.", group="job"
+    )
+
+
+def check(options: Any) -> None:
+    """Sets up what workers will, so that bad configuration fails before anything is started.
+
+    Raises:
+        UsageError: Rule files, doors or the agent's name do not do.
+    """
+    with configuration():
+        if isinstance(options, UrlOptions):
+            rules_of(options)
+        if isinstance(options, HttpOptions):
+            guard_of(options)
+            require_agent(options)
+            _check_ca_file(options.ca_file)
+            _check_http(options)
+
+
+def _check_http(options: HttpOptions) -> None:
+    """Reads what is told of proxy and credentials, and says what they leave open."""
+    proxy, path = parse_proxy(options.http_proxy), options.http_credentials
+    if path:
+        credentials = Credentials(load_credentials(path))
+        if proxy:
+            credentials.proxy_header(*proxy)
+        if open_to_others(path):
+            _LOG.warning("other users may read %s: chmod 600 it", path)
+    if proxy:
+        _LOG.warning(OPEN, proxy.url)
+    if proxy and "ftp" in options.schemes:
+        _LOG.warning("FTP is not asked through a proxy: only hosts of connect_to are reached")
+    for root in options.file_roots:
+        if not Path(root).is_dir():
+            _LOG.warning("file_roots: there is no folder %r on this machine", root)
+    if options.insecure_host:
+        _LOG.warning("certificates are not checked of %s", ", ".join(options.insecure_host))
+
+
+def _check_ca_file(path: str) -> None:
+    try:
+        if path:
+            tls_context(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"ca_file must be a file of certificates, got {path!r}: {reason}"
+        ) from error
+
+
+def prepare(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
+) -> beam.Pipeline:
+    """Builds the pipeline that a ticket starts; a cluster shows it under the job's name."""
+    elsewhere = workers_elsewhere(beam_args)
+    if elsewhere:
+        table = worker_address(ticket.table)
+        ticket = dataclasses.replace(ticket, table=table, versions=versions())
+    name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
+    pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
+    if elsewhere and not options.deliver:
+        tickets = pipeline | Arrive(ticket)
+    else:
+        tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+    if elsewhere:
+        filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
+        tickets |= CheckWorker(_shown(ticket.table), filters)
+    with hurried():
+        build(tickets, options)
+    return pipeline
+
+
+def job_name(job: str, operation: str) -> str:
+    """Returns the name of a job on a cluster, unless one is given: what Dataflow takes as one.
+
+    >>> job_name("fetch", "next-1795253105-c7b1e588")
+    'nutbeam-fetch-next-1795253105-c7b1e588'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", f"nutbeam-{job}-{operation}".lower())
+    return words[:60].strip("-")
+
+
+def _shown(table: str) -> int:
+    """Returns the newest snapshot of a table whose folder workers are to find, made if need be."""
+    if "://" in table:
+        return 0
+    Path(table).mkdir(parents=True, exist_ok=True)
+    return latest_snapshot(Path(table))
+
+
+@contextlib.contextmanager
+def _no_empty_folder(table: str) -> Iterator[None]:
+    """Takes a new table's folder away again where a job fails before anything lies in it."""
+    path = Path(table)
+    new = [] if "://" in table else [p for p in (path, *path.parents) if not p.exists()]
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(OSError):  # it is not empty, or not ours
+            for folder in new:
+                folder.rmdir()
+        raise
+
+
+def warn_of_clocks(table: str, options: Any = None) -> None:
+    """Says in a line each what is wrong with the clock, or with a table's times."""
+    root = root_of(table)
+    schedule = options if isinstance(options, ScheduleOptions) else None
+    with contextlib.suppress(UserError):  # there is no table yet, or the job says what is wrong
+        manifest = load_manifest(root, latest_snapshot(root))
+        for line in clock_warnings(root, manifest, schedule):
+            _LOG.warning("%s", line)
+
+
+def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
+    """Runs one job, on its option's batch or the one given, and reports what it did."""
+    options = invocation.options
+    batch = batch or getattr(options, "batch", "") or None
+    check(options)
+    preflight(str(invocation.table), options, invocation.beam_args)
+    if job not in ("inject", "copy"):  # which begin a table
+        open_table(str(invocation.table))
+    warn_of_clocks(str(invocation.table), options)
+    ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
+    try:
+        with _no_empty_folder(ticket.table), live_view(invocation.progress):
+            pipeline = prepare(ticket, build, options, invocation.beam_args, job)
+            run_pipeline(pipeline)
+            PROGRESS.finish()
+    except NothingInLine:
+        if invocation.format == "json":
+            report(invocation, {"job": job, "counts": {}, "changed": False})
+        raise
+    if not waits(pipeline):
+        report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
+        return 0
+    manifest = result(ticket, job)
+    if manifest is None:
+        report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
+        return 0
+    report(invocation, describe(manifest))
+    return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
+
+
+def result(ticket: Ticket, job: str) -> Manifest | None:
+    """Returns the snapshot that a job made under a ticket, or None."""
+    operation = find(ticket.table, f"{ticket.operation}.{job}")
+    return committed(operation) if operation else None
+
+
+def describe(manifest: Manifest) -> dict[str, Any]:
+    """Returns what a snapshot's operation reports, as a record."""
+    record: dict[str, Any] = {
+        "job": manifest.job,
+        "operation": manifest.operation,
+        "snapshot": manifest.snapshot,
+    }
+    if manifest.batch in manifest.batches:
+        record["batch"] = manifest.batch
+        record["phase"] = manifest.batches[str(manifest.batch)].phase
+    return {**record, "counts": dict(manifest.counts), "changed": bool(manifest.counts)}
+
+
+def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
+    """Prints a job's record: JSON for scripts, lines for people."""
+    if invocation.format == "json":
+        json.dump(record, sys.stdout)
+        print()
+        return
+    counts = record.get("counts", {})
+    words = [f"{name} {number:,}" for name, number in counts.items()]
+    head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    if record.get("submitted"):
+        words = [f"submitted as operation {record['operation']}"]
+    elif record.get("done_before"):
+        words = ["nothing to do: done before"]
+    elif not words:
+        words = ["nothing to do"]
+    print(f"{head}: {', '.join(words)}")

@@ -1,0 +1,164 @@
+"""What a runner needs, asked for before anything is written: servers, slots, credentials."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import socket
+import urllib.error
+import urllib.request
+from typing import Any
+
+import grpc
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+)
+
+from ...web.base.errors import Unavailable, UsageError
+from .job_servers import check_java, check_prism
+
+PATIENCE_S = 5.0
+_GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
+                "google_auth_httplib2")  # fmt: skip
+
+
+def check_runner(runner: str, options: PipelineOptions) -> None:
+    """Refuses a runner that is not there or lacks something.
+
+    Args:
+        runner: Its name in lower case, see ``runner_of``.
+        options: Beam's.
+
+    Raises:
+        UsageError: In one line, what is missing.
+        Unavailable: What does not answer, or has no room.
+    """
+    if runner == "portablerunner":
+        _check_job_server(options.view_as(PortableOptions).job_endpoint)
+    if runner in ("flinkrunner", "sparkrunner"):
+        check_java(runner, options)
+    if runner == "prismrunner":
+        check_prism(options)
+    if runner in ("flinkrunner", "portablerunner"):
+        _check_flink(options)
+    if runner == "dataflowrunner":
+        _check_gcp(options.view_as(GoogleCloudOptions))
+
+
+def _check_job_server(endpoint: str | None) -> None:
+    if not endpoint:
+        raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT of a job server")
+    if endpoint == "embed":
+        return
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise UsageError(f"--job_endpoint must be HOST:PORT, got {endpoint!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
+    except OSError as error:
+        raise Unavailable(
+            f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
+        ) from error
+    # Something else may be there, such as a forwarded port: Beam would wait for it for minutes.
+    with grpc.insecure_channel(endpoint) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=2 * PATIENCE_S)
+        except grpc.FutureTimeoutError as error:
+            raise Unavailable(
+                f"what answers at --job_endpoint {endpoint!r} is no job server"
+            ) from error
+
+
+def _check_flink(options: PipelineOptions) -> None:
+    """Asks the JobManager, where it is named, whether it has a free slot."""
+    master = options.view_as(FlinkRunnerOptions).flink_master
+    if not master or master.startswith("["):
+        return
+    address = master.strip() if "://" in master else f"http://{master.strip()}"
+    try:
+        found = _ask(f"{address}/overview")
+        total, free = int(found["slots-total"]), int(found["slots-available"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Unavailable(
+            f"no Flink cluster answers at --flink_master {master!r}: {_reason(error)}"
+        ) from error
+    if free or _makes_slots(address):
+        return
+    if not total:
+        raise Unavailable(f"the Flink cluster at {master!r} has no slots: start TaskManagers")
+    raise Unavailable(
+        f"the Flink cluster at {master!r} has no free slot, all {total} are taken: "
+        "wait for a job to end, or add TaskManagers"
+    )
+
+
+def _makes_slots(address: str) -> bool:
+    """Returns whether a cluster starts TaskManagers when a job needs them."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        keys = {str(entry["key"]) for entry in _ask(f"{address}/jobmanager/config")}
+        return any(key.startswith(("kubernetes.cluster-id", "yarn.")) for key in keys)
+    return False
+
+
+def _ask(url: str) -> Any:
+    # Straight: a proxy for the web is none for a cluster.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=PATIENCE_S) as answer:
+        return json.loads(answer.read(1 << 20))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError):
+        error = error.reason
+    if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+        return (error.strerror or str(error) or type(error).__name__).lower()
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def _check_gcp(options: GoogleCloudOptions) -> None:
+    missing = [name for name in _GCP_MODULES if not _importable(name)]
+    if missing:
+        raise UsageError(
+            f"DataflowRunner needs Google's client libraries, {missing[0]!r} is not installed: "
+            "pip install 'nutbeam[gcp]'"
+        )
+    from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
+
+    given = {
+        "project": options.project,
+        "region": options.region or DataflowRunner().get_default_gcp_region(),
+        "temp_location": options.temp_location or options.staging_location,
+    }
+    absent = [f"--{name}" for name, value in given.items() if not value]
+    if absent:
+        raise UsageError(f"DataflowRunner needs {', '.join(absent)}")
+    if not options.no_auth:
+        _check_credentials()
+
+
+def _importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _check_credentials() -> None:
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+
+    try:
+        google.auth.default(scopes=["https://www.googleapis.com/auth/cloud-platform"])
+    except DefaultCredentialsError as error:
+        named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        hint = f": GOOGLE_APPLICATION_CREDENTIALS names {named!r}" if named else ""
+        raise UsageError(
+            f"no Google Cloud credentials{hint}; run gcloud auth application-default login, "
+            "or let GOOGLE_APPLICATION_CREDENTIALS name a key file"
+        ) from error
+    except GoogleAuthError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"Google Cloud credentials do not do: {reason}") from error

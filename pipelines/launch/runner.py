@@ -1,0 +1,87 @@
+"""Runs a pipeline, in this process unless another runner is named.
+
+``--runner=DirectRunner`` means the in-process FnApiRunner too: Beam's own
+DirectRunner may go and download another one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineResult, PipelineState
+
+from ...web.base.errors import JobFailed, UsageError
+from .failures import causes, user_error
+from .in_process import InProcessRunner
+from .silence import silence
+
+View = TypeVar("View", bound=PipelineOptions)
+# Where a job goes on without the command that has submitted it.
+_CLUSTERS = ("portable", "flink", "spark", "dataflow")
+_IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
+
+
+def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
+    """Returns an empty pipeline for the runner and options in ``beam_args``.
+
+    Raises:
+        UsageError: No such runner, or one that lacks an option.
+    """
+    options = _Options(list(beam_args))
+    runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
+    try:
+        if runner in _IN_PROCESS:
+            return beam.Pipeline(runner=InProcessRunner(), options=options)
+        silence()
+        return beam.Pipeline(options=options)
+    except (ValueError, RuntimeError, ImportError) as error:
+        raise UsageError(" ".join(str(error).split())) from error
+
+
+class _Options(PipelineOptions):
+    """Options whose views are made once: Beam asks for one at each step of a pipeline."""
+
+    def __init__(self, flags: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(flags, **kwargs)
+        self.__dict__["_views"] = {}
+
+    def view_as(self, cls: type[View]) -> View:
+        views: dict[type, Any] = self.__dict__["_views"]
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+
+def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
+    """Runs a pipeline to its end, or only submits it with ``--no_wait_until_finish``.
+
+    Raises:
+        UserError: Raised by a worker, with its own message and exit code.
+        JobFailed: The job failed for another reason: its innermost, in one line.
+    """
+    try:
+        # Its round trip through the runner API costs time in every round of a crawl.
+        result = pipeline.run(test_runner_api=False)
+        if waits(pipeline):
+            result.wait_until_finish()
+    except KeyboardInterrupt as error:
+        raise _interrupted(pipeline) from error
+    except Exception as error:
+        if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
+            raise _interrupted(pipeline) from error  # Beam makes an error of it
+        raise user_error(error) from error
+    if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
+        raise JobFailed(f"the job ended as {result.state.lower()}")
+    return result
+
+
+def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
+    runner = str(pipeline._options.view_as(StandardOptions).runner or "").lower()
+    words = ["a job that was submitted goes on: cancel it where it runs"]
+    return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))
+
+
+def waits(pipeline: beam.Pipeline) -> bool:
+    """Returns whether ``run_pipeline`` waits for the end of a pipeline."""
+    return not pipeline._options.view_as(StandardOptions).no_wait_until_finish

@@ -1,0 +1,102 @@
+"""What a worker elsewhere checks before anything is done: is it fit for this job?"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import apache_beam as beam
+
+from ...io.parsing.plugins import load_filters
+from ...io.snapshots.manifest import latest_snapshot
+from ...io.snapshots.roots import files_of, root_of
+from ...io.storage.places import Remote
+from ...io.storage.store_clients import client_of
+from ...transforms.operations import Ticket, check_versions
+from ...web.base.errors import UsageError, UserError
+
+
+@dataclasses.dataclass
+class Arrive(beam.PTransform):
+    """Starts a pipeline whose workers may lack nutbeam, or a package that it needs.
+
+    Input:  a pipeline.
+    Output: the ticket.
+
+    Cost: a stage of its own, without which a worker of Flink fails before it can
+    say why, and its job server waits for it for minutes.
+
+    Attributes:
+        ticket: The ticket.
+    """
+
+    ticket: Ticket
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Ticket]:
+        return (
+            pipeline
+            | beam.Create([0])
+            | "Import" >> beam.Map(_importing()).with_output_types(tuple[int, int])
+            # Not a Reshuffle: behind one Flink leaves out the next, which deals out work.
+            | beam.GroupByKey()
+            | "Give" >> beam.Map(_give, self.ticket).with_output_types(Ticket)
+        )
+
+
+def _importing() -> Callable[[int], tuple[int, int]]:
+    def import_all(number: int) -> tuple[int, int]:
+        import importlib
+
+        importlib.import_module("nutbeam.pipelines.crawl")
+        return number, number
+
+    return import_all  # a function within a function: it is pickled by value
+
+
+def _give(_: object, ticket: Ticket) -> Ticket:
+    return ticket
+
+
+@dataclasses.dataclass
+class CheckWorker(beam.PTransform):
+    """Fails where a worker lacks what the job will need.
+
+    Input:  one ticket.
+    Output: the same.
+
+    Attributes:
+        snapshot: Number of a snapshot that the table has, as the launcher sees it.
+        filters: Names of parse filters that will be used.
+    """
+
+    snapshot: int
+    filters: tuple[str, ...]
+
+    def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Ticket]:
+        return tickets | beam.Map(check_worker, self.snapshot, self.filters).with_output_types(
+            Ticket
+        )
+
+
+def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Ticket:
+    """Returns the ticket on a worker that is fit for it; see ``CheckWorker``.
+
+    Raises:
+        UsageError: Versions differ, the table is not there, a filter is not installed.
+    """
+    check_versions(ticket)
+    try:
+        root = files_of(root_of(ticket.table))
+        if isinstance(root, Remote):
+            client_of(root)
+    except (UserError, OSError) as error:
+        raise UsageError(f"on the workers: {error}") from error
+    if isinstance(root, Path) and (not root.is_dir() or latest_snapshot(root) < snapshot):
+        raise UsageError(
+            f"the workers do not find the table {ticket.table!r}: its folder is not shared "
+            "with them, whatever --shared_path says"
+        )
+    try:
+        load_filters(filters)
+    except UsageError as error:
+        raise UsageError(f"on the workers: {error}; --plugin_package brings its package") from error
+    return ticket

@@ -1,0 +1,116 @@
+"""table: makes, describes and drops a web table in Bigtable; a folder needs no making."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from ...io.bigtable.address import BigtableAddress, is_bigtable, parse_address
+from ...io.snapshots.manifest import latest_snapshot, load_manifest
+from ...io.snapshots.roots import root_of
+from ...io.storage.places import place_of
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.base.visible import visible_lines
+from ..command_line.command import DONE, Argument, Invocation
+
+ACTIONS = ("create", "describe", "drop")
+ARGUMENTS = (
+    Argument("action", "One of create, describe and drop."),
+    Argument(
+        "address", "Where the table is: bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME]."
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of table."""
+
+    files: str = option(
+        "",
+        "With create: where page bodies and other files of batches will be, a new folder that all "
+        "workers see or gs://BUCKET/FOLDER.",
+    )
+    yes: bool = option(False, "With drop: yes, delete the table with all its rows.")
+
+
+def run(invocation: Invocation) -> int:
+    action = invocation.arguments["action"]
+    if action not in ACTIONS:
+        raise UsageError(f"the action must be one of {', '.join(ACTIONS)}, got {action!r}")
+    text = invocation.arguments["address"]
+    if not is_bigtable(text) and "://" not in text:
+        raise UsageError(f"a table in a folder needs no {action}, got {text!r}: inject makes it")
+    does: dict[str, Callable[[BigtableAddress, Invocation], int]] = {
+        "create": _create,
+        "describe": _describe,
+        "drop": _drop,
+    }
+    return does[action](parse_address(text), invocation)
+
+
+def _create(address: BigtableAddress, invocation: Invocation) -> int:
+    files = _place(invocation.options.files)
+    # Late: Google's libraries take a second, which --help and typing errors need not wait for.
+    from ...io.bigtable.admin import create_table
+
+    create_table(address, files)
+    record = {"table": str(address), "files": files, "created": True}
+    _print(invocation, record, [f"created {address}, its files are in {files}"])
+    return DONE
+
+
+def _describe(address: BigtableAddress, invocation: Invocation) -> int:
+    from ...io.bigtable.admin import describe_table
+
+    found = describe_table(address)
+    root = root_of(str(address))
+    load_manifest(root, latest_snapshot(root))  # says where a later version made it
+    record = dataclasses.asdict(found) | {"table": str(address)}
+    del record["address"]
+    record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]
+    applying = f" ({found.applying} is being applied)" if found.applying is not None else ""
+    families = ", ".join(f"{name} (versions: {n})" for name, n in found.families.items())
+    lines = [
+        f"table     {address}",
+        f"files     {found.files}",
+        f"profile   {found.app_profile or 'default'}",
+        f"snapshot  {found.snapshot}{applying}",
+        f"families  {families}",
+        f"ranges    {len(found.ranges):,}, about {sum(n for _, n in found.ranges):,} bytes",
+    ]
+    _print(invocation, record, lines)
+    return DONE
+
+
+def _drop(address: BigtableAddress, invocation: Invocation) -> int:
+    if not invocation.options.yes:
+        raise UsageError(f"drop deletes {address} with all its rows: add --yes if that is wanted")
+    from ...io.bigtable.admin import drop_table
+
+    files = drop_table(address)
+    record = {"table": str(address), "files": files, "dropped": True}
+    _print(invocation, record, [f"dropped {address}; its files are left in {files}"])
+    return DONE
+
+
+def _place(files: str) -> str:
+    """Returns where files will be, as all workers can say it; makes a folder."""
+    if not files:
+        raise UsageError("create needs --files: where page bodies and other files will be")
+    place = place_of(files)
+    if not isinstance(place, Path):
+        return str(place)
+    path = place.absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise UsageError(f"--files must be a new or empty folder, got {files!r}")
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {files!r}: {error.strerror}") from error
+    return str(path)
+
+
+def _print(invocation: Invocation, record: dict[str, object], lines: list[str]) -> None:
+    print(json.dumps(record) if invocation.format == "json" else visible_lines(lines))

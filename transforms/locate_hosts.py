@@ -1,0 +1,98 @@
+"""At which address each chosen host is asked, where all hosts at one address are one queue."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.snapshots.commit import Written, sum_counts
+from ..policy.schema import to_frame
+from ..policy.selection import GenerateOptions
+from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
+from ..web.rules.url_rules import host_keys
+from .chunks import Chunk, to_chunks
+from .display import Displayed
+from .partition import partition_by_host
+
+COUNTS = "counts"
+
+
+@dataclasses.dataclass(frozen=True)
+class LocateOptions(GenerateOptions, AddressOptions):
+    """What choosing hosts by their addresses needs to know."""
+
+
+@dataclasses.dataclass
+class Locate(Displayed):
+    """Finds the addresses of the hosts of chosen rows; ``place`` follows them.
+
+    Input:  chunks with ``key`` and ``place``, which begins with the batch's id.
+    Output: (the chunks with ``address``, ``Written`` with counts): pages of hosts for which
+        there was no time stay due, ``dropped/address_unknown``. Those of hosts that have no
+        address are queues by name (``unresolved``): fetch says why there is none.
+
+    Cost: a shuffle of the rows, for a host must have one address: it is looked up once, in
+    one place. A name server that does not answer costs ten minutes a partition at most.
+    """
+
+    options: LocateOptions
+
+    def expand(self, rows: beam.PCollection[Chunk]) -> Any:
+        partitions = self.options.num_fetchers
+        found = (
+            rows
+            | "ByHost"
+            >> beam.FlatMap(partition_by_host, partitions, "place", "address").with_output_types(
+                tuple[int, Chunk]
+            )
+            | "AllOfHost" >> beam.GroupByKey()
+            | "Locate"
+            >> beam.FlatMap(_locate, self.options)
+            .with_output_types(Chunk)
+            .with_outputs(COUNTS, main="main")
+        )
+        return found["main"], found[COUNTS]
+
+
+def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Iterator[Any]:
+    frames = [to_frame(chunk) for chunk in grouped[1]]
+    addresses, counts = Addresses(options), dict[str, int]()
+    keys = pl.concat(frame.get_column("key") for frame in frames)
+    known = addresses.of_all(endpoints(keys))
+    for frame in frames:
+        rows, some = located(frame, known)
+        counts = sum_counts([counts, some])
+        yield from to_chunks(rows)
+    if counts:
+        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+
+
+def located(
+    rows: pl.DataFrame, known: dict[str, str | None]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns chosen rows with the addresses of their hosts, and what is to be counted.
+
+    >>> rows = pl.DataFrame({"key": ["com.a:http/", "com.b:http/", "com.c:http/"],
+    ...                      "place": ["7/com.a", "7/com.b", "7/com.c"]})
+    >>> found, counts = located(rows, {"com.a": "1.2.3.4", "com.b": ""})
+    >>> found.select("place", "address").rows(), counts
+    ([('7/1.2.3.4', '1.2.3.4'), ('7/com.b', '')], {'dropped/address_unknown': 1, 'unresolved': 1})
+    """
+    hosts = host_keys(rows.get_column("key"))
+    rows = rows.with_columns(
+        address=hosts.replace_strict(known, default=None, return_dtype=pl.String)
+    )
+    late = rows.filter(~hosts.is_in(list(known)))
+    rows = rows.filter(hosts.is_in(list(known)))
+    there = pl.col("address").fill_null("") != ""
+    batch = pl.col("place").str.extract("^([^/]*)/")
+    rows = rows.with_columns(
+        place=pl.when(there).then(batch + "/" + pl.col("address")).otherwise("place")
+    )
+    counts = {
+        "dropped/address_unknown": len(late),
+        "unresolved": int((rows.get_column("address") == "").sum()),
+    }
+    return rows, {name: number for name, number in counts.items() if number}

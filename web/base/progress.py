@@ -1,0 +1,234 @@
+"""What this process is doing, counted: the source of the live view and the summary.
+
+Only the process that works can count: with workers elsewhere the counts of a
+phase come from what it commits, and ``PROGRESS`` stays at zero there.
+"""
+
+import dataclasses
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+# A look at a million hosts takes its time: never more than a fiftieth of ours.
+_LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
+
+
+@dataclasses.dataclass(frozen=True)
+class SlowHost:
+    """A host with pages that wait.
+
+    Attributes:
+        host: Its name.
+        pages: How many wait.
+        seconds: How long they take at least, for politeness' sake.
+    """
+
+    host: str
+    pages: int
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tail:
+    """The hosts of a fetch as they stood when they were looked at.
+
+    Attributes:
+        active: Hosts that are being asked.
+        waiting: Hosts whose pages wait.
+        slowest: Those that will take longest, the slowest first.
+    """
+
+    active: int = 0
+    waiting: int = 0
+    slowest: tuple[SlowHost, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long the slowest host takes at least; 0 where none waits."""
+        return self.slowest[0].seconds if self.slowest else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """One phase as it stood when it was looked at.
+
+    Attributes:
+        name: Name of the phase, such as ``fetch``.
+        unit: What is counted, in the plural.
+        total: How many there will be; None where unknown.
+        done: How many are done.
+        counts: More counts by name, such as ``gone`` or ``robots_denied``.
+        elapsed: Seconds since the start, or from start to finish.
+        finished: Whether the phase is over.
+        tail: The hosts of a fetch, while one is under way.
+    """
+
+    name: str
+    unit: str
+    total: int | None
+    done: int
+    counts: Mapping[str, int]
+    elapsed: float
+    finished: bool
+    tail: Tail | None = None
+
+    @property
+    def rate(self) -> float:
+        """Done per second; 0 before anything can be said."""
+        return self.done / self.elapsed if self.elapsed > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take at this rate, or the slowest host; None where unknown."""
+        if self.total is None or not self.rate:
+            return None
+        rest = max(0, self.total - self.done)
+        return max(rest / self.rate, self.tail.seconds if self.tail and rest else 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The current phase, if any, and those before it, oldest first."""
+
+    current: Phase | None
+    history: tuple[Phase, ...]
+
+    def by_phase(self) -> dict[str, Phase]:
+        """Returns the sum of all phases of each name, in the order of their start.
+
+        Rounds of a crawl repeat the same phases; rates over a crawl come from here.
+        """
+        sums: dict[str, Phase] = {}
+        for phase in (*self.history, *([self.current] if self.current else [])):
+            sums[phase.name] = _sum(sums[phase.name], phase) if phase.name in sums else phase
+        return sums
+
+
+class Progress:
+    """Counts of one phase at a time; every method is safe to call from any thread.
+
+    >>> progress = Progress()
+    >>> progress.start("fetch", total=3)
+    >>> progress.add(2, gone=1)
+    >>> phase = progress.snapshot().current
+    >>> phase.done, phase.counts
+    (2, {'gone': 1})
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._history: list[Phase] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._name: str | None = None
+        self._unit = ""
+        self._total: int | None = None
+        self._done = 0
+        self._counts: Counter[str] = Counter()
+        self._began = 0.0
+        self._look: Callable[[], Tail] | None = None
+        self._tail: Tail | None = None
+        self._look_due = 0.0
+
+    def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
+        """Begins a phase; one that is still under way is finished first."""
+        with self._lock:
+            self._finish()
+            self._name, self._total, self._unit = phase, total, unit
+            self._began = time.monotonic()
+
+    def expect(self, total: int | None) -> None:
+        """Says how many there will be, where that is known only after the start."""
+        with self._lock:
+            self._total = total
+
+    def expect_more(self, n: int) -> None:
+        """Says that there will be ``n`` more than was said before, where that was said."""
+        with self._lock:
+            if self._name is not None and self._total is not None:
+                self._total += n
+
+    def watch(self, look: Callable[[], Tail]) -> None:
+        """Says how to see the hosts of the phase under way; asked now and then, in any thread."""
+        with self._lock:
+            if self._name is not None:
+                self._look, self._look_due = look, 0.0
+
+    def add(self, n: int = 1, **counts: int) -> None:
+        """Counts ``n`` more as done, and more under the names of ``counts``.
+
+        Does nothing where no phase is under way, as in a worker process.
+        """
+        with self._lock:
+            if self._name is not None:
+                self._done += n
+                for name, more in counts.items():
+                    self._counts[name] += more
+
+    def finish(self) -> None:
+        """Ends the phase and keeps it in the history; does nothing where there is none."""
+        with self._lock:
+            self._finish()
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            self._history.clear()
+            self._clear()
+
+    def snapshot(self) -> Snapshot:
+        """Returns what is and what was, consistent at one moment."""
+        self._look_again()
+        with self._lock:
+            return Snapshot(self._current(finished=False), tuple(self._history))
+
+    def _look_again(self) -> None:
+        """Looks at the hosts, if the last look was long ago; not under the lock, it takes time."""
+        with self._lock:
+            look, began = self._look, time.monotonic()
+            if look is None or began < self._look_due:
+                return
+            self._look_due = float("inf")  # one thread is enough
+        tail = look()
+        took = time.monotonic() - began
+        with self._lock:
+            if self._look is look:
+                self._tail = tail
+                self._look_due = began + max(_LOOK_SECONDS, _LOOK_SHARE * took)
+
+    def _finish(self) -> None:
+        phase = self._current(finished=True)
+        if phase is not None:
+            self._history.append(phase)
+        self._clear()
+
+    def _current(self, finished: bool) -> Phase | None:
+        if self._name is None:
+            return None
+        elapsed = time.monotonic() - self._began
+        return Phase(
+            self._name,
+            self._unit,
+            self._total,
+            self._done,
+            dict(self._counts),
+            elapsed,
+            finished,
+            None if finished else self._tail,
+        )
+
+
+def _sum(one: Phase, other: Phase) -> Phase:
+    known = one.total is not None and other.total is not None
+    return dataclasses.replace(
+        other,
+        total=(one.total or 0) + (other.total or 0) if known else None,
+        done=one.done + other.done,
+        counts=dict(Counter(one.counts) + Counter(other.counts)),
+        elapsed=one.elapsed + other.elapsed,
+    )
+
+
+PROGRESS = Progress()

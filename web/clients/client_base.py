@@ -1,0 +1,172 @@
+"""What the clients share: what is sent, and how an answer is filled in."""
+
+import mimetypes
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..base.agent import agent_token, missing_agent, user_agent
+from ..exchange.cookies import CookieJar
+from ..exchange.credentials import Credentials, load_credentials
+from ..exchange.http_options import _HEADER, HttpOptions, guard_of
+from ..exchange.response import Response
+from ..exchange.steps import Locate, Request
+from ..network.body import ACCEPTED, Body
+from ..network.guard import Guard
+from ..network.headers import parse_headers
+from ..network.heads import Head
+from ..network.proxy import parse_proxy
+from ..network.route import split_url
+from ..urls.schemes import scheme_of
+from ..urls.userinfo import mask_headers
+from .other_clients import other_clients
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+# They are zip archives, or have their table of contents at the end.
+_DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
+
+
+class ClientBase:
+    """What clients have in common: what is sent, and what is made of the answer.
+
+    Args:
+        options: Agent, limits, and where connections may go.
+        guard: Stands for the guard that the options describe.
+        gate: Is asked right before each request; while it takes its time none
+            is sent, and False denies it.
+
+    Attributes:
+        guard: Says where connections may go.
+        schemes: Which are taken.
+        token: The agent's product token, for robots.txt.
+    """
+
+    def __init__(
+        self,
+        options: HttpOptions,
+        guard: Guard | None = None,
+        gate: Callable[[], bool] | None = None,
+    ) -> None:
+        self._options, self._gate = options, gate
+        self.guard = guard or guard_of(options)
+        files = options.http_credentials
+        self._credentials = Credentials(load_credentials(files) if files else {})
+        self._jar = CookieJar() if options.http_cookies else None
+        self.schemes = options.schemes
+        self._others = other_clients(options, self.guard, self._credentials, gate)
+        self.token = agent_token(options)
+        self._headers = {
+            "User-Agent": user_agent(options),
+            "Accept": options.accept,
+            "Accept-Language": options.accept_language,
+            "Accept-Encoding": ACCEPTED,
+            **parse_headers(options.http_header),
+        }
+        proxy = parse_proxy(options.http_proxy)
+        self._way: dict[str, Any] = {
+            "ca_file": options.ca_file,
+            "missing_agent": missing_agent(options),
+            "unchecked": frozenset(host.lower() for host in options.insecure_host),
+            "proxy": proxy,
+            "proxy_auth": self._credentials.proxy_header(*proxy) if proxy else "",
+        }
+
+    @property
+    def loop(self) -> "asyncio.AbstractEventLoop":
+        """The event loop that ``answered`` must be awaited on, where there is one."""
+        raise NotImplementedError
+
+    def get(
+        self,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        content_limit: int | None = None,
+        fresh: bool = False,
+    ) -> Response:
+        """Asks for a URL once; redirects are not followed, and nothing is raised.
+
+        Args:
+            url: Absolute URL of one of the schemes that are taken.
+            headers: More headers; those whose value is not printable ASCII
+                are left out.
+            content_limit: Bytes, in place of the option.
+            fresh: Whether a new connection is to be made.
+        """
+        raise NotImplementedError
+
+    def host(self, url: str) -> str:
+        """Returns the host of a URL, as its queue is named; empty for file:.
+
+        Raises:
+            ValueError: It cannot be asked for.
+        """
+        other = self._others.get(scheme_of(url))
+        return other.host(url) if other is not None else split_url(url)[0][1]
+
+    def address(self, url: str) -> str | None:
+        """Returns the first address at which a URL's host is reached.
+
+        None where ``connect_to`` names the host, or it cannot be reached.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        raise NotImplementedError
+
+    def answer(self, request: Request) -> Response | str | None:
+        """Does what the engine's steps ask for."""
+        return self.address(request.url) if isinstance(request, Locate) else self.get(*request)
+
+    async def answered(self, request: Request) -> Response | str | None:
+        """Does what the engine's steps ask for, on ``loop``."""
+        raise NotImplementedError
+
+    def _limit(self, content_limit: int | None, content_type: str) -> int:
+        """Returns how many bytes of a body of some type are kept; negative for all."""
+        if content_limit is not None:
+            return content_limit
+        limits = [self._options.content_limit]
+        if content_type.strip().lower().startswith(_DOCUMENTS):
+            limits.append(self._options.document_limit)
+        return -1 if min(limits) < 0 else max(limits)
+
+    def _limit_elsewhere(self, content_limit: int | None, url: str) -> int:
+        """Returns the same for a URL of another scheme, whose name tells its type."""
+        return self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
+
+    def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
+        """Returns the headers to send, and whether credentials are among them."""
+        headers = self._headers | {n: value for n, value in more if _HEADER.fullmatch(value)}
+        authorization = self._credentials.header(url)
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        cookie = self._jar.header(url) if self._jar is not None else None
+        if cookie is not None:
+            headers["Cookie"] = cookie
+        return headers, authorization is not None
+
+    def _fill(
+        self, response: Response, head: Head, body: Body, request: bytes, connection: Any
+    ) -> None:
+        """Fills in what came of an exchange."""
+        response.http_version, response.status_line = head.version, head.status_line
+        response.status, response.reason = head.status, head.reason
+        response.headers = mask_headers(head.fields, response.url)
+        response.body, response.truncated, response.error = body
+        response.ip, checked = connection.ip, connection.checked
+        response.request = request.decode("latin-1")
+        response.tls = None if checked is None else "checked" if checked else "unchecked"
+        if response.status == 407 and connection.proxied:
+            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
+        if self._jar is not None and response.status:
+            self._jar.take(response.url, response.header_values("set-cookie"))
+
+    def _asks_again(self, response: Response, authorized: bool) -> bool:
+        """Returns whether credentials may help where an answer was 401."""
+        if response.status != 401:
+            return False
+        challenges = response.header_values("www-authenticate")
+        return self._credentials.challenged(response.url, challenges, authorized)

@@ -1,0 +1,255 @@
+"""ftp: URLs, asked for as Nutch's protocol-ftp does: a session each, passive, folders as pages."""
+
+import calendar
+import email.utils
+import ftplib
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ..base.agent import missing_agent
+from ..base.clock import now_ms
+from ..exchange.credentials import Credentials
+from ..exchange.response import Response
+from ..network.failures import NETWORK_ERRORS, BadUrl, reason_of
+from ..network.guard import Denied, Guard, Target
+from ..urls.percent import path_bytes
+from ..urls.schemes import FTP_PORT, split_ftp
+from .file_client import answer, modified_since, request_text, type_of
+from .ftp_listing import read_list, read_mlsd
+from .ftp_session import Limits, Session
+from .index_page import HTML, index_page
+
+if TYPE_CHECKING:
+    from ..exchange.http_options import HttpOptions
+
+_LOG = logging.getLogger(__name__)
+_MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")
+_SIZE = re.compile(r"213 (\d{1,18})\s*")
+_TYPE_CODE = re.compile(rb";type=[aid]\Z", re.IGNORECASE)
+_DENIED = re.compile(r"denied|permission|not allowed|forbidden|access|privilege", re.IGNORECASE)
+_ODD = re.compile(r"[^\x20-\x7e]")
+_SHOWN = 200
+# What stands for a reply that begins a transfer or says that a folder has nothing in it.
+_NOTHING = ("450", "550")
+
+
+class FtpClient:
+    """Asks FTP servers; safe to share by threads.
+
+    Answers are told as those of an HTTP server: 200, 301 to a folder's own
+    name, 304 by MDTM, 401 where the login is refused, 404 and 403 by what 550
+    says, 503 for 421, 500 for other 4xx, 400 for all else that is refused.
+
+    Args:
+        options: Agent and limits.
+        guard: Says where connections may go; the usual port needs no permission.
+        credentials: Users and passwords; anonymous where there is no entry.
+        gate: Is asked right before each session; False denies it.
+    """
+
+    def __init__(
+        self,
+        options: "HttpOptions",
+        guard: Guard,
+        credentials: Credentials,
+        gate: Callable[[], bool] | None = None,
+    ) -> None:
+        self._options, self._guard = options, guard
+        self._credentials, self._gate = credentials, gate
+        self._missing_agent = missing_agent(options)
+
+    def host(self, url: str) -> str:
+        """Returns the host of a URL.
+
+        Raises:
+            ValueError: It is no FTP URL.
+        """
+        return split_ftp(url)[0]
+
+    def address(self, url: str) -> str | None:
+        """Returns the first address at which a URL's host is reached.
+
+        None where ``connect_to`` names the host, or it cannot be reached.
+        """
+        try:
+            host, port, _ = split_ftp(url)
+            if self._guard.door(host.strip("[]"), port):
+                return None
+            return str(self._dial(host, port).addresses[0][1][0])
+        except (OSError, ValueError):
+            return None
+
+    def get(
+        self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
+    ) -> Response:
+        """Asks for a file or a folder once; raises nothing.
+
+        Args:
+            url: ``ftp://HOST[:PORT]/PATH``, the path from the server's root.
+            headers: If-Modified-Since counts.
+            content_limit: Bytes; negative for any number.
+        """
+        response = Response(url, started=now_ms())
+        began = time.monotonic()
+        response.request = request_text(url, headers)
+        try:
+            self._ask(response, modified_since(headers), content_limit)
+        except (ftplib.error_perm, ftplib.error_temp) as error:
+            _refused(response, str(error))
+        except (ftplib.Error, *NETWORK_ERRORS) as error:
+            response.error = reason_of(error)
+        response.elapsed_ms = round((time.monotonic() - began) * 1000)
+        return response
+
+    def _dial(self, host: str, port: int) -> Target:
+        name = host.strip("[]")
+        if self._options.http_proxy and self._guard.door(name, port) is None:
+            raise Denied("ftp_through_proxy", "FTP is not asked through an HTTP proxy")
+        target = self._guard.target(name, port, own=FTP_PORT)
+        if self._missing_agent and not target.opened:
+            raise Denied("agent_missing", f"add {self._missing_agent}")
+        return target
+
+    def _ask(self, response: Response, since: float | None, limit: int) -> None:
+        try:
+            host, port, path = split_ftp(response.url)
+            name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
+        except ValueError as error:
+            raise BadUrl(str(error)) from error
+        options = self._options
+        deadline = time.monotonic() + options.http_time_limit
+        limits = Limits(deadline, options.timeout, options.min_rate, options.min_rate_grace)
+        with Session(self._dial(host, port), limits, self._gate) as session:
+            response.ip = session.ip
+            self._log_in(session, host, port)
+            session.voidcmd("TYPE I")
+            if name.endswith("/"):
+                _folder(session, response, name, limit)
+            else:
+                _file(session, response, name, since, limit)
+
+    def _log_in(self, session: Session, host: str, port: int) -> None:
+        entry = self._credentials.login(host, port)
+        if entry is not None:
+            session.login(*(text.encode().decode("latin-1") for text in entry))
+            return
+        session.login("anonymous", self._options.agent_email or "anonymous@")
+
+
+def _file(session: Session, response: Response, name: str, since: float | None, limit: int) -> None:
+    changed, size = _fact(session, f"MDTM {name}", _MODIFIED), _fact(session, f"SIZE {name}", _SIZE)
+    headers = []
+    if changed is not None:
+        moment = _moment(changed)
+        if moment is not None:
+            headers = [("Last-Modified", email.utils.formatdate(moment, usegmt=True))]
+            if since is not None and moment <= since:
+                answer(response, 304, "Not Modified", *headers)
+                return
+    try:
+        connection = session.transfercmd(f"RETR {name}")
+    except ftplib.error_perm:
+        if not _enters(session, name):
+            raise
+        answer(response, 301, "Moved", ("Location", f"{response.url}/"))
+        return
+    try:
+        body, more = session.read(connection, limit)
+        if not more:
+            session.voidresp()
+    except (ftplib.Error, *NETWORK_ERRORS) as error:
+        # As much as there is was promised to be all: it is not known whether it is.
+        response.error, response.truncated = reason_of(error), "disconnect"
+        if isinstance(error, ftplib.Error):
+            response.error = "incomplete"
+        body, more = b"", False
+    else:
+        response.truncated = "length" if more else None
+        if not more and size is not None and len(body) < int(size):
+            response.truncated, response.error = "disconnect", "incomplete"
+    kind = type_of(name.encode("latin-1"), body)
+    length = size or str(len(body))
+    answer(response, 200, "OK", ("Content-Type", kind), ("Content-Length", length), *headers)
+    response.body = body
+
+
+def _folder(session: Session, response: Response, name: str, limit: int) -> None:
+    session.voidcmd(f"CWD {name.rstrip('/') or '/'}")
+    data, more, reader = b"", False, read_mlsd
+    try:
+        # Without an argument: a name that begins with "-" would be one of ls's options.
+        data, more = _listed(session, "MLSD", limit)
+    except ftplib.error_perm:
+        reader = read_list
+        try:
+            data, more = _listed(session, "LIST", limit)
+        except (ftplib.error_temp, ftplib.error_perm) as error:
+            if str(error)[:3] not in _NOTHING:
+                raise
+    if more:
+        data = data[: data.rfind(b"\n") + 1]  # the last line may not be whole
+    entries = sorted(set(reader(data)))
+    page, left_out = index_page(name.encode("latin-1"), entries, limit=limit)
+    if more or left_out:
+        _LOG.warning("entries of %s are left out: its listing is over content_limit", response.url)
+    answer(response, 200, "OK", ("Content-Type", HTML), ("Content-Length", str(len(page))))
+    response.body = page
+
+
+def _listed(session: Session, command: str, limit: int) -> tuple[bytes, bool]:
+    data, more = session.read(session.transfercmd(command), limit)
+    if not more:
+        session.voidresp()
+    return data, more
+
+
+def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
+    """Returns what a server says about a file, if it does."""
+    try:
+        match = pattern.fullmatch(session.sendcmd(command))
+    except (ftplib.error_perm, ftplib.error_temp):
+        return None
+    return match[1] if match else None
+
+
+def _moment(text: str) -> int | None:
+    """Returns the seconds of a time of MDTM (RFC 3659 2.3)."""
+    try:
+        return calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _enters(session: Session, name: str) -> bool:
+    try:
+        session.voidcmd(f"CWD {name}")
+    except ftplib.error_perm:
+        return False
+    return True
+
+
+def _refused(response: Response, said: str) -> None:
+    line = _ODD.sub("?", (said.splitlines() or [""])[0])[:_SHOWN]
+    response.status, response.reason = status_of(line), line
+    response.status_line = line
+
+
+def status_of(line: str) -> int:
+    """Returns the status of HTTP that a refusal of FTP stands for.
+
+    >>> [status_of(line) for line in ("550 No such file", "550 Permission denied", "530 No.")]
+    [404, 403, 401]
+    >>> [status_of(line) for line in ("421 Too many users", "450 Busy", "502 What?")]
+    [503, 500, 400]
+    """
+    code = line[:3]
+    if code == "550":
+        return 403 if _DENIED.search(line) else 404
+    if code == "421":
+        return 503
+    if code in ("530", "532", "533", "534"):
+        return 401
+    return 500 if code.startswith("4") else 400

@@ -1,0 +1,51 @@
+"""The clients of the schemes that are not HTTP."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ..exchange.credentials import Credentials
+    from ..exchange.http_options import HttpOptions
+    from ..exchange.response import Response
+    from ..network.guard import Guard
+
+
+class OtherClient(Protocol):
+    """Asks for URLs of a scheme that is not HTTP; safe to share by threads."""
+
+    def get(self, url: str, headers: Iterable[tuple[str, str]], content_limit: int) -> "Response":
+        """Asks for a URL once; blocks, and raises nothing."""
+
+    def host(self, url: str) -> str:
+        """Returns the host of a URL; ValueError where it is none of this scheme."""
+
+    def address(self, url: str) -> str | None:
+        """Returns the first address at which a URL's host is reached, if that matters."""
+
+
+def other_clients(
+    options: "HttpOptions",
+    guard: "Guard",
+    credentials: "Credentials",
+    gate: Callable[[], bool] | None,
+) -> dict[str, OtherClient]:
+    """Returns the clients of the schemes that are taken and not HTTP, by scheme.
+
+    Args:
+        options: What is taken, and its limits.
+        guard: Says where connections may go.
+        credentials: Have the users of FTP servers.
+        gate: Is asked right before each request; False denies it.
+    """
+    clients: dict[str, OtherClient] = {}
+    if "file" in options.schemes:  # late: they know the HTTP client's responses
+        from .file_client import FileClient
+
+        clients["file"] = FileClient(
+            options.file_roots, options.file_parent, options.file_redirect_noncanonical
+        )
+    if "ftp" in options.schemes:
+        from .ftp_client import FtpClient
+
+        clients["ftp"] = FtpClient(options, guard, credentials, gate)
+    return clients

@@ -1,0 +1,179 @@
+"""Signatures: a page is unchanged, or a duplicate, when its signature is equal."""
+
+import dataclasses
+import hashlib
+import re
+import unicodedata
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.options import option
+
+_WORD = re.compile(r"\w+")
+_SHINGLE_WORDS = 3
+_LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
+
+
+@dataclasses.dataclass(frozen=True)
+class SignatureOptions:
+    """What makes two pages equal."""
+
+    signature: str = option(
+        "md5",
+        "What pages are compared by: md5 of the body; text_md5 of the text; text_profile, the "
+        "frequent words of the text; simhash of the text, which differs in few bits where texts "
+        "differ in few words. A page without text has the md5 of its body.",
+        choices=("md5", "text_md5", "text_profile", "simhash"),
+        nutch="db.signature.class",
+        group="parse",
+    )
+    text_profile_min_word_len: int = option(
+        2,
+        "With text_profile: words up to this length do not count.",
+        unit="characters",
+        nutch="db.signature.text_profile.min_token_len",
+        minimum=0,
+        group="parse",
+    )
+    text_profile_quant_rate: float = option(
+        0.01,
+        "With text_profile: counts of words are rounded down to this share of the highest.",
+        nutch="db.signature.text_profile.quant_rate",
+        minimum=0.0,
+        maximum=1.0,
+        group="parse",
+    )
+
+
+def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) -> bytes:
+    """Returns the signature of a page: 16 bytes, of a ``simhash`` 8.
+
+    Args:
+        body: As it was stored; of what has none, its text.
+        text: What is stored of it as text.
+        url: Stands for the page where it is empty.
+        options: Which signature.
+
+    >>> signature_of(b"<p>hello", "hello", "", SignatureOptions()) == md5(b"<p>hello", "")
+    True
+    """
+    kind = options.signature
+    if kind == "md5" or not text or text.isspace():
+        return md5(body, url)
+    if kind == "text_md5":
+        return md5(text.encode("utf-8", "replace"), url)
+    if kind == "text_profile":
+        profile = text_profile(
+            text, options.text_profile_min_word_len, options.text_profile_quant_rate
+        )
+        return profile or md5(body, url)
+    return simhash(text) or md5(body, url)
+
+
+def md5(body: bytes, url: str) -> bytes:
+    """Returns the MD5 of a body as it was stored: 16 bytes, Nutch's MD5Signature.
+
+    An empty body says nothing, so the URL takes its place: empty pages are
+    then no duplicates of each other.
+
+    >>> md5(b"<p>hello", "http://example.com/").hex()
+    'fef204c8ad5edb6ecf33217b26aff0b9'
+    >>> md5(b"", "http://example.com/a") == md5(b"", "http://example.com/b")
+    False
+    """
+    # Equality of contents, not protection from anyone: FIPS builds must allow it.
+    return hashlib.md5(body or url.encode("utf-8", "replace"), usedforsecurity=False).digest()
+
+
+def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) -> bytes | None:
+    """Returns the MD5 of a text's frequent words: Nutch's TextProfileSignature.
+
+    Order, punctuation, case and words that are rare make no difference. None without a word that
+    counts: Nutch has the MD5 of nothing then, so that all such pages are duplicates.
+
+    Args:
+        text: Of the page.
+        min_token_len: Words up to this length do not count.
+        quant_rate: Counts are rounded down to this share of the highest.
+
+    >>> text_profile("One fish, two fish: red fish!") == text_profile("Blue fish fish fish.")
+    True
+    """
+    counts: dict[str, int] = {}
+    for word in text.translate(_PROFILED).split(" "):
+        if len(word) > min_token_len:
+            counts[word] = counts.get(word, 0) + 1
+    most = max(counts.values(), default=0)
+    # Java's Math.round of a float.
+    quant = int(np.floor(np.float64(np.float32(most) * np.float32(quant_rate)) + 0.5))
+    if quant < 2:
+        quant = 2 if most > 1 else 1
+    kept = [(-(n // quant) * quant, word) for word, n in counts.items() if n >= quant]
+    if not kept:
+        return None
+    lines = "\n".join(f"{word} {-count}" for count, word in sorted(kept))
+    return hashlib.md5(lines.encode(), usedforsecurity=False).digest()
+
+
+class _Profiled(dict[int, str]):
+    """What becomes of a character: Java's lower case of letters and digits, else a space."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = " "
+        # Java goes by UTF-16: what takes two units is no letter to it.
+        if code <= 0xFFFF and unicodedata.category(char) in _LETTERS_AND_DIGITS:
+            self[code] = char.lower()[0]  # one for one; only U+0130 becomes two
+        return self[code]
+
+
+_PROFILED = _Profiled()
+
+
+def simhash(text: str) -> bytes | None:
+    """Returns the 64-bit SimHash of a text's runs of three words; None without a word.
+
+    Each distinct run votes on every bit with its hash. A text of n words has n - 2
+    of them, and a word that is changed changes three, so of long texts that
+    are nearly equal most bits agree.
+
+    >>> distance(simhash("one two three four"), simhash("One, two - three. FOUR!"))
+    0
+    """
+    words = _WORD.findall(text.lower())
+    if not words:
+        return None
+    hashes = _word_hashes(words)
+    runs = hashes[: max(1, len(hashes) - _SHINGLE_WORDS + 1)].copy()
+    for place in range(1, min(_SHINGLE_WORDS, len(hashes))):
+        runs = _mixed(runs) + hashes[place : place + len(runs)]
+    runs = np.unique(_mixed(runs))
+    votes = np.unpackbits(runs.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0)
+    return np.packbits(2 * votes > len(runs)).tobytes()
+
+
+def distance(first: bytes, second: bytes) -> int:
+    """Returns in how many bits two SimHashes differ: few where texts are nearly equal.
+
+    >>> distance(bytes(8), bytes([0, 0, 0, 0, 0, 0, 1, 3]))
+    3
+    """
+    return (int.from_bytes(first) ^ int.from_bytes(second)).bit_count()
+
+
+def _word_hashes(words: list[str]) -> NDArray[np.uint64]:
+    numbers = {
+        word: int.from_bytes(
+            hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
+        )
+        for word in set(words)
+    }
+    return np.array([numbers[word] for word in words], dtype=np.uint64)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spreads each number over all bits (the end of SplitMix64)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

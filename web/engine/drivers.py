@@ -1,0 +1,161 @@
+"""Who makes the engine's visits: a thread for each request at a time, or one event loop."""
+
+import asyncio
+import logging
+import math
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from ..clients.client_base import ClientBase
+from ..clients.requests_client import Client
+from ..exchange.steps import Steps, drive
+from .queues import Queues
+from .tasks import Task
+from .turns import HostQueue, Visit
+
+_LOG = logging.getLogger(__name__)
+Visits = Callable[[HostQueue, Task], Steps[Visit]]
+Failed = Callable[[HostQueue, Task, BaseException], Visit]
+
+
+class Driver(Protocol):
+    """Takes turns from the queues and makes the visits.
+
+    Attributes:
+        count: How many visits it makes at a time.
+    """
+
+    count: int
+
+    def grow(self, number: int) -> None:
+        """Makes so many more visits at a time."""
+
+    def join(self) -> None:
+        """Waits a little for the end of what is under way; raises what ended it early."""
+
+
+def driver_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> Driver:
+    """Returns what makes visits with a client.
+
+    Args:
+        client: What asks.
+        queues: Say whose turn it is.
+        visit: The steps of a visit.
+        failed: Returns what came of a visit that raised.
+    """
+    if isinstance(client, Client):
+        return Threads(queues, client, visit, failed)
+    return Loop(queues, client, visit, failed)
+
+
+class Threads:
+    """Visits by threads; see ``Driver``."""
+
+    def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
+        self._queues, self._answer = queues, client.answer
+        self._visit, self._failed = visit, failed
+        self._threads: list[threading.Thread] = []
+        self.count = 0
+
+    def grow(self, number: int) -> None:
+        """Starts so many more threads."""
+        self.count += number
+        for _ in range(number):
+            thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def join(self) -> None:
+        """Waits for the threads, a second for each."""
+        for thread in self._threads:
+            thread.join(1.0)
+
+    def _work(self) -> None:
+        visit = None
+        while (turn := self._queues.next(visit)) is not None:
+            try:
+                visit = drive(self._visit(*turn), self._answer)
+            except Exception as error:  # noqa: BLE001 - one page must not stop a thread
+                visit = self._failed(*turn, error)
+
+
+class Loop:
+    """Visits by tasks on the client's event loop; see ``Driver``.
+
+    One call on the loop gives back all visits that ended meanwhile and takes
+    all turns that are due, so that the queues' lock is taken once for many.
+    """
+
+    def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
+        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
+        self.count = self._under_way = 0
+        self._ended: list[Visit] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._called = self._over = False
+        self._alarm: asyncio.TimerHandle | None = None
+        self._error: BaseException | None = None
+
+    def grow(self, number: int) -> None:
+        """Makes room for so many more visits."""
+        if self._queues.alert is None:
+            self._loop = self._client.loop
+            self._queues.alert = self._call
+        self.count += number
+        self._call()
+
+    def join(self) -> None:
+        """Raises what ended the loop's part early."""
+        if self._error is not None:
+            raise self._error
+
+    def _call(self) -> None:
+        """Has the turns looked at soon; in any thread."""
+        if not self._called:
+            self._called = True
+            try:
+                self._loop.call_soon_threadsafe(self._turn)
+            except RuntimeError:  # the client is closed, and its loop
+                self._over = True
+
+    def _turn(self) -> None:
+        self._called = False
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._over:
+            return
+        ended, self._ended = self._ended, []
+        try:
+            turns, due = self._queues.turns(ended, self.count - self._under_way)
+        except Exception as error:  # noqa: BLE001 - whoever runs the engine is told
+            self._error, turns, due = error, [], None
+            self._queues.close()
+        self._over = due is None
+        for turn in turns:
+            self._under_way += 1
+            task = self._loop.create_task(self._work(*turn))
+            self._tasks.add(task)  # the loop itself keeps none
+            task.add_done_callback(self._tasks.discard)
+        if due is not None and due < math.inf:
+            self._alarm = self._loop.call_at(due, self._turn)
+
+    async def _work(self, queue: HostQueue, task: Task) -> None:
+        try:
+            visit = await self._drive(self._visit(queue, task))
+        except Exception as error:  # noqa: BLE001 - one page must not stop the others
+            visit = self._failed(queue, task, error)
+        self._under_way -= 1
+        self._ended.append(visit)
+        if not self._called:
+            self._called = True
+            self._loop.call_soon(self._turn)
+
+    async def _drive(self, steps: Steps[Visit]) -> Visit:
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(await self._client.answered(request))
+        except StopIteration as end:
+            visit: Visit = end.value
+            return visit

@@ -1,0 +1,344 @@
+"""The fetch engine: many requests at a time, one queue per host, nobody asked too often.
+
+Knows no batch and no table: tasks go in, results come out as they arrive, and
+what was learnt about each host can be asked for afterwards.
+"""
+
+import email.utils
+import itertools
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+
+from ..base.clock import now_ms
+from ..base.memory import share_heaps
+from ..base.progress import PROGRESS
+from ..clients.client_base import ClientBase
+from ..exchange.response import Response
+from ..exchange.status import (
+    EXCEPTION,
+    FAILED,
+    FETCH_GONE,
+    FETCH_REDIR_PERM,
+    FETCH_RETRY,
+    PROTOCOL_STATUS_NAMES,
+    ROBOTS_DENIED,
+    classify,
+)
+from ..exchange.steps import Ask, Locate, Steps
+from ..network.failures import NOT_SENT
+from ..robots.robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
+from ..urls.schemes import SCHEMES, is_web, scheme_of
+from .drivers import driver_of
+from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
+from .pace import FetchOptions, Throughput, crawl_pace
+from .queues import Queues
+from .robots_visits import RobotsVisits, earlier_record
+from .tail import tail_of
+from .tasks import Result, Task
+from .turns import HostQueue, Visit, origin_of, visit_of
+
+__all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
+
+_LOG = logging.getLogger(__name__)
+_FEED = 1000
+_MAX_WAITING = 250_000
+_PULSE_SECONDS = 2.0
+_CHECK_SECONDS = 1.0
+_LULL_SECONDS = 0.5
+# Of these no task will fare better.
+_FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
+
+
+class Engine:
+    """Fetches tasks politely; used once.
+
+    Args:
+        options: How fast.
+        client: What asks; closed by whoever made it.
+        known_hosts: What earlier runs learnt, by host.
+        asked_until: Moment on the monotonic clock until which others may have
+            asked the same hosts.
+        on_pulse: Is told on the caller's thread, at least every 2 s, for how
+            many seconds so far tasks have waited for politeness alone (a second
+            in which half of the threads had nothing else to do is half a
+            second). What it raises ends the run.
+        patience: Returns how soon, in s, ``on_pulse`` has something to do.
+        on_drop: Is told of each task that is dropped, and the reason; in any thread.
+        follow: Returns the task for the target of a task's redirect, or None to
+            leave it to others. It waits for its host's turn as all do. Is called
+            in any thread.
+
+    Attributes:
+        dropped: How many tasks have no result, by reason; they stay due:
+            bad_url, scheme_not_allowed, address_changed, robots_deferred,
+            robots_redirects, robots_too_costly (see ``robots_match``),
+            too_many_exceptions, backoff,
+            time_limit, throughput, agent_missing, proxy_error, stopped (by the
+            client's gate), or the reason given to ``stop``.
+    """
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        client: ClientBase,
+        known_hosts: KnownHosts | None = None,
+        asked_until: float = -math.inf,
+        on_pulse: Callable[[float], None] | None = None,
+        on_drop: Callable[[Task, str], None] | None = None,
+        follow: Callable[[Task, str], Task | None] | None = None,
+        patience: Callable[[], float] = lambda: math.inf,
+    ) -> None:
+        self._options, self._client, self._follow = options, client, follow
+        if options.robots_allowlist:
+            _LOG.warning(
+                "robots.txt is neither asked for nor obeyed on: %s (robots_allowlist)",
+                ", ".join(options.robots_allowlist),
+            )
+        limit = options.time_limit
+        deadline = time.monotonic() + limit if limit >= 0 else math.inf
+        known = (known_hosts or NOTHING_KNOWN).get
+        self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
+        self._robots = RobotsVisits(options, client, self._queues.answers)
+        self._on_pulse, self._patience = on_pulse, patience
+        self._driver = driver_of(client, self._queues, self._visit, self._broken)
+        self._paused = False
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Tasks without a result, by reason."""
+        return self._queues.dropped
+
+    def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
+        """Yields the results as they come; closing it stops the engine.
+
+        ``tasks`` is read on the caller's thread, some way ahead; None says that there
+        are no more for now: it is read on after a moment (see ``idle``). What is under
+        way when the iterator is closed is finished in the background, its
+        result lost; nothing more is begun.
+        """
+        share_heaps()
+        queues, feed = self._queues, iter(tasks)
+        delay = crawl_pace(self._options).delay
+        PROGRESS.watch(lambda: tail_of(list(queues.queues.values()), delay, time.monotonic()))
+        fed, pages = False, 0
+        throughput = Throughput(self._options, time.monotonic())
+        watched = self._options.throughput_threshold_pages >= 0
+        seldom = _CHECK_SECONDS if watched else _PULSE_SECONDS
+        try:
+            while True:
+                if not fed and queues.waiting < _MAX_WAITING:
+                    fed = self._feed(feed)
+                most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, seldom)
+                results = queues.collect(most, min(wait, self._patience()))
+                if self._on_pulse is not None:
+                    self._on_pulse(queues.throttled())
+                if results is None:
+                    break
+                _count(results)
+                pages += len(results)
+                now = time.monotonic()
+                if throughput.too_low(now, pages):
+                    queues.stop("throughput")
+                yield from results
+                throughput.pause(time.monotonic() - now)
+            self._driver.join()
+        finally:
+            queues.close()
+
+    def idle(self) -> bool:
+        """Returns whether nothing waits, nothing is under way, and all results were given."""
+        return self._queues.idle()
+
+    def stop(self, reason: str = "stopped") -> None:
+        """Drops all that waits, counted under ``reason``; ``run`` then ends by itself.
+
+        May be called from any thread.
+        """
+        self._queues.stop(reason)
+
+    def demands(self) -> dict[str, tuple[float | None, int]]:
+        """Returns what hosts have demanded so far, by host.
+
+        The crawl delay in seconds or None, and until when they want to be left
+        alone, in UTC ms, or 0. May be called from any thread.
+        """
+        return self._queues.notes.copy()  # at once: no other thread runs meanwhile
+
+    def hosts(self) -> Iterator[HostRecord]:
+        """Yields what is known now of every host that had a turn."""
+        for queue in list(self._queues.queues.values()):
+            yield from queue.records()
+
+    def _feed(self, feed: Iterator[Task | None]) -> bool:
+        """Queues the next tasks and has them visited; returns whether all are."""
+        given = list(itertools.islice(_until_none(feed), _FEED))
+        self._paused = given[-1:] == [None]
+        tasks = [task for task in given if task is not None]
+        self._queues.add(self._with_hosts(tasks))
+        more = min(self._options.threads - self._driver.count, len(tasks))
+        self._queues.workers += more
+        self._driver.grow(more)
+        if len(given) < _FEED and not self._paused:
+            self._queues.fed()
+            return True
+        return False
+
+    def _with_hosts(self, tasks: list[Task]) -> list[Task]:
+        return [task for task in tasks if self._find_host(task)]
+
+    def _find_host(self, task: Task) -> bool:
+        scheme = scheme_of(task.url)
+        if scheme in SCHEMES and scheme not in self._client.schemes:
+            self._queues.drop([task], "scheme_not_allowed")
+            return False
+        try:
+            task.host = self._client.host(task.url)
+        except ValueError:
+            self._queues.drop([task], "bad_url")
+            return False
+        return True
+
+    def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> Visit:
+        _LOG.error("fetching %s failed", task.url, exc_info=error)
+        if task.robots:
+            return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
+        queue.searches.pop(origin_of(task.url), None)
+        message = f"internal error: {type(error).__name__}"
+        return Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
+
+    def _visit(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        if queue.hosts[task.host].address is None:
+            address = (yield Locate(task.url)) or ""
+            return Visit(queue, task, again=True, address=address)
+        if task.robots:
+            return (yield from self._robots.ask_for_others(queue, task))
+        origin = origin_of(task.url)
+        rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
+        if rules is None:
+            visit, rules = yield from self._robots.search(queue, task, origin)
+            return visit if rules is None else self._found(visit, origin, rules)
+        if rules.state == DEFER:
+            return Visit(queue, task, again=True, purge="robots_deferred")
+        verdict, reason = self._verdict(rules, task)
+        if verdict == TOO_COSTLY:
+            return Visit(queue, task, drop="robots_too_costly")
+        if verdict == DENIED:
+            result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
+            return Visit(queue, task, result)
+        return (yield from self._ask(queue, task))
+
+    def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
+        """Returns what an earlier run read in robots.txt, if that still holds."""
+        options = self._options
+        if not is_web(origin) or is_exempt(host, options.robots_allowlist):
+            queue.rules[origin] = EXEMPT
+            return EXEMPT
+        record = earlier_record(queue, host, origin)
+        if record is None or not record.status:
+            return None
+        rules = RobotsRules(record, (self._client.token, *options.robots_agents))
+        most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
+        if not 0 <= now_ms() - record.fetched_at <= most * 1000:
+            return None
+        self._learn(queue, origin, rules)
+        return rules
+
+    def _learn(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
+        most = self._options.max_crawl_delay
+        queue.learn(origin, rules, most if most >= 0 else math.inf)
+
+    def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
+        """Returns what follows from a robots.txt for the page that it was searched for."""
+        queue, task = visit.queue, visit.task
+        if rules.status or rules.state != DEFER:
+            self._learn(queue, origin, rules)
+            visit.again, visit.wait = True, rules.retry_after or 0.0
+            visit.purge = "robots_deferred" if rules.state == DEFER else None
+            return visit
+        if rules.error not in NOT_SENT:
+            queue.hosts[task.host].unreachable = origin, rules.record
+        # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
+        # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
+        failed = self._failed(queue, task, rules.error or "protocol_error")
+        failed.asked = failed.asked or visit.asked
+        return failed
+
+    def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
+        if error in _FOR_ALL:
+            return Visit(queue, task, again=True, purge=error)
+        if error == "address_changed":  # the host may be another worker's now: it stays due
+            return Visit(queue, task, drop=error)
+        sent = error not in NOT_SENT
+        result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
+        return Visit(queue, task, result, asked=sent, failed=True if sent else None)
+
+    def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
+        """Returns what a robots.txt says of a task, and what in it does."""
+        delay, most = rules.crawl_delay, self._options.max_crawl_delay
+        if delay is not None and delay > most >= 0:
+            return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
+        return rules.verdict(task.url), "robots.txt"
+
+    def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        response: Response = yield Ask(task.url, _conditions(task), fresh=task.fresh)
+        if response.resend:
+            task.fresh = True
+            return Visit(queue, task, again=True, asked=True)
+        if not response.status and response.error in NOT_SENT:
+            return self._failed(queue, task, response.error)
+        outcome, following = classify(response), None
+        result = _result(
+            queue, task, response, outcome.fetch_status, outcome.protocol_status, outcome.message
+        )
+        result.redirect = outcome.redirect_target
+        result.permanent = outcome.fetch_status == FETCH_REDIR_PERM
+        if result.redirect and self._follow is not None:
+            following = self._follow(task, result.redirect)
+        visit = visit_of(queue, task, response, outcome)
+        visit.result = result
+        visit.follow = following if following is not None and self._find_host(following) else None
+        return visit
+
+
+def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:
+    for task in feed:
+        yield task
+        if task is None:
+            break
+
+
+def _conditions(task: Task) -> list[tuple[str, str]]:
+    """Returns the headers that ask for a page only if it changed (RFC 9110 13)."""
+    headers = []
+    if task.etag:
+        headers.append(("If-None-Match", task.etag))
+    if task.last_modified:
+        headers.append(("If-Modified-Since", task.last_modified))
+    elif 0 < task.modified_time <= now_ms():  # of a later date nobody can say what changed since
+        date = email.utils.formatdate(task.modified_time / 1000, usegmt=True)
+        headers.append(("If-Modified-Since", date))
+    return headers
+
+
+def _result(
+    queue: HostQueue,
+    task: Task,
+    response: Response | None,
+    fetch_status: int,
+    protocol_status: int,
+    message: str,
+) -> Result:
+    name = PROTOCOL_STATUS_NAMES[protocol_status]
+    counts = queue.hosts[task.host].counts
+    counts[name] = counts.get(name, 0) + 1
+    return Result(task, response, fetch_status, protocol_status, message, fetched_at=now_ms())
+
+
+def _count(results: list[Result]) -> None:
+    counts = Counter(PROTOCOL_STATUS_NAMES[result.protocol_status] for result in results)
+    size = sum(len(result.response.body) for result in results if result.response)
+    if results:
+        PROGRESS.add(len(results), bytes=size, **counts)

@@ -1,0 +1,31 @@
+"""What counts as one neighbour, and is asked one request at a time."""
+
+import dataclasses
+from collections.abc import Callable
+
+from ..base.options import option
+from ..urls.domains import registered_domain
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueOptions:
+    """What counts as one neighbour."""
+
+    queue_mode: str = option(
+        "host",
+        "What is asked one request at a time, with a delay: each host; each registered domain, "
+        "with all of its hosts; or each address (with several num_fetchers, generate resolves the "
+        "hosts). Takes effect in generate and in fetch: give it to both.",
+        choices=("host", "domain", "ip"),
+        nutch="fetcher.queue.mode",
+        group="fetch",
+    )
+
+
+def queue_of(mode: str) -> Callable[[str], str]:
+    """Returns what names the queue of a host; of an address it is not known beforehand.
+
+    >>> queue_of("domain")("www.foo.co.uk"), queue_of("host")("www.foo.co.uk")
+    ('foo.co.uk', 'www.foo.co.uk')
+    """
+    return registered_domain if mode == "domain" else str

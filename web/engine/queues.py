@@ -1,0 +1,465 @@
+"""Whose turn it is: a queue per host (or domain), and one lock around them all.
+
+A worker gives back what came of its last turn and takes the next in one call.
+No thread polls: a worker that finds no host ready waits until the first will
+be, or until another worker changes that. An event loop, which must not wait,
+is told when to ask again, and is alerted when something changes.
+"""
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from ..base.clock import now_ms
+from .backoff import back_off
+from .host_records import HostRecord
+from .pace import Pace, Waited
+from .parking import Parking
+from .ready import ReadyQueues
+from .robots_search import RobotsHops
+from .tasks import Result, Task
+from .turns import HostQueue, Visit, origin_of
+
+_MAX_RESULTS = 1000
+_MAX_RESULT_BYTES = 16 << 20
+_MAX_KEPT_BYTES = 128 << 20
+
+
+class Queues:
+    """All queues, the results that wait, and who waits for what.
+
+    Args:
+        pace: The limits.
+        known: Returns what an earlier run learnt about a host.
+        deadline: Monotonic moment after which nothing is begun.
+        asked_until: Monotonic moment until which others may have asked the same hosts.
+        on_drop: Is told of each page that will have no result, and why; in any thread.
+
+    Attributes:
+        answers: What came of requests for robots.txt.
+        notes: What hosts have demanded: (crawl delay, UTC ms until which they
+            want to be left alone), by host.
+        workers: How many visits there may be at a time.
+        alert: What to call when there may be turns to take, in place of waking
+            threads; in any thread, with the lock held.
+    """
+
+    def __init__(
+        self,
+        pace: Pace,
+        known: Callable[[str], HostRecord | None],
+        deadline: float,
+        asked_until: float = -math.inf,
+        on_drop: Callable[[Task, str], None] | None = None,
+    ) -> None:
+        self._pace, self._known, self._deadline = pace, known, deadline
+        self._hops = RobotsHops(pace.robots_targets)
+        self.answers = self._hops.answers
+        self._on_drop = on_drop
+        self._asked_until = asked_until
+        self.notes: dict[str, tuple[float | None, int]] = {}
+        self.workers = 0
+        self.alert: Callable[[], None] | None = None
+        self.dropped: Counter[str] = Counter()
+        self.queues: dict[str, HostQueue] = {}
+        self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
+        self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
+        self._in_progress = 0
+        self._ready = ReadyQueues(pace.delay)
+        self._parking = Parking(pace.threads_per_address, self._ready)
+        self._results: list[Result] = []
+        self._result_bytes = 0
+        self._kept_bytes = 0
+        self._stopped: str | None = None
+        self._fed = self._closed = self._consumer_waits = self._held_back = False
+        self._idle = 0
+        self._throttled = Waited(time.monotonic())
+        self._alarm = float("inf")
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)
+        self._arrived = threading.Condition(lock)
+        self._room = threading.Condition(lock)
+
+    def add(self, tasks: Iterable[Task]) -> None:
+        """Queues tasks, whose hosts are filled in."""
+        with self._work:
+            self._add_all(tasks, time.monotonic())
+            self._wake(self._idle)
+
+    def _add_all(self, tasks: Iterable[Task], now: float, first: bool = False) -> None:
+        grown = [queue for task in tasks if (queue := self._add(task, now, first))]
+        for queue in dict.fromkeys(grown):
+            self._offer(queue, now)
+
+    def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
+        """Queues a task, unless it is refused; returns its queue."""
+        name = self._joined.get(task.host) or task.address or self._pace.queue_of(task.host)
+        queue = self.queues.get(name)
+        if queue is None or task.host not in queue.hosts:
+            queue = self._open(name, task, now)
+        elif task.delay is not None:
+            queue.take_over(task)
+        refused = self._refused(queue)
+        if refused:
+            self._leave_out([task], refused)
+            return None
+        queue.begun = queue.begun or task.robots  # others wait for it
+        (queue.tasks.appendleft if first else queue.tasks.append)(task)
+        self.waiting += 1
+        return queue
+
+    def drop(self, tasks: list[Task], reason: str) -> None:
+        """Counts tasks that will have no result."""
+        if tasks:
+            self.dropped[reason] += len(tasks)
+        if self._on_drop is not None:
+            for task in tasks:
+                self._on_drop(task, reason)
+
+    def fed(self) -> None:
+        """Says that no more tasks will be added."""
+        with self._work:
+            self._fed = True
+            self._wake()
+
+    def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
+        """Takes back a finished visit and waits for the next turn; None at the end."""
+        with self._work:
+            if visit is not None:
+                self._settle(visit)
+            while not self._closed:
+                now = time.monotonic()
+                if now >= self._deadline:
+                    self._stop("time_limit")
+                if self._crowded():
+                    self._room.wait()
+                    continue
+                turn = self._take(now)
+                if turn is not None:
+                    self._account(now)
+                    self._wake_another(now)
+                    return turn
+                if self._done():
+                    break
+                self._wait(now)
+            self._wake()
+            self._arrived.notify_all()
+            return None
+
+    def turns(
+        self, ended: Iterable[Visit], room: int
+    ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
+        """Takes back finished visits and returns turns that are due, without waiting.
+
+        Args:
+            ended: The visits.
+            room: Most turns to take.
+
+        Returns:
+            The turns, and the monotonic moment at which to ask again: infinite
+            where that is for a visit's end or an alert to say, None at the end.
+        """
+        with self._work:
+            for visit in ended:
+                self._settle(visit)
+            now = time.monotonic()
+            if now >= self._deadline:
+                self._stop("time_limit")
+            if self._closed or self._done():
+                self._arrived.notify_all()
+                return [], None
+            taken: list[tuple[HostQueue, Task]] = []
+            crowded = self._crowded()
+            while not crowded and len(taken) < room and (turn := self._take(now)) is not None:
+                taken.append(turn)
+            idle = 0 if crowded else room - len(taken)
+            self._held_back, self._idle = crowded, idle
+            self._account(now)
+            return taken, self._due(room=idle > 0)
+
+    def collect(self, most: int, patience: float) -> list[Result] | None:
+        """Returns the results that have come; None when there will be no more.
+
+        Waits for the first, up to ``patience`` seconds, unless fewer than
+        ``most`` tasks wait and more may be added.
+        """
+        until = time.monotonic() + patience
+        with self._arrived:
+            while not self._results and (self._fed or self.waiting >= most):
+                if self._done() or self._closed:
+                    return None
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                self._consumer_waits = True
+                self._arrived.wait(left)
+            results, self._results, self._result_bytes = self._results, [], 0
+            self._room.notify_all()
+            if self._held_back:
+                self._held_back = False
+                self._wake()
+            return results
+
+    def idle(self) -> bool:
+        """Returns whether nothing waits, nothing is under way, and all results were taken."""
+        with self._work:
+            return not (self.waiting or self._in_progress or self._results)
+
+    def throttled(self) -> float:
+        """Returns for how many seconds tasks have waited for politeness alone; see ``Waited``."""
+        with self._work:
+            self._account(time.monotonic())
+            return self._throttled.total
+
+    def stop(self, reason: str) -> None:
+        """Drops all that waits, now and later; what is under way is still finished."""
+        with self._work:
+            self._stop(reason)
+            self._wake()
+            self._arrived.notify_all()
+
+    def close(self) -> None:
+        """Makes every worker stop after what it is doing."""
+        with self._work:
+            self._closed = True
+            self._wake()
+            self._room.notify_all()
+            self._arrived.notify_all()
+
+    def _refused(self, queue: HostQueue) -> str | None:
+        pace = self._pace
+        if self._stopped:
+            return self._stopped
+        if 0 <= pace.max_exceptions <= queue.exceptions:
+            return "too_many_exceptions"
+        if queue.backoff_until and pace.max_backoff >= 0:
+            rest = queue.backoff_until - now_ms()
+            return "backoff" if rest > pace.max_backoff * 1000 else None
+        return None
+
+    def _open(self, name: str, task: Task, now: float) -> HostQueue:
+        """Returns the queue of a host that has had no task, once it is known what to heed."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = HostQueue(name)
+        known = queue.add_host(task.host, self._known)
+        queue.take_over(task)
+        if known is not None:
+            delay = queue.rest(self._pace.delay)
+            since = (now_ms() - known.last_request_end) / 1000
+            rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
+            queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
+        if self._asked_until > -math.inf:
+            delay = queue.rest(self._pace.delay)
+            queue.ready_at = max(queue.ready_at, self._asked_until + delay)
+        return queue
+
+    def _offer(self, queue: HostQueue, now: float) -> None:
+        if queue.listed:
+            self._ready.grown(queue)
+        elif queue.tasks and queue.in_progress < queue.limit(self._pace.threads_per_host):
+            self._ready.put(queue, now)
+
+    def _take(self, now: float) -> tuple[HostQueue, Task] | None:
+        while (queue := self._ready.take(now)) is not None:
+            if queue.ready_at > now:  # put off since it was listed
+                self._offer(queue, now)
+                continue
+            self._pass_over(queue)
+            if not queue.tasks or not self._may_enter(queue):
+                continue
+            task = queue.tasks.popleft()
+            queue.begun = True
+            self.waiting -= 1
+            self._in_progress += 1
+            queue.in_progress += 1
+            self._offer(queue, now)
+            return queue, task
+        return None
+
+    def _pass_over(self, queue: HostQueue) -> None:
+        """Takes out the first pages whose robots.txt is asked for at another host, or cannot be."""
+        while (search := queue.next_search()) is not None:
+            if search.held:
+                search.pages.append(queue.tasks.popleft())
+            elif search.refused:
+                self.waiting -= 1
+                self.drop([queue.tasks.popleft()], search.refused)
+                self._notify_consumer()
+            else:
+                break
+
+    def _may_enter(self, queue: HostQueue) -> bool:
+        if queue.in_progress >= queue.limit(self._pace.threads_per_host):
+            return False
+        if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
+            return False  # one at a time until robots.txt is there
+        return self._parking.enter(queue)
+
+    def _settle(self, visit: Visit) -> None:
+        queue, now = visit.queue, time.monotonic()
+        queue.in_progress -= 1
+        self._in_progress -= 1
+        host = queue.hosts[visit.task.host]
+        self._parking.leave(host.address)
+        if visit.address is not None:
+            host.address = visit.address
+            if self._pace.by_address and visit.address not in ("", queue.name):
+                queue = visit.queue = self._join(queue, visit.address)
+        self._hold(visit)
+        if visit.again:
+            queue.tasks.appendleft(visit.task)
+            self.waiting += 1
+        if visit.drop is not None:
+            self.drop([visit.task], visit.drop)
+            self._notify_consumer()
+        wait = self._back_off(visit)
+        if visit.asked:
+            queue.last_end = now_ms()
+            queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
+        if queue.crawl_delay or queue.backoff_until > now_ms():
+            self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
+        if visit.result is not None:
+            self._hand_over(visit.result)
+        if self._stopped:
+            self._purge(queue, self._stopped)
+        self._offer(queue, now)
+        if visit.follow is not None:
+            self._add_all([visit.follow], now, first=True)  # in the turn of its host
+        if visit.answer is not None:
+            pages = self._hops.release(visit.task.url, visit.answer)
+            self.waiting -= len(pages)
+            self._add_all(reversed(pages), now, first=True)
+        if not queue.tasks and not queue.in_progress:
+            self._forget(queue)
+
+    def _hold(self, visit: Visit) -> None:
+        """Has a page wait for a robots.txt of another host, which is asked for once for all."""
+        search, hop = visit.search, visit.follow
+        if search is None or hop is None:
+            return
+        search.answer = self.answers.get(hop.url)  # it may have come since the visit began
+        if search.answer is not None:
+            visit.again, visit.follow = True, None
+            return
+        self.waiting += 1
+        if not self._hops.hold(search, visit.task):
+            visit.follow = None
+        elif not self._hops.admits(search.owner):
+            visit.follow = None
+            self._refuse(hop.url, "robots_redirects")
+
+    def _refuse(self, url: str, reason: str) -> None:
+        """Drops the pages that wait for a robots.txt."""
+        pages = self._hops.refuse(url, reason)
+        self.waiting -= len(pages)
+        self.drop(pages, reason)
+        self._notify_consumer()
+
+    def _join(self, queue: HostQueue, address: str) -> HostQueue:
+        """Puts a queue that nobody is at into that of an address; returns the latter."""
+        joined = self.queues.setdefault(address, HostQueue(address))
+        joined.absorb(self.queues.pop(queue.name))
+        self._joined.update(dict.fromkeys(queue.hosts, address))
+        return joined
+
+    def _back_off(self, visit: Visit) -> float:
+        """Counts a failure and returns the seconds to wait for it, or purges the queue."""
+        wait, rests, reason = back_off(visit, self._pace)
+        if rests:  # the next generate leaves it out so long
+            until = now_ms() + int(wait * 1000)
+            visit.queue.backoff_until = max(visit.queue.backoff_until, until)
+        if reason:
+            self._purge(visit.queue, reason)
+        return wait
+
+    def _purge(self, queue: HostQueue, reason: str) -> None:
+        if queue.tasks:
+            tasks = list(queue.tasks)
+            self.waiting -= len(tasks)
+            queue.tasks.clear()
+            self._leave_out(tasks, reason)
+            self._notify_consumer()
+
+    def _leave_out(self, tasks: list[Task], reason: str) -> None:
+        """Drops what a queue does not take, and pages that wait for a robots.txt among it."""
+        self.drop([task for task in tasks if not task.robots], reason)
+        for task in tasks:
+            if task.robots:  # its host is left alone, so nothing may be fetched for now
+                self._refuse(task.url, self._stopped or "robots_deferred")
+
+    def _stop(self, reason: str) -> None:
+        if self._stopped is None:
+            self._stopped = reason
+            for queue in self.queues.values():
+                self._purge(queue, reason)
+            for url in self._hops.urls:
+                self._refuse(url, reason)
+
+    def _forget(self, queue: HostQueue) -> None:
+        """Keeps the robots.txt of a host that is through, while there is room for it."""
+        if queue.kept:
+            return
+        queue.kept = True
+        self._kept_bytes += sum(rules.packed_bytes for rules in queue.rules.values())
+        if self._kept_bytes > _MAX_KEPT_BYTES:
+            queue.rules.clear()
+
+    def _hand_over(self, result: Result) -> None:
+        self._results.append(result)
+        if result.response is not None:
+            self._result_bytes += len(result.response.body)
+        self._notify_consumer()
+
+    def _notify_consumer(self) -> None:
+        if self._consumer_waits:
+            self._consumer_waits = False
+            self._arrived.notify()
+
+    def _crowded(self) -> bool:
+        return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES
+
+    def _done(self) -> bool:
+        return self._fed and not self.waiting and not self._in_progress
+
+    def _account(self, now: float) -> None:
+        delayed = self._ready.due is not None and self.waiting > 0
+        self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
+
+    def _due(self, room: bool = True) -> float:
+        """Returns the moment at which there is something to do, if nothing changes before."""
+        end = math.inf if self._stopped else self._deadline
+        due = self._ready.due if room else None
+        return end if due is None else min(due, end)
+
+    def _wake(self, number: int | None = None) -> None:
+        """Wakes so many idle workers, or all; in their place the loop that there is."""
+        if self.alert is not None:
+            self.alert()
+        elif number is None:
+            self._work.notify_all()
+        else:
+            self._work.notify(number)
+
+    def _wake_another(self, now: float) -> None:
+        """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
+        due = self._ready.due
+        if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
+            self._work.notify()
+
+    def _wait(self, now: float) -> None:
+        """Waits for a change; one worker at a time also waits for the next moment due."""
+        due = self._due()
+        self._idle += 1
+        self._account(now)
+        if due < self._alarm:
+            self._alarm = due
+            self._work.wait(min(due - now, threading.TIMEOUT_MAX))
+            if self._alarm == due:
+                self._alarm = float("inf")
+        else:
+            self._work.wait()
+        self._idle -= 1
+        self._account(time.monotonic())

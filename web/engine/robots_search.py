@@ -1,0 +1,165 @@
+"""Searches for robots.txt that lead to other hosts: who waits for an answer, and what came.
+
+A redirect of robots.txt leads to a host that may not have asked for it. So each
+hop is a task in that host's queue, under its limits, and one answer serves all
+searches that lead to the same URL.
+"""
+
+import dataclasses
+import threading
+from collections import Counter, OrderedDict
+from typing import cast
+
+from ..exchange.response import Response
+from ..exchange.steps import Ask, Steps
+from ..robots.robots import RobotsRules
+from ..urls.domains import is_shared_suffix, registered_domain
+from .tasks import Task
+
+_MAX_BYTES = 16 << 20
+_ENTRY_BYTES = 1000
+_KEPT_HEADERS = ("location", "retry-after")
+
+
+class RobotsSearch:
+    """The search for the robots.txt of one origin, between two of its turns.
+
+    Args:
+        steps: What asks for one URL after the other, see ``robots.ask_robots``.
+
+    Attributes:
+        ask: The request that comes next.
+        answer: What came of it, where it was made in another host's turn.
+        owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
+        held: Whether pages of the origin wait for that answer.
+        pages: These pages.
+        refused: Reason for which they, and all later ones, are left out; None where they are not.
+    """
+
+    __slots__ = ("_steps", "answer", "ask", "held", "owner", "pages", "refused")
+
+    def __init__(self, steps: Steps[RobotsRules]) -> None:
+        self._steps = steps
+        self.ask = cast(Ask, next(steps))
+        self.answer: Response | None = None
+        self.owner = ""
+        self.held = False
+        self.pages: list[Task] = []
+        self.refused: str | None = None
+
+    def proceed(self, answer: Response) -> RobotsRules | None:
+        """Takes the answer to ``ask``; returns the rules where that was the last request."""
+        self.answer = None
+        try:
+            self.ask = cast(Ask, self._steps.send(answer))
+        except StopIteration as end:
+            return cast(RobotsRules, end.value)
+        return None
+
+
+class RobotsHops:
+    """Requests for robots.txt in the turns of other hosts, and the searches that wait for each.
+
+    Not safe for threads, but for ``answers``.
+
+    Args:
+        most: How many are made of the hosts of one owner, for other owners' sake.
+
+    Attributes:
+        answers: What came of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._searches: dict[str, list[RobotsSearch]] = {}
+        self._made: Counter[str] = Counter()
+        self.answers = RobotsAnswers()
+
+    @property
+    def urls(self) -> list[str]:
+        """What is waited for."""
+        return list(self._searches)
+
+    def hold(self, search: RobotsSearch, page: Task) -> bool:
+        """Has a page wait for the next request of its search; returns whether that is to be made."""
+        search.held = True
+        search.pages.append(page)
+        searches = self._searches.setdefault(search.ask.url, [])
+        searches.append(search)
+        return len(searches) == 1
+
+    def admits(self, owner: str) -> bool:
+        """Counts a request to an owner's host; returns whether there are not too many."""
+        if owner:
+            self._made[owner] += 1
+        return self._made[owner] <= self._most
+
+    def release(self, url: str, answer: Response) -> list[Task]:
+        """Hands an answer to those who wait for it; returns their pages."""
+        return self._end(url, answer, None)
+
+    def refuse(self, url: str, reason: str) -> list[Task]:
+        """Ends the searches that wait for a URL; returns their pages."""
+        return self._end(url, None, reason)
+
+    def _end(self, url: str, answer: Response | None, reason: str | None) -> list[Task]:
+        pages: list[Task] = []
+        for search in self._searches.pop(url, ()):
+            pages += search.pages
+            search.held, search.answer, search.refused, search.pages = False, answer, reason, []
+        return pages
+
+
+class RobotsAnswers:
+    """The answers to requests for robots.txt, the latest of them, by URL; safe for threads.
+
+    >>> answers = RobotsAnswers()
+    >>> answers.put(Response("http://a/robots.txt", status=404, body=b"x" * 1000)).body
+    b''
+    >>> answers.get("http://a/robots.txt").status, answers.get("http://b/robots.txt")
+    (404, None)
+    """
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[str, Response] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, url: str) -> Response | None:
+        """Returns the answer that came from a URL, if it is still kept."""
+        with self._lock:
+            if url in self._answers:
+                self._answers.move_to_end(url)
+            return self._answers.get(url)
+
+    def put(self, answer: Response) -> Response:
+        """Keeps, and returns, what an answer says about robots.txt; the oldest ones go."""
+        headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
+        body = answer.body if 200 <= answer.status < 300 else b""
+        kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
+        with self._lock:
+            self._forget(answer.url)
+            self._answers[answer.url] = kept
+            self._bytes += _bytes_of(kept)
+            while self._bytes > _MAX_BYTES:
+                self._forget(next(iter(self._answers)))
+        return kept
+
+    def _forget(self, url: str) -> None:
+        answer = self._answers.pop(url, None)
+        self._bytes -= _bytes_of(answer) if answer is not None else 0
+
+
+def _bytes_of(answer: Response) -> int:
+    headers = sum(len(value) for _, value in answer.headers)
+    return _ENTRY_BYTES + len(answer.body) + len(answer.url) + len(answer.reason) + headers
+
+
+def owner_of(host: str) -> str:
+    """Returns the name of all that belongs to whom a host belongs.
+
+    >>> owner_of("www.foo.co.uk"), owner_of("foo.github.io"), owner_of("[::1]")
+    ('foo.co.uk', 'foo.github.io', '[::1]')
+    """
+    domain = registered_domain(host)
+    return host if is_shared_suffix(domain) else domain

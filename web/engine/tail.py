@@ -1,0 +1,45 @@
+"""What keeps a fetch busy: which hosts are being asked, and for which it will take longest."""
+
+import heapq
+from collections.abc import Callable, Iterable, Sized
+from typing import Protocol
+
+from ..base.progress import SlowHost, Tail
+
+SLOWEST = 3
+
+
+class Queue(Protocol):
+    """What is looked at of a host's queue; see ``turns.HostQueue``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tasks(self) -> Sized: ...
+    @property
+    def in_progress(self) -> int: ...
+    @property
+    def ready_at(self) -> float: ...
+    def rest(self, usual: Callable[[float | None], float]) -> float: ...
+
+
+def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now: float) -> Tail:
+    """Returns what the queues say; they may change meanwhile, so it is right but for a page or two.
+
+    Args:
+        queues: One for each host.
+        delay: Returns the seconds between two requests, given the crawl delay.
+        now: Monotonic moment.
+    """
+    active = 0
+    waiting = []
+    for queue in queues:
+        active += queue.in_progress > 0
+        pages = len(queue.tasks)
+        if pages:
+            first = max(0.0, queue.ready_at - now)
+            waiting.append((first + (pages - 1) * queue.rest(delay), pages, queue.name))
+    slowest = (
+        SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
+    )
+    return Tail(active, len(waiting), tuple(slowest))

@@ -1,0 +1,67 @@
+"""What the fetch engine is given, and what it returns."""
+
+import dataclasses
+
+from ..exchange.response import Response
+
+
+@dataclasses.dataclass(slots=True)
+class Task:
+    """A page to fetch, and what is known of it.
+
+    Attributes:
+        url: Absolute, normalized.
+        key: Row key.
+        score: Of the page.
+        distance: Links from a seed.
+        etag: Of the copy we have, for a conditional request.
+        last_modified: Last-Modified of that copy, as the server sent it.
+        modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
+        hops: Redirects that were followed to come here.
+        depth: Links that were followed within this fetch to come here.
+        delay: Seconds between two requests to its queue, in place of the usual; None for those.
+        address: Where its host is asked, and of which queue it is; None is found out.
+        host: Of the URL; the engine fills it in.
+        robots: Whether it is no page, but a robots.txt that another host's redirects to.
+        fresh: Whether it needs a new connection, for a server closed an idle one unanswered.
+    """
+
+    url: str
+    key: str = ""
+    score: float = 0.0
+    distance: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    modified_time: int = 0
+    hops: int = 0
+    depth: int = 0
+    delay: float | None = None
+    address: str | None = None
+    host: str = ""
+    robots: bool = False
+    fresh: bool = False
+
+
+@dataclasses.dataclass(slots=True)
+class Result:
+    """What came of a task.
+
+    Attributes:
+        task: The task.
+        response: What came over the wire; None where the page was not asked for.
+        fetch_status: One of ``protocol.FETCH_…``.
+        protocol_status: One of the ProtocolStatus codes.
+        message: Why, in a few words; empty for success.
+        redirect: Absolute URL where the page is said to be, if any.
+        permanent: Whether that redirect is permanent.
+        fetched_at: UTC ms.
+    """
+
+    task: Task
+    response: Response | None
+    fetch_status: int
+    protocol_status: int
+    message: str = ""
+    redirect: str | None = None
+    permanent: bool = False
+    fetched_at: int = 0

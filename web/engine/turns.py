@@ -1,0 +1,337 @@
+"""A queue's turn: what waits in it, what is known of its hosts, and what came of a visit."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+
+from ..exchange.response import Response
+from ..exchange.status import EXCEPTION, Outcome
+from ..robots.robots import EXEMPT, RobotsRecord, RobotsRules
+from .host_records import HostRecord
+from .robots_search import RobotsSearch
+from .tasks import Result, Task
+
+Recall = Callable[[str], HostRecord | None]
+_BUSY = frozenset({429, 503})
+_SPARE = 16  # places of tasks that were taken are kept up to so many, or to half of all
+
+
+class HostState:
+    """What is known of one host.
+
+    Args:
+        host: Its name.
+        recall: Returns what an earlier run learnt about a host.
+
+    Attributes:
+        address: Where the host is; None while unknown, empty where it does not matter.
+        unreachable: The last robots.txt that did not come, with its origin.
+        counts: Results by the name of their protocol status.
+    """
+
+    __slots__ = ("_host", "_recall", "address", "counts", "unreachable")
+
+    def __init__(self, host: str, recall: Recall) -> None:
+        self._host, self._recall = host, recall
+        self.address: str | None = None
+        self.unreachable: tuple[str, RobotsRecord] | None = None
+        self.counts: dict[str, int] = {}
+
+    @property
+    def known(self) -> HostRecord | None:
+        """What an earlier run learnt; made anew each time, for a robots.txt may be long."""
+        return self._recall(self._host)
+
+
+class Tasks:
+    """Tasks, first come first: a deque of a few hosts, but small where there are few tasks.
+
+    >>> tasks = Tasks()
+    >>> tasks.extend("abc")
+    >>> tasks.popleft(), len(tasks), tasks[0], list(tasks)
+    ('a', 2, 'b', ['b', 'c'])
+    """
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[Task] = []
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._start
+
+    def __getitem__(self, at: int) -> Task:
+        return self._items[self._start + at]
+
+    def __iter__(self) -> Iterator[Task]:
+        return itertools.islice(self._items, self._start, None)
+
+    def append(self, task: Task) -> None:
+        """Adds a task behind all others."""
+        self._items.append(task)
+
+    def appendleft(self, task: Task) -> None:
+        """Adds a task before all others; quickly where one was taken before."""
+        if self._start:
+            self._start -= 1
+            self._items[self._start] = task
+        else:
+            self._items.insert(0, task)
+
+    def extend(self, tasks: Iterable[Task]) -> None:
+        """Adds tasks behind all others."""
+        self._items.extend(tasks)
+
+    def popleft(self) -> Task:
+        """Takes the first task."""
+        task = self._items[self._start]
+        self._items[self._start] = None  # type: ignore[call-overload]
+        self._start += 1
+        if 2 * self._start >= len(self._items) and self._start > _SPARE:
+            self._replace(self._items[self._start :])
+        return task
+
+    def clear(self) -> None:
+        """Forgets all tasks."""
+        self._replace([])
+
+    def _replace(self, items: list[Task]) -> None:
+        # In this order: another thread that asks for the length meanwhile gets no negative one.
+        self._start = 0
+        self._items = items
+
+
+class HostQueue:
+    """The tasks of one host, or of those of a domain or an address, and how to treat them.
+
+    Attributes:
+        name: The host, the domain or the address.
+        tasks: Waiting, first come first.
+        hosts: What is known of each host.
+        in_progress: How many workers are at it.
+        listed: Whether it waits for its turn already.
+        begun: Whether it has had a turn.
+        ready_at: Monotonic moment of the next turn.
+        rules: What robots.txt says, by origin.
+        searches: Searches for robots.txt that are not at their end, by origin.
+        crawl_delay: Seconds that its hosts ask for, the longest.
+        own_delay: Seconds that its tasks ask for, the longest; None where none does.
+        exceptions: Failures in a row.
+        backoff_level: See ``HostRecord``.
+    """
+
+    __slots__ = (
+        *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
+        *("in_progress", "kept", "last_end", "listed", "name", "own_delay", "ready_at"),
+        *("rules", "searches", "tasks"),
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tasks = Tasks()
+        self.hosts: dict[str, HostState] = {}
+        self.in_progress = 0
+        self.listed = self.begun = self.kept = False
+        self.ready_at = 0.0
+        self.rules: dict[str, RobotsRules] = {}
+        self.searches: dict[str, RobotsSearch] = {}
+        self.crawl_delay: float | None = None
+        self.own_delay: float | None = None
+        self.exceptions = 0
+        self.backoff_level = self.backoff_until = self.last_end = 0
+
+    def next_search(self) -> RobotsSearch | None:
+        """Returns the search for the robots.txt of the page that comes first."""
+        if not self.searches or not self.tasks or self.tasks[0].robots:
+            return None
+        return self.searches.get(origin_of(self.tasks[0].url))
+
+    @property
+    def next_host(self) -> HostState:
+        """The host of the task that comes first."""
+        return self.hosts[self.tasks[0].host]
+
+    def limit(self, most: int) -> int:
+        """Returns how many of at most so many workers may be at it."""
+        # A crawl delay is a delay between requests, so one at a time.
+        return 1 if self.next_host.address is None or self.crawl_delay else most
+
+    def rest(self, usual: Callable[[float | None], float]) -> float:
+        """Returns the delay after a request: what the tasks ask for, or the usual one.
+
+        Never less than robots.txt asks for.
+
+        >>> queue = HostQueue("foo.com")
+        >>> queue.own_delay, queue.crawl_delay = 0.5, 2.0
+        >>> queue.rest(lambda asked: asked or 5.0)
+        2.0
+        """
+        if self.own_delay is None:
+            return usual(self.crawl_delay)
+        return max(self.own_delay, self.crawl_delay or 0.0)
+
+    def take_over(self, task: Task) -> None:
+        """Notes what a task asks for its host."""
+        self.own_delay = _longest(self.own_delay, task.delay)
+        if task.address is not None:
+            self.hosts[task.host].address = task.address
+
+    def add_host(self, host: str, recall: Recall) -> HostRecord | None:
+        """Notes, and returns, what an earlier run learnt about a host of this queue."""
+        self.hosts[host] = HostState(host, recall)
+        known = recall(host)
+        if known is not None:
+            self.crawl_delay = _longest(self.crawl_delay, known.crawl_delay)
+            self.backoff_level = max(self.backoff_level, known.backoff_level)
+            self.backoff_until = max(self.backoff_until, known.backoff_until)
+            self.last_end = max(self.last_end, known.last_request_end)
+        return known
+
+    def absorb(self, other: "HostQueue") -> None:
+        """Takes over the hosts and tasks of a queue that nobody is at."""
+        self.hosts |= other.hosts
+        self.tasks.extend(other.tasks)
+        other.tasks.clear()
+        self.rules |= other.rules
+        self.searches |= other.searches
+        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
+        self.own_delay = _longest(self.own_delay, other.own_delay)
+        self.ready_at = max(self.ready_at, other.ready_at)
+        self.backoff_level = max(self.backoff_level, other.backoff_level)
+        self.backoff_until = max(self.backoff_until, other.backoff_until)
+        self.last_end = max(self.last_end, other.last_end)
+
+    def learn(self, origin: str, rules: RobotsRules, most: float) -> None:
+        """Keeps what a robots.txt says.
+
+        Args:
+            origin: Whose it is.
+            rules: What it says.
+            most: Crawl delays that are longer do not count while there are others.
+        """
+        self.rules[origin] = rules
+        if len(self.hosts) > 1:  # of many hosts nothing is taken back
+            if rules.crawl_delay is not None and rules.crawl_delay <= most:
+                self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
+            return
+        asked = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
+        self.crawl_delay = max([d for d in asked if d <= most] or asked, default=None)
+
+    def records(self) -> Iterator[HostRecord]:
+        """Yields what is known now of each host, once there was a turn."""
+        if not self.begun:
+            return
+        for host, state in list(self.hosts.items()):  # at once: workers may add some
+            if not (self.last_end or self.rules or state.counts):
+                continue  # a robots.txt was to be asked for, and was not
+            record = HostRecord(
+                host,
+                crawl_delay=self.crawl_delay,
+                exceptions=self.exceptions,
+                backoff_until=self.backoff_until,
+                last_request_end=self.last_end,
+                counts=dict(state.counts),
+                backoff_level=self.backoff_level,
+            )
+            self._add_robots(record, state)
+            yield record
+
+    def _add_robots(self, record: HostRecord, state: HostState) -> None:
+        """Tells of one origin: the one known before if it was asked again, else the first."""
+        asked = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
+        asked = {origin: rules for origin, rules in asked.items() if rules is not EXEMPT}
+        known = None if len(asked) == 1 else state.known
+        origin = known.robots_origin if known is not None else ""
+        if asked:
+            origin = origin if origin in asked else next(iter(asked))
+            kept, record.sitemaps = asked[origin].record, asked[origin].sitemaps
+        elif state.unreachable is not None:
+            origin, kept = state.unreachable
+            record.sitemaps = known.sitemaps if known is not None else ()
+        elif known is not None and known.robots_status is not None:
+            kept = RobotsRecord(
+                known.robots_status,
+                known.robots_text,
+                known.robots_fetched_at,
+                known.robots_failing_since,
+            )
+            record.sitemaps = known.sitemaps
+        else:
+            return
+        record.robots_origin = origin
+        record.robots_status, record.robots_text = kept.status, kept.text
+        record.robots_fetched_at, record.robots_failing_since = kept.fetched_at, kept.failing_since
+
+
+@dataclasses.dataclass(slots=True)
+class Visit:
+    """What came of a turn.
+
+    Attributes:
+        queue: Whose turn it was.
+        task: The task that was taken.
+        result: None where the task produced none.
+        again: Whether the task goes back to the front of its queue.
+        asked: Whether a request was made, so that the host's delay counts from now.
+        failed: Whether the server failed; None where nothing can be said.
+        busy: Whether the server said that it is asked too much (429, 503).
+        wait: Seconds that the server asked to be left alone, on top of the delay.
+        purge: Reason for which all that waits in the queue is dropped.
+        address: Where the host was found to be, if that was asked; see ``HostState``.
+        follow: Where a redirect leads that is to be followed in its host's turn.
+        search: Search for the robots.txt of the task, which goes on there; the task waits for it.
+        answer: What came where the task was to ask for another host's robots.txt.
+        drop: Reason for which the task is dropped.
+    """
+
+    queue: HostQueue
+    task: Task
+    result: Result | None = None
+    again: bool = False
+    asked: bool = False
+    failed: bool | None = None
+    busy: bool = False
+    wait: float = 0.0
+    purge: str | None = None
+    address: str | None = None
+    follow: Task | None = None
+    search: RobotsSearch | None = None
+    answer: Response | None = None
+    drop: str | None = None
+
+
+def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> Visit:
+    """Returns what an answer means for the host that was asked."""
+    return Visit(
+        queue,
+        task,
+        asked=bool(task.host),  # of the disk nobody minds being asked
+        failed=outcome.protocol_status == EXCEPTION,
+        busy=response.status in _BUSY,
+        wait=outcome.retry_after_s or 0.0,
+    )
+
+
+def origin_of(url: str) -> str:
+    """Returns ``scheme://host[:port]`` of a normalized URL.
+
+    >>> origin_of("http://a.example:81/b/c")
+    'http://a.example:81'
+    """
+    end = url.find("/", url.find("://") + 3)
+    return url if end < 0 else url[:end]
+
+
+def host_of(origin: str) -> str:
+    """Returns the host of an origin.
+
+    >>> host_of("http://a.example:81"), host_of("https://[::1]:81"), host_of("http://[::1]")
+    ('a.example', '[::1]', '[::1]')
+    """
+    place = origin.partition("://")[2].lower()
+    return place[: place.find("]") + 1] if place.startswith("[") else place.partition(":")[0]
+
+
+def _longest(*delays: float | None) -> float | None:
+    return max((delay for delay in delays if delay is not None), default=None)

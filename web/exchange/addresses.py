@@ -1,0 +1,163 @@
+"""Which address a host is asked at, decided once for all who ask at that address."""
+
+import contextlib
+import dataclasses
+import ipaddress
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from ..base.options import also
+from ..network.guard import Denied, Guard, Target
+from ..network.proxy import parse_proxy
+from ..network.route import split_url
+from ..urls.row_keys import from_host_key, from_key, host_of
+from .http_options import HttpOptions
+
+THREADS = 64
+SECONDS = 600.0
+ADDRESS_CHANGED = "address_changed"
+
+
+@dataclasses.dataclass(frozen=True)
+class AddressOptions:
+    """Where connections go, as fetch has it: for those who must know before."""
+
+    connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
+    allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
+    allowed_ports: tuple[str, ...] = also(HttpOptions, "allowed_ports")
+    http_proxy: str = also(HttpOptions, "http_proxy")
+
+    def __post_init__(self) -> None:
+        Addresses(self)
+
+
+class Addresses:
+    """Says at which address a host is asked; safe to share by threads.
+
+    Args:
+        options: Where connections go.
+        guard: Stands for the guard that the options describe.
+
+    Raises:
+        ValueError: An option cannot be read.
+    """
+
+    def __init__(self, options: "AddressOptions | HttpOptions", guard: Guard | None = None) -> None:
+        where = options.allow_addresses, options.connect_to, options.allowed_ports
+        self._guard = guard or Guard(*where)
+        self._proxied = parse_proxy(options.http_proxy) is not None
+
+    def by_name(self, host: str, ports: Iterable[int]) -> bool:
+        """Returns whether a host is reached past its address: by ``connect_to`` or a proxy."""
+        return not self._asked(host, ports)
+
+    def _asked(self, host: str, ports: Iterable[int]) -> list[int]:
+        if self._proxied:
+            return []
+        return [port for port in ports if self._guard.door(host.strip("[]"), port) is None]
+
+    def of(self, host: str, ports: Iterable[int]) -> str | None:
+        """Returns the address of a host: the smallest that it has, rather IPv4.
+
+        So hosts with the same addresses have the same one, whatever the order in which a
+        name server gives them. None where the host is reached by its name; empty where
+        there is no address at which it may be asked.
+        """
+        asked = self._asked(host, ports)
+        if not asked:
+            return None
+        found: set[str] = set()
+        for port in asked:
+            with contextlib.suppress(OSError):
+                target = self._guard.target(host.strip("[]"), port)
+                found.update(entry[1][0] for entry in target.addresses)
+        return min(found, key=_order, default="")
+
+    def of_all(
+        self,
+        hosts: Mapping[str, Iterable[int]],
+        threads: int = THREADS,
+        seconds: float = SECONDS,
+    ) -> dict[str, str | None]:
+        """Returns the addresses of hosts, see ``of``, by reversed host.
+
+        Those for which there was no time are not among them.
+
+        Args:
+            hosts: Ports by reversed host.
+            threads: How many are asked for at a time.
+            seconds: How long that may take in all.
+        """
+        until = time.monotonic() + seconds
+        left, found = deque(hosts.items()), dict[str, str | None]()
+
+        def work() -> None:
+            while left and time.monotonic() < until:
+                try:
+                    key, ports = left.popleft()
+                except IndexError:
+                    return
+                found[key] = self.of(from_host_key(key), ports)
+
+        # No pool: that would wait for a name server which does not answer.
+        workers = [
+            threading.Thread(target=work, name="nutbeam-dns", daemon=True)
+            for _ in range(min(threads, len(left)))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(max(0.0, until - time.monotonic()))
+        return found.copy()
+
+
+class PinnedGuard(Guard):
+    """A guard that lets hosts be reached at one address each.
+
+    Args:
+        options: What ``Guard`` needs.
+        pins: Address by host; empty where it had none.
+    """
+
+    def __init__(self, options: HttpOptions, pins: Mapping[str, str]) -> None:
+        super().__init__(options.allow_addresses, options.connect_to, options.allowed_ports)
+        self._pins = {host.strip("[]"): address for host, address in pins.items()}
+
+    def target(self, host: str, port: int, own: int = 0) -> Target:
+        """Returns where a host may be reached: see ``Guard.target``.
+
+        Raises:
+            Denied: Also where it has not, or no longer, the address that it is pinned to.
+        """
+        target = super().target(host, port, own)
+        pin = self._pins.get(host)
+        if pin is None or self.door(host, port) is not None:
+            return target
+        kept = tuple(entry for entry in target.addresses if entry[1][0] == pin)
+        if not kept:
+            was = pin or "no address"
+            raise Denied(ADDRESS_CHANGED, f"{host} is at {target.addresses[0][1][0]}, not {was}")
+        return target._replace(addresses=kept)
+
+
+def endpoints(keys: pl.Series) -> dict[str, set[int]]:
+    """Returns the ports that row keys ask for, by reversed host; those of http alone.
+
+    >>> endpoints(pl.Series(["com.a:http:81/x", "com.a:https/", "com.b:ftp/"]))
+    {'com.a': {81, 443}, 'com.b': set()}
+    """
+    found: dict[str, set[int]] = {}
+    for place in keys.str.extract("^([^/]*)/").unique(maintain_order=True).drop_nulls():
+        ports = found.setdefault(host_of(place), set())
+        with contextlib.suppress(ValueError):  # it is not http
+            ports.add(split_url(from_key(f"{place}/"))[0][2])
+    return found
+
+
+def _order(address: str) -> tuple[int, int]:
+    parsed = ipaddress.ip_address(address)
+    return parsed.version, int(parsed)

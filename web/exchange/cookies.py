@@ -1,0 +1,221 @@
+"""Cookies, where the operator wants them: a jar that never gives one to the wrong host.
+
+RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
+public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
+"""
+
+import calendar
+import dataclasses
+import ipaddress
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from ..network.route import split_url
+from ..urls.domains import is_shared_suffix
+
+_MAX_COOKIE_BYTES = 4_096
+_MAX_PER_HOST = 50
+_MAX_BYTES = 16 << 20
+_ROUGHLY = 300  # bytes that a cookie takes besides name and value
+_MAX_AGE_S = 400 * 86_400.0  # 6265bis 5.5
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_DELIMITER = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D|$)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclasses.dataclass(slots=True)
+class Cookie:
+    """One cookie in the jar.
+
+    Attributes:
+        name: Name.
+        value: Value.
+        domain: Host, or the domain that it is for.
+        host_only: Whether ``domain`` is a host, and nothing below it counts.
+        path: Path prefix.
+        secure: Whether it goes over https alone.
+        expires: Moment, in s since the epoch.
+        order: When it came, among others.
+    """
+
+    name: str
+    value: str
+    domain: str
+    host_only: bool
+    path: str
+    secure: bool
+    expires: float
+    order: int
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, roughly."""
+        return _ROUGHLY + len(self.name) + len(self.value) + len(self.path) + len(self.domain)
+
+
+class CookieJar:
+    """Keeps cookies in memory; safe to share by threads. Bounded: the oldest hosts are forgotten."""
+
+    def __init__(self) -> None:
+        self._by_domain: OrderedDict[str, dict[tuple[str, str], Cookie]] = OrderedDict()
+        self._count = self._bytes = 0
+        self._lock = threading.Lock()
+
+    def header(self, url: str, now: float | None = None) -> str | None:
+        """Returns the value of Cookie for a URL; None where there is nothing to send."""
+        (scheme, host, _), target = split_url(url)
+        path = target.partition("?")[0]
+        now = time.time() if now is None else now
+        with self._lock:
+            found = [
+                cookie
+                for domain in _domains(host)
+                for cookie in self._by_domain.get(domain, {}).values()
+                if cookie.expires > now
+                and (not cookie.host_only or cookie.domain == host)
+                and (not cookie.secure or scheme == "https")
+                and _path_matches(path, cookie.path)
+            ]
+        found.sort(key=lambda cookie: (-len(cookie.path), cookie.order))
+        return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in found) or None
+
+    def take(self, url: str, values: Iterable[str], now: float | None = None) -> None:
+        """Keeps what the Set-Cookie headers of a response say, as far as it may."""
+        now = time.time() if now is None else now
+        for value in values:
+            cookie = parse_cookie(value, url, now)
+            if cookie is not None:
+                self._keep(cookie, url.startswith("https:"), now)
+
+    def _keep(self, cookie: Cookie, secure: bool, now: float) -> None:
+        with self._lock:
+            cookies = self._by_domain.setdefault(cookie.domain, {})
+            self._by_domain.move_to_end(cookie.domain)
+            key = (cookie.name, cookie.path)
+            old = cookies.get(key)
+            # 6265bis 5.7: what came over https is not for http to overlay.
+            if old is None or secure or not old.secure:
+                self._count += 1
+                cookie.order = old.order if old else self._count
+                self._bytes += cookie.size - (old.size if old else 0)
+                cookies[key] = cookie
+            for name in [name for name, known in cookies.items() if known.expires <= now]:
+                self._bytes -= cookies.pop(name).size
+            if len(cookies) > _MAX_PER_HOST:
+                oldest = min(cookies, key=lambda name: cookies[name].order)
+                self._bytes -= cookies.pop(oldest).size
+            if not cookies:
+                del self._by_domain[cookie.domain]
+            while self._bytes > _MAX_BYTES:
+                _, forgotten = self._by_domain.popitem(last=False)
+                self._bytes -= sum(known.size for known in forgotten.values())
+
+
+def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
+    """Returns the cookie that a Set-Cookie header sets; None where it must be ignored.
+
+    >>> cookie = parse_cookie("a=1; Domain=example.com; Path=/", "http://www.example.com/x", 0)
+    >>> cookie.domain, cookie.host_only, cookie.path
+    ('example.com', False, '/')
+    >>> parse_cookie("a=1; Domain=co.uk", "http://www.example.co.uk/", 0) is None
+    True
+    """
+    if len(text) > 2 * _MAX_COOKIE_BYTES or _CONTROLS.search(text):
+        return None
+    pair, *rest = text.split(";")
+    name, equals, value = pair.partition("=")
+    name, value = (name.strip(), value.strip()) if equals else ("", pair.strip())
+    if (not name and not value) or len(name) + len(value) > _MAX_COOKIE_BYTES:
+        return None
+    attributes = {}
+    for part in rest:
+        key, _, given = part.partition("=")
+        attributes[key.strip().lower()] = given.strip()
+    (scheme, host, _), target = split_url(url)
+    domain = attributes.get("domain", "").lower().removeprefix(".")
+    wide = bool(domain) and _domain_allowed(host, domain)
+    if domain and not wide and domain != host:
+        return None
+    secure, path = "secure" in attributes, attributes.get("path", "")
+    path = path if path.startswith("/") else _default_path(target)
+    if secure and scheme != "https":
+        return None
+    lower = name.lower()
+    hidden = value.lower() if not name else ""
+    if lower.startswith(("__secure-", "__host-")) and not secure:
+        return None
+    if lower.startswith("__host-") and (domain or path != "/" or "path" not in attributes):
+        return None
+    if hidden.startswith(("__secure-", "__host-")):
+        return None
+    expires = _expires(attributes, now)
+    owner = domain if wide else host
+    return Cookie(name, value, owner, not wide, path, secure, expires, 0)
+
+
+def _domain_allowed(host: str, domain: str) -> bool:
+    """Whether a host may set a cookie for a domain and all below it."""
+    return (
+        (host == domain or host.endswith(f".{domain}"))
+        and not _is_address(host)
+        and "." in domain.strip(".")
+        and not is_shared_suffix(domain)
+    )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        return False
+
+
+def _domains(host: str) -> list[str]:
+    """Returns a host and the domains above it."""
+    labels = host.split(".")
+    return [host] if _is_address(host) else [".".join(labels[n:]) for n in range(len(labels))]
+
+
+def _default_path(target: str) -> str:
+    path = urlsplit(target).path
+    return path[: path.rfind("/")] or "/" if path.startswith("/") else "/"
+
+
+def _path_matches(path: str, prefix: str) -> bool:
+    if not path.startswith(prefix):
+        return False
+    return len(path) == len(prefix) or prefix.endswith("/") or path[len(prefix)] == "/"
+
+
+def _expires(attributes: dict[str, str], now: float) -> float:
+    age = attributes.get("max-age", "")
+    if re.fullmatch(r"-?[0-9]+", age):
+        return now + min(_MAX_AGE_S, float(age[:12])) if not age.startswith("-") else 0.0
+    moment = _moment(attributes["expires"]) if "expires" in attributes else None
+    return now + _MAX_AGE_S if moment is None else min(moment, now + _MAX_AGE_S)
+
+
+def _moment(text: str) -> float | None:
+    """Returns the moment that a cookie's date names (RFC 6265 5.1.1)."""
+    clock = day = month = year = None
+    for token in _DELIMITER.split(text):
+        match = _CLOCK.match(token)
+        if clock is None and match:
+            clock = tuple(map(int, match.groups()))
+        elif day is None and re.match(r"\d{1,2}(?:\D|$)", token):
+            day = int(re.match(r"\d+", token)[0])  # type: ignore[index]
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and re.match(r"\d{2,4}(?:\D|$)", token):
+            year = int(re.match(r"\d+", token)[0])  # type: ignore[index]
+    if clock is None or day is None or month is None or year is None:
+        return None
+    year += 1900 if 70 <= year <= 99 else 2000 if year < 70 else 0
+    if not 1 <= day <= 31 or year < 1601 or clock[0] > 23 or max(clock[1:]) > 59:
+        return None
+    return float(calendar.timegm((year, month, day, *clock)))

@@ -1,0 +1,282 @@
+"""User names, passwords and tokens, from a file of the operator's, each for one origin alone.
+
+Nothing here is ever printed: errors name the file and the line.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import os
+import re
+import secrets
+import stat
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+from ..base.errors import UsageError
+from ..network.idle import Origin
+from ..network.route import split_url
+from ..urls.schemes import split_ftp
+
+_ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1
+_KINDS = ("basic", "digest", "bearer")
+_CHALLENGE = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
+_HASHES = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}
+_MAX_CHALLENGES = 1_000
+_MAX_CHALLENGE = 8_192  # letters of a header that are looked at
+
+
+@dataclasses.dataclass(frozen=True)
+class Credential:
+    """What is shown to one origin.
+
+    Attributes:
+        kind: ``basic``, ``digest`` or ``bearer``.
+        user: User name; empty for bearer.
+        secret: Password or token.
+    """
+
+    kind: str
+    user: str = dataclasses.field(repr=False)
+    secret: str = dataclasses.field(repr=False)
+
+    def header(self) -> str:
+        """Returns the value of Authorization; not for digest, which needs a challenge."""
+        if self.kind == "bearer":
+            return f"Bearer {self.secret}"
+        pair = f"{self.user}:{self.secret}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
+
+
+def load_credentials(path: str) -> dict[Origin, Credential]:
+    """Reads a file of credentials.
+
+    A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD`` or
+    ``ORIGIN bearer TOKEN``; ORIGIN is ``https://HOST``, with a port if it is not
+    the usual one; ``ftp://HOST`` goes with basic. Passwords go to the end of the
+    line. Empty lines and those that begin with # are left out.
+
+    Raises:
+        UsageError: The file cannot be read, or a line not understood.
+    """
+    try:
+        lines = Path(path).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(
+            f"http_credentials must be a file that can be read, got {path!r}: {reason}"
+        ) from None
+    found: dict[Origin, Credential] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            origin, credential = _entry(line.strip())
+            if origin in found:
+                raise ValueError("the origin has a line already")
+        except ValueError as error:
+            # Not "from error": a traceback must not show the line.
+            raise UsageError(f"{path}, line {number}: {error}") from None
+        found[origin] = credential
+    return found
+
+
+def _entry(line: str) -> tuple[Origin, Credential]:
+    words = line.split(None, 2)
+    if len(words) < 3 or words[1].lower() not in _KINDS:
+        raise ValueError("expected ORIGIN and then basic, digest or bearer, and what goes with it")
+    if not _ORIGIN.fullmatch(words[0]):
+        raise ValueError(
+            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if need be"
+        )
+    try:
+        ftp = words[0].startswith("ftp:")
+        origin = ("ftp", *split_ftp(words[0])[:2]) if ftp else split_url(words[0])[0]
+    except ValueError:
+        raise ValueError("ORIGIN must have a host, in ASCII") from None
+    kind, rest = words[1].lower(), words[2]
+    if ftp and kind != "basic":
+        raise ValueError("FTP has user and password alone: ftp://HOST basic USER PASSWORD")
+    if kind == "bearer":
+        if not _TOKEN.fullmatch(rest):
+            raise ValueError("bearer needs one token, of letters, digits and -._~+/=")
+        return origin, Credential(kind, "", rest)
+    pair = rest.split(None, 1)
+    if len(pair) < 2 or any(ord(letter) < 32 or ord(letter) == 127 for letter in rest):
+        raise ValueError(f"{kind} needs a user name and a password")
+    if kind == "basic" and ":" in pair[0]:
+        raise ValueError("a user name of basic must not have a colon (RFC 7617 2)")
+    return origin, Credential(kind, *pair)
+
+
+def open_to_others(path: str) -> bool:
+    """Returns whether other users of the machine may read a file."""
+    return os.name == "posix" and bool(Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+class Credentials:
+    """Makes the Authorization header of requests; safe to share by threads.
+
+    Args:
+        entries: By origin.
+    """
+
+    def __init__(self, entries: dict[Origin, Credential]) -> None:
+        self._entries = entries
+        self._challenges: OrderedDict[Origin, dict[str, str]] = OrderedDict()
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def proxy_header(self, host: str, port: int) -> str:
+        """Returns the value of Proxy-Authorization for a proxy; empty where it needs none.
+
+        Raises:
+            UsageError: The entry is one of digest.
+        """
+        entry = self._entries.get(("http", f"[{host}]" if ":" in host else host, port))
+        if entry is None:
+            return ""
+        if entry.kind == "digest":
+            raise UsageError("a proxy's entry in http_credentials must be basic or bearer")
+        return entry.header()
+
+    def login(self, host: str, port: int) -> tuple[str, str] | None:
+        """Returns user and password for an FTP server, if it has an entry."""
+        entry = self._entries.get(("ftp", host, port))
+        return (entry.user, entry.secret) if entry is not None else None
+
+    def header(self, url: str) -> str | None:
+        """Returns the value of Authorization for a URL, if its origin has an entry.
+
+        For digest only after a challenge.
+        """
+        if not self._entries:
+            return None
+        origin, target = split_url(url)
+        entry = self._entries.get(origin)
+        if entry is None:
+            return None
+        if entry.kind != "digest":
+            return entry.header()
+        with self._lock:
+            challenge = self._challenges.get(origin)
+            if challenge is None:
+                return None
+            nonce = challenge["nonce"]
+            count = self._counts[nonce] = self._counts.get(nonce, 0) + 1
+        return digest_header(entry, challenge, target, count, secrets.token_hex(8))
+
+    def challenged(self, url: str, values: list[str], sent: bool) -> bool:
+        """Takes the WWW-Authenticate headers of a 401; returns whether to ask once more.
+
+        Args:
+            url: What was asked for.
+            values: Of the headers.
+            sent: Whether the request had an answer to an earlier challenge.
+        """
+        if not self._entries:
+            return False
+        origin, _ = split_url(url)
+        entry = self._entries.get(origin)
+        if entry is None or entry.kind != "digest":
+            return False
+        challenge = choose_challenge(values)
+        # The same answer to a new question only where the old one was too old.
+        if challenge is None or (sent and challenge.get("stale", "").lower() != "true"):
+            return False
+        with self._lock:
+            old = self._challenges.pop(origin, None)
+            if old is not None:
+                self._counts.pop(old["nonce"], None)
+            self._challenges[origin] = challenge
+            if len(self._challenges) > _MAX_CHALLENGES:
+                _, oldest = self._challenges.popitem(last=False)
+                self._counts.pop(oldest["nonce"], None)
+        return True
+
+
+def choose_challenge(values: list[str]) -> dict[str, str] | None:
+    """Returns the best digest challenge that can be answered, if there is one.
+
+    >>> choose_challenge(['Basic realm="a", Digest realm="b", nonce="n", qop="auth,auth-int"'])
+    {'realm': 'b', 'nonce': 'n', 'qop': 'auth,auth-int'}
+    """
+    best: dict[str, str] | None = None
+    for challenge in _digests(values):
+        algorithm = challenge.get("algorithm", "MD5").upper().removesuffix("-SESS")
+        qops = [word.strip() for word in challenge.get("qop", "auth").split(",")]
+        if not challenge.get("nonce") or algorithm not in _HASHES or "auth" not in qops:
+            continue
+        if best is None or (algorithm == "SHA-256" and "SHA-256" not in best.get("algorithm", "")):
+            best = challenge
+    return best
+
+
+def _digests(values: list[str]) -> list[dict[str, str]]:
+    found = []
+    for value in (value[:_MAX_CHALLENGE] for value in values):
+        # Quoted texts may hold anything: for finding the schemes they are blanked.
+        blank = re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: "_" * len(match[0]), value)
+        starts = [(match.start(1), match[1]) for match in _SCHEME.finditer(blank)]
+        ends = [*(start for start, _ in starts[1:]), len(value)]
+        for (start, scheme), end in zip(starts, ends, strict=False):
+            if scheme.lower() == "digest":
+                part = value[start + len(scheme) : end]
+                found.append(
+                    {
+                        match[1].lower(): re.sub(r"\\(.)", r"\1", match[2] or match[3] or "")
+                        for match in _CHALLENGE.finditer(part)
+                    }
+                )
+    return found
+
+
+def digest_header(
+    entry: Credential, challenge: dict[str, str], target: str, count: int, cnonce: str
+) -> str:
+    """Returns the answer to a digest challenge for a GET (RFC 7616 3.4).
+
+    Args:
+        entry: User and password.
+        challenge: As ``choose_challenge`` returns it.
+        target: Path and query, as in the request line.
+        count: How often this nonce was used, this time included.
+        cnonce: Letters that nobody could foresee.
+    """
+    algorithm = challenge.get("algorithm", "MD5").upper()
+    make = _HASHES[algorithm.removesuffix("-SESS")]
+
+    def digest(text: str) -> str:
+        return make(text.encode("latin-1")).hexdigest()
+
+    # What came over the wire is a letter for each byte; so is what is ours from here on.
+    user, secret = (text.encode().decode("latin-1") for text in (entry.user, entry.secret))
+    realm, nonce = challenge.get("realm", ""), challenge["nonce"]
+    fields = {"username": user, "realm": realm, "nonce": nonce, "uri": target}
+    first = digest(f"{user}:{realm}:{secret}")
+    if algorithm.endswith("-SESS"):
+        fields["cnonce"] = cnonce
+        first = digest(f"{first}:{nonce}:{cnonce}")
+    second = digest(f"GET:{target}")
+    words = ""
+    if "qop" in challenge:
+        middle = f"{nonce}:{count:08x}:{cnonce}:auth"
+        words = f", qop=auth, nc={count:08x}"
+        fields["cnonce"] = cnonce
+    else:
+        middle = nonce  # RFC 2069
+    fields["response"] = digest(f"{first}:{middle}:{second}")
+    if "opaque" in challenge:
+        fields["opaque"] = challenge["opaque"]
+    if "algorithm" in challenge:
+        words += f", algorithm={challenge['algorithm']}"
+    return "Digest " + ", ".join(f'{n}="{_quoted(v)}"' for n, v in fields.items()) + words
+
+
+def _quoted(value: str) -> str:
+    # What the server said goes back into a header: no line may end in it.
+    clean = re.sub(r"[^\x20-\x7e\x80-\xff]", "", value)
+    return clean.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,125 @@
+"""The options of HTTP requests."""
+
+import dataclasses
+import re
+
+from ..base.agent import AgentOptions
+from ..base.options import option
+from ..network.guard import Guard
+from ..network.headers import parse_headers
+from ..network.proxy import parse_proxy
+from .file_options import FileOptions
+
+_HEADER = re.compile(r"[\t\x20-\x7e]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class HttpOptions(AgentOptions, FileOptions):
+    """How pages are asked for, and where connections may go."""
+
+    timeout: float = option(
+        10.0,
+        "Longest wait for a connection, or for the next bytes.",
+        unit="s",
+        nutch="http.timeout",
+        minimum=0.001,
+    )
+    http_time_limit: float = option(
+        60.0, "Longest time for a whole request.", unit="s", nutch="http.time.limit", minimum=0.001
+    )
+    content_limit: int = option(
+        1_048_576,
+        "Most bytes of a body that are kept, after decoding; negative for all.",
+        unit="bytes",
+        nutch="http.content.limit",
+    )
+    document_limit: int = option(
+        8_388_608,
+        "The same for PDF, office documents and e-books, which cannot be read when they are cut; "
+        "content_limit where that is larger.",
+        unit="bytes",
+    )
+    accept: str = option(
+        "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        "Accept header.",
+        nutch="http.accept",
+    )
+    accept_language: str = option(
+        "en-us,en-gb,en;q=0.7,*;q=0.3", "Accept-Language header.", nutch="http.accept.language"
+    )
+    connect_to: tuple[str, ...] = option(
+        (),
+        "Reach a host elsewhere, as curl's: HOST:PORT:ADDRESS:PORT. HOST must be named; "
+        "*.DOMAIN is the domain and all below it. Empty ports are any, or the same.",
+    )
+    allow_addresses: tuple[str, ...] = option(
+        (),
+        "CIDR blocks that may be reached though they are private or special. A block within "
+        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 hold no IPv4 address.",
+    )
+    allowed_ports: tuple[str, ...] = option(
+        ("80", "443", "8000-8999"),
+        "Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is "
+        "FTP's own.",
+    )
+    ca_file: str = option("", "File of certificates to trust instead of the bundled ones.")
+    insecure_host: tuple[str, ...] = option(
+        (),
+        "Hosts whose certificates are not checked; their pages are marked.",
+        nutch="http.tls.certificates.check",
+        pattern=r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]",
+    )
+    min_rate: float = option(
+        100.0,
+        "Least bytes per second of an answer; 0 for no least. What comes more slowly is cut.",
+        unit="bytes/s",
+        minimum=0.0,
+    )
+    min_rate_grace: float = option(
+        10.0, "How long an answer may come more slowly than that.", unit="s", minimum=0.0
+    )
+    http_header: tuple[str, ...] = option(
+        (),
+        "Header to send with every request, 'Name: value'. It is stored with the pages: no "
+        "place for secrets.",
+    )
+    http_credentials: str = option(
+        "",
+        "File of user names, passwords and tokens, each for one origin; it must be on each "
+        "machine that fetches. Lines: ORIGIN basic USER PASSWORD, ORIGIN digest USER "
+        "PASSWORD, ORIGIN bearer TOKEN. An FTP server is ftp://HOST, with basic.",
+        nutch="http.auth.file",
+    )
+    http_cookies: bool = option(
+        False, "Keep cookies and send them back, as long as a fetch of a partition lasts."
+    )
+    http_proxy: str = option(
+        "",
+        "Proxy that all requests go through, http://HOST:PORT; hosts of connect_to are reached "
+        "past it. It resolves names itself.",
+        nutch="http.proxy.host",
+    )
+
+    http_client: str = option(
+        "requests",
+        "What asks: requests, with a thread for each request at a time; or aiohttp, with one "
+        "thread for them all, which takes less of the machine.",
+        choices=("requests", "aiohttp"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("accept", "accept_language"):
+            if not _HEADER.fullmatch(getattr(self, name)):
+                raise ValueError(f"{name} must be printable ASCII, got {getattr(self, name)!r}")
+        guard_of(self)
+        parse_headers(self.http_header)
+        parse_proxy(self.http_proxy)
+
+
+def guard_of(options: HttpOptions) -> Guard:
+    """Returns the guard that the options describe.
+
+    Raises:
+        ValueError: An entry of a list cannot be read.
+    """
+    return Guard(options.allow_addresses, options.connect_to, options.allowed_ports)

@@ -1,0 +1,202 @@
+"""What a response means for its page: Nutch's protocol and fetch statuses."""
+
+import email.utils
+from typing import NamedTuple
+
+from ..base.clock import now_ms
+from ..urls.userinfo import from_wire, parse_target
+from .response import Response
+
+# CrawlDatum's fetch statuses.
+FETCH_SUCCESS = 33
+FETCH_RETRY = 34
+FETCH_REDIR_TEMP = 35
+FETCH_REDIR_PERM = 36
+FETCH_GONE = 37
+FETCH_NOTMODIFIED = 38
+
+FETCH_STATUS_NAMES = {
+    FETCH_SUCCESS: "success",
+    FETCH_RETRY: "retry",
+    FETCH_REDIR_TEMP: "redir_temp",
+    FETCH_REDIR_PERM: "redir_perm",
+    FETCH_GONE: "gone",
+    FETCH_NOTMODIFIED: "notmodified",
+}
+
+# ProtocolStatus.
+SUCCESS = 1
+FAILED = 2
+PROTO_NOT_FOUND = 10
+GONE = 11
+MOVED = 12
+TEMP_MOVED = 13
+NOTFOUND = 14
+RETRY = 15
+EXCEPTION = 16
+ACCESS_DENIED = 17
+ROBOTS_DENIED = 18
+REDIR_EXCEEDED = 19
+NOTFETCHING = 20
+NOTMODIFIED = 21
+WOULDBLOCK = 22
+BLOCKED = 23
+
+PROTOCOL_STATUS_NAMES = {
+    SUCCESS: "success",
+    FAILED: "failed",
+    PROTO_NOT_FOUND: "proto_not_found",
+    GONE: "gone",
+    MOVED: "moved",
+    TEMP_MOVED: "temp_moved",
+    NOTFOUND: "notfound",
+    RETRY: "retry",
+    EXCEPTION: "exception",
+    ACCESS_DENIED: "access_denied",
+    ROBOTS_DENIED: "robots_denied",
+    REDIR_EXCEEDED: "redir_exceeded",
+    NOTFETCHING: "notfetching",
+    NOTMODIFIED: "notmodified",
+    WOULDBLOCK: "wouldblock",
+    BLOCKED: "blocked",
+}
+
+# Message of a page whose server's certificate nobody checked.
+UNCHECKED = "certificate not checked"
+# Longer than this nobody is left alone because they say so: a typing error would be for ever.
+MAX_RETRY_AFTER_S = 30 * 86_400
+
+
+class Row(NamedTuple):
+    """A row of the table of status codes.
+
+    Attributes:
+        codes: Codes and ``FIRST-LAST`` ranges, separated by commas.
+        fetch_status: What becomes of the URL, one of ``FETCH_…``.
+        protocol_status: One of the ProtocolStatus codes.
+        meaning: For people.
+    """
+
+    codes: str
+    fetch_status: int
+    protocol_status: int
+    meaning: str
+
+
+# Every code from 100 to 599 once; docs/reference/status.md is made of it.
+STATUS_TABLE = (
+    Row("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
+    Row("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
+    Row("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Elsewhere for now."),
+    Row("304", FETCH_NOTMODIFIED, NOTMODIFIED, "As it was, where the request asked so."),
+    Row("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Elsewhere for good."),
+    Row("401,403,407", FETCH_GONE, ACCESS_DENIED, "Not for us: gone at once."),
+    Row("404", FETCH_GONE, NOTFOUND, "Not there: gone at once."),
+    Row(
+        "400,402,405,406,409-428,430-499",
+        *(FETCH_GONE, GONE),
+        "Refused, and asking again will not help.",
+    ),
+    # 408: the server gave up waiting, and says that asking again may help (RFC 9110 15.5.9).
+    Row("408", FETCH_RETRY, EXCEPTION, "The server waited too long; another time."),
+    Row("429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."),
+    Row("500-599", FETCH_RETRY, EXCEPTION, "The server's fault; 503 with Retry-After as 429."),
+)
+
+
+def parse_codes(codes: str) -> list[int]:
+    """Returns the codes that a row of the table names.
+
+    >>> parse_codes("302,307-309")
+    [302, 307, 308, 309]
+    """
+    found: list[int] = []
+    for part in codes.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+_MEANINGS = {code: row for row in STATUS_TABLE for code in parse_codes(row.codes)}
+_REDIRECTED = frozenset({FETCH_REDIR_TEMP, FETCH_REDIR_PERM})
+
+
+class Outcome(NamedTuple):
+    """What a response means.
+
+    Attributes:
+        fetch_status: One of ``FETCH_…``.
+        protocol_status: One of the ProtocolStatus codes.
+        message: Why, in a few words; empty for success.
+        redirect_target: Absolute URL, where the page is elsewhere and says so.
+        retry_after_s: Seconds that the server asked to be left alone, if it did.
+    """
+
+    fetch_status: int
+    protocol_status: int
+    message: str = ""
+    redirect_target: str | None = None
+    retry_after_s: float | None = None
+
+
+def classify(response: Response) -> Outcome:
+    """Returns what a response means for its page.
+
+    As ``STATUS_TABLE`` says. Different from Nutch's: all of 2xx succeeds; 4xx
+    is gone at once, save 408 and 429; 304 counts only where it was asked for.
+
+    >>> classify(Response("http://a/", status=403, reason="Forbidden"))
+    Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \
+redirect_target=None, retry_after_s=None)
+    >>> classify(Response("http://a/", error="dns"))[:3]
+    (34, 16, 'dns')
+    """
+    status = response.status
+    if response.error is not None and (not status or 200 <= status < 300):
+        return Outcome(FETCH_RETRY, EXCEPTION, response.error)
+    if 200 <= status < 300:
+        return Outcome(FETCH_SUCCESS, SUCCESS)
+    message = f"{status} {response.reason}".strip()[:200]
+    row = _MEANINGS.get(status)
+    if row is None or (status == 304 and "\r\nIf-" not in response.request):
+        return Outcome(FETCH_RETRY, EXCEPTION, message)
+    if row.fetch_status in _REDIRECTED:
+        target = redirect_target(response)
+        return Outcome(row.fetch_status, row.protocol_status, target or "no location", target)
+    wait = _retry_after(response) if row.fetch_status == FETCH_RETRY else None
+    return Outcome(row.fetch_status, row.protocol_status, message, retry_after_s=wait)
+
+
+def redirect_target(response: Response) -> str | None:
+    """Returns the absolute URL that Location names, without user; None where it names none."""
+    location = response.header("location")
+    if not location:
+        return None
+    return parse_target(from_wire(location), response.url)
+
+
+def _retry_after(response: Response) -> float | None:
+    """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3).
+
+    A date counts from the response's own, whatever the clock says here. At most
+    ``MAX_RETRY_AFTER_S``; None where it is neither, or negative.
+    """
+    value = response.header("retry-after")
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
+    moment = _moment(value)
+    if moment is None:
+        return None
+    sent = _moment(response.header("date") or "")
+    wait = moment - (now_ms() / 1000 if sent is None else sent)
+    return min(max(0.0, wait), float(MAX_RETRY_AFTER_S))
+
+
+def _moment(date: str) -> float | None:
+    """Returns what a date of a header says, s since the epoch; None where it says none."""
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None

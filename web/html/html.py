@@ -1,0 +1,238 @@
+"""HTML: from bytes to title, text, links and what the page says to robots."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from ..content.charset import to_utf8
+from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
+from ..pages.language import declared_language
+from ..pages.metadata import (
+    MAX_CONTENT_CHARS,
+    Alternates,
+    add_heading,
+    add_json_ld,
+    add_meta,
+    declares_language,
+    is_json_ld,
+    parse_refresh,
+)
+from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..pages.parse_options import ParseOptions
+from ..urls.userinfo import parse_target
+from .flatten import flattened
+from .hazards import has_crowded_tag, is_hazardous
+from .main_content import main_content
+from .tree import NOT_TEXT, LexborTree, SoupTree, Tree, collapse, collapse_long
+
+# Where the link of an element is.
+_LINKS = {
+    "a": "href",
+    "area": "href",
+    "form": "action",
+    "frame": "src",
+    "iframe": "src",
+    "img": "src",
+    "link": "href",
+    "script": "src",
+    "source": "src",
+}
+# The text within these is the anchor of their link.
+_WITH_TEXT = ("a", "form")
+_BASE_SCHEMES = ("http:", "https:", "ftp:")
+
+_MAX_HREF_CHARS = 65_536
+# The first that is one counts.
+_MAX_TARGETS = 10
+_MAX_ANCHOR_CHARS = 1_000
+# About a second.
+_MAX_SOUP_BYTES = 4 << 20
+_MAX_SOUP_TAGS = 20_000
+
+
+def parse_html(source: Source, options: ParseOptions) -> Page:
+    """Parses an HTML document as browsers do.
+
+    A page on which the fast parser would be quadratic goes to BeautifulSoup,
+    which takes twenty times as long on usual pages; where that would take over
+    a second, what nests too deep is put side by side.
+
+    Raises:
+        ParseFailed: ``too_complex``: a page of over 4 MiB or 20,000 tags has an
+            element with very many attributes.
+
+    >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
+    >>> page = parse_html(document, ParseOptions())
+    >>> page.title, page.text, page.hrefs, page.anchors, page.base
+    ('T', 'T A B', ['b'], ['B'], 'http://example.com/d/')
+    """
+    utf8, charset = to_utf8(source.body, source.content_type)
+    page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
+    tree: Tree
+    if not (hazardous := is_hazardous(utf8, options.max_nesting)):
+        tree = LexborTree(utf8)
+    elif len(utf8) <= _MAX_SOUP_BYTES and utf8.count(b"<") <= _MAX_SOUP_TAGS:
+        tree = SoupTree(page.soup)
+    elif has_crowded_tag(utf8):
+        raise ParseFailed("too_complex")
+    else:
+        page.count("flattened")
+        tree = LexborTree(flattened(utf8))
+    reader = _Reader(page, tree, source, options)
+    reader.read()
+    if "noindex" not in page.directives:
+        text = None
+        if options.text_of == "main":
+            text = None if hazardous else main_content(utf8)
+            if text is None:
+                page.count("no_main_content")
+        reader.read_content(text)
+    obey_nofollow(page)
+    return page
+
+
+class _Reader:
+    """Fills a page from one walk over the elements of a tree."""
+
+    def __init__(self, page: Page, tree: Tree, source: Source, options: ParseOptions) -> None:
+        self.page = page
+        self._tree = tree
+        self._source = source
+        self._options = options
+        self._robots = robot_names(options)
+        self._base: str | None = None
+        self._title: str | None = None
+        self._canonicals: list[str] = []
+        self._alternates = Alternates()
+        self._refreshes: list[tuple[str, int]] = []
+        self._languages: list[str] = []
+        self._headings: list[tuple[str, Any]] = []
+        self._not_text: list[Any] = []
+        # Links nest in tables; the text of long ones may be taken twice, not a thousand times.
+        self._long_anchor_chars = 2 * len(page.body)
+
+    def read(self) -> None:
+        """Takes all but the content."""
+        options = self._options
+        links = _followed(options.outlinks_ignore_tags, options.form_use_action)
+        self._tree.feed(self, links, options.headings)
+        header = self._source.header("content-language")
+        self.page.language = declared_language(self._tree.language(), *self._languages, header)
+        self._resolve()
+
+    def read_content(self, text: str | None) -> None:
+        """Takes title, headings and, unless it is given, the text; this uses up the tree."""
+        page, with_title = self.page, self._options.text_with_title
+        page.title = self._title or ""
+        whole = self._tree.page_text(self._not_text, with_title)
+        if text is None:
+            page.text = collapse_long(whole)
+        else:
+            page.text = f"{page.title} {text}".strip() if with_title else text
+        for tag, node in self._headings:  # now without script and style in them
+            add_heading(page, tag, self._tree.text(node))
+
+    def element(
+        self,
+        tag: str,
+        attributes: Mapping[str, str | None],
+        node: Any,
+        links: Mapping[str, str],
+    ) -> None:
+        """Takes any one element."""
+        if tag != "a":
+            self._fact(tag, attributes, node)
+        href = attributes.get(links[tag]) if tag in links else None
+        if href and (href := href.strip()):
+            self._link(tag, href, attributes, node)
+
+    def _link(self, tag: str, href: str, attributes: Mapping[str, str | None], node: Any) -> None:
+        page = self.page
+        rel = (attributes.get("rel") or "").lower()
+        if tag == "form" and (attributes.get("method") or "").strip().lower() == "post":
+            return
+        if "nofollow" in rel and "nofollow" in rel.replace(",", " ").split():
+            page.drop("nofollow")
+        elif len(href) > _MAX_HREF_CHARS:
+            page.drop("url_too_long")
+        else:
+            alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
+            page.hrefs.append(href)
+            page.anchors.append(self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt))
+            page.rels.append(rel)
+
+    def _anchor(self, tag: str, node: Any) -> str:
+        if self._long_anchor_chars < 0:
+            return ""
+        text = self._tree.text(node) if tag == "a" else self._tree.form_text(node)
+        if len(text) > _MAX_ANCHOR_CHARS:
+            self._long_anchor_chars -= len(text)
+        anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])
+        return (anchor or collapse(self._tree.image_alt(node) or ""))[:_MAX_ANCHOR_CHARS]
+
+    def _fact(self, tag: str, attributes: Mapping[str, str | None], node: Any) -> None:
+        """Takes what an element says of the page as a whole."""
+        if tag in NOT_TEXT:
+            self._not_text.append(node)
+            if tag == "script" and is_json_ld(attributes):
+                add_json_ld(self.page, self._tree.text(node))
+        elif tag == "meta":
+            self._meta(attributes)
+        elif tag == "title" and self._title is None and not self._tree.is_in_svg(node):
+            self._title = collapse(self._tree.text(node))[:MAX_TITLE_CHARS]
+        elif tag == "base" and self._base is None:
+            self._base = attributes.get("href")
+        elif tag == "link":
+            rel = (attributes.get("rel") or "").lower().split()
+            if "canonical" in rel:
+                if (href := attributes.get("href")) and len(self._canonicals) < _MAX_TARGETS:
+                    self._canonicals.append(href)
+            elif "alternate" in rel and "hreflang" in attributes:
+                self._alternates.add(attributes, self.page)
+        elif tag in self._options.headings:
+            self._headings.append((tag, node))
+
+    def _meta(self, attributes: Mapping[str, str | None]) -> None:
+        page = self.page
+        name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
+        equivalent = (attributes.get("http-equiv") or "").strip().lower()
+        whole = attributes.get("content") or ""
+        content = whole[:MAX_CONTENT_CHARS].strip()
+        if name == "robots" or name in self._robots:
+            # Anywhere: a stray element in the head moves the rest of it into the body.
+            fetch_time = self._source.fetch_time
+            page.directives |= robots_directives(whole, self._robots, fetch_time)
+        elif equivalent == "refresh":
+            if (refresh := parse_refresh(content)) and len(self._refreshes) < _MAX_TARGETS:
+                self._refreshes.append(refresh)
+        elif equivalent == "pragma" and "no-cache" in content.lower():
+            page.directives.add("noarchive")
+        else:
+            if declares_language(equivalent or name):
+                self._languages.append(content)
+            add_meta(page, name, content)
+
+    def _resolve(self) -> None:
+        page = self.page
+        url = self._source.url
+        base = parse_target(self._base.strip(), url) if self._base else None
+        page.base = base if base and base.startswith(_BASE_SCHEMES) else url
+        page.canonical = next(filter(None, map(self._target, self._canonicals)), None)
+        for language, href in self._alternates.items():
+            if alternate := parse_target(href, page.base):
+                page.alternates[language] = alternate
+        targets = ((self._target(href) if href else url, s) for href, s in self._refreshes)
+        page.refresh = next(((target, s) for target, s in targets if target), None)
+
+    def _target(self, href: str) -> str | None:
+        """Returns where a page says it is, or leads: to a page, not to a script or a mail."""
+        absolute = parse_target(href.strip(), self.page.base)
+        own = self._source.url.partition(":")[0] + ":"
+        return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
+
+
+@functools.lru_cache(maxsize=64)
+def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
+    """Returns which attribute holds the link, by tag."""
+    without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
+    return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}

@@ -1,0 +1,64 @@
+"""XHTML: what HTML parsers read otherwise than XML's is rewritten, and then it is HTML."""
+
+import dataclasses
+import html
+import re
+
+from ..content.charset import to_utf8
+from ..pages.page import Page, Source
+from ..pages.parse_options import ParseOptions
+from .html import parse_html
+
+# HTML 13.1.2: void elements; in HTML any other has no end where XML says "/>".
+_VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
+_SECTION = re.compile(
+    # What is left as it is: a comment, a script or a style with its content.
+    rb"(?P<as_is><!--(?:(?!-->).)*+(?:-->|\Z)"
+    rb"|<(?P<raw>script|style)\b(?:[^<>/]|/(?!>))*+>(?:(?!</(?P=raw)).)*+)"
+    rb"|<!\[CDATA\[(?P<cdata>(?:(?!\]\]>).)*+)(?:\]\]>|\Z)"
+    rb"|<(?P<empty>[A-Za-z_][\w:.-]*+)(?P<rest>(?:[^<>\"'/]|/(?!>)|\"[^\"<]*+\"|'[^'<]*+')*+)/>",
+    re.IGNORECASE | re.DOTALL,
+)
+_LANGUAGE = re.compile(rb"<html\b[^>]{0,2000}?\sxml:lang\s*=\s*[\"']([A-Za-z0-9-]{1,35})[\"']")
+_HEAD_BYTES = 8192
+_PREFIXED_ROOT = re.compile(rb"<([A-Za-z_][\w.-]{0,40}):html[\s>]")
+
+
+def parse_xhtml(source: Source, options: ParseOptions) -> Page:
+    """Parses a document that came as ``application/xhtml+xml``.
+
+    Elements such as ``<script src="x"/>`` and ``<a id="x"/>`` end where XML ends
+    them, CDATA sections are text, and elements may have the prefix of the root. What is no well-formed XML is read as HTML,
+    not refused: many a page is no more than said to be XHTML.
+
+    Raises:
+        ParseFailed: As ``parse_html``.
+
+    >>> body = b"<html><head><script src='x'/><title>T</title></head><body><a/>A"
+    >>> page = parse_xhtml(Source("http://example.com/", body), ParseOptions())
+    >>> page.title, page.hrefs, page.text
+    ('T', ['x'], 'T A')
+    """
+    utf8, charset = to_utf8(source.body, source.content_type)
+    if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
+        utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
+    rewritten = _SECTION.sub(_as_html, utf8)
+    page = parse_html(
+        dataclasses.replace(source, body=rewritten, content_type="text/html; charset=utf-8"),
+        options,
+    )
+    page.charset = charset
+    if page.language is None and (found := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
+        page.language = found[1].decode()
+    return page
+
+
+def _as_html(found: re.Match[bytes]) -> bytes:
+    if found["as_is"] is not None:
+        return found[0]
+    if found["cdata"] is not None:
+        return html.escape(found["cdata"].decode("utf-8", "replace"), quote=False).encode()
+    name = found["empty"]
+    if name.lower() in _VOID:
+        return found[0]
+    return b"<%b%b></%b>" % (name, found["rest"], name)

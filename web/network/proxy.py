@@ -1,0 +1,142 @@
+"""A proxy that all requests go through, and what can still be judged before it."""
+
+import ipaddress
+import re
+import socket
+from typing import NamedTuple
+
+from ..urls.domains import is_known_suffix
+from .guard import Denied, is_public
+
+_PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
+# Names that lead to nobody on the internet though their last label is one of its top-level domains:
+# infrastructure (RFC 3172, home.arpa of RFC 8375 below it) and RFC 7686, then what routers and
+# development tools answer themselves, or the name server with a loopback address.
+_SPECIAL = frozenset(
+    {
+        *("arpa", "onion", "fritz.box", "easy.box", "o2.box", "congstar.box", "pi.hole"),
+        *(
+            "router.asus.com",
+            "asusrouter.com",
+            "tplinkwifi.net",
+            "tplinkmodem.net",
+            "tplinklogin.net",
+        ),
+        *("tplinkap.net", "tplinkrepeater.net", "tplinkextender.net", "tplinkplclogin.net"),
+        *("routerlogin.net", "routerlogin.com", "orbilogin.com", "orbilogin.net", "mywifiext.net"),
+        *("huaweimobilewifi.com", "tendawifi.com", "tendawifi.net", "attlocal.net"),
+        *("connect.box", "vodafone.box", "kabel.box", "arris.box", "alice.box", "myfritz.box"),
+        *("setup.ubnt.com", "mabbox.bytel.fr", "ts.net"),
+        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st", "smackaho.st"),
+        *("local.gd", "yoogle.com"),
+        "metadata.goog",  # the metadata server of Google's cloud
+    }
+)
+# What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.
+_NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")
+
+OPEN = (
+    "all requests go through the proxy %s, which resolves names itself: that no name leads to a "
+    "private address is the proxy's to see to. Literal addresses, special names and ports are "
+    "judged here as ever."
+)
+
+
+class Proxy(NamedTuple):
+    """Where the proxy is.
+
+    Attributes:
+        host: Name or address, without brackets, lower-case.
+        port: Port.
+    """
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The proxy as it is typed."""
+        return (
+            f"http://[{self.host}]:{self.port}"
+            if ":" in self.host
+            else f"http://{self.host}:{self.port}"
+        )
+
+
+def parse_proxy(text: str) -> Proxy | None:
+    """Returns the proxy of ``http_proxy``; None for an empty text.
+
+    Raises:
+        ValueError: It is no ``http://HOST:PORT``; not quoted, it may hold a password.
+
+    >>> parse_proxy("http://Proxy.example.com:3128")
+    Proxy(host='proxy.example.com', port=3128)
+    """
+    if not text:
+        return None
+    if "@" in text:
+        raise ValueError(
+            "http_proxy must be http://HOST:PORT without user and password: "
+            "these go into the file of --http_credentials"
+        )
+    match = _PROXY.fullmatch(text)
+    if match is None or not 0 < int(match[2]) < 65536:
+        raise ValueError(f"http_proxy must be http://HOST:PORT, got {text!r}")
+    return Proxy(match[1].lower().strip("[]"), int(match[2]))
+
+
+def judge_name(host: str, opened: bool = False) -> None:
+    """Checks what can be known of a host without resolving it.
+
+    Args:
+        host: Name or address literal, without brackets, lower-case.
+        opened: Whether the operator allows the address that it is.
+
+    Raises:
+        Denied: It is no public address, or a name of no public host.
+
+    >>> judge_name("www.example.com")
+    """
+    literal = as_address(host)
+    if literal is not None:
+        if not opened and not is_public(literal):
+            raise Denied("address_denied", f"{literal} is no public address")
+        return
+    if not _is_of_the_internet(host.removesuffix(".")):
+        raise Denied("address_denied", f"{host!r} is no name of a public host")
+
+
+def _is_of_the_internet(name: str) -> bool:
+    """Returns whether a name may be that of a public host.
+
+    A top-level domain that the public suffix list does not know is a private
+    world's (``belkin``, ``consul``, ``intra``, ``lan``) or a special one
+    (``localhost``, ``local``, ``internal``, ``test``): IANA's registry of
+    special-use names, ICANN's name collisions, and whatever else a network
+    makes up.
+    """
+    labels = name.split(".")
+    if len(labels) < 2 or not all(labels) or _NUMBER.fullmatch(labels[-1]):
+        return False
+    if not is_known_suffix(labels[-1]):
+        return False
+    return not any(".".join(labels[at:]) in _SPECIAL for at in range(len(labels)))
+
+
+def as_address(host: str) -> str | None:
+    """Returns the address that a host is a spelling of, as resolvers read it; None for a name.
+
+    >>> as_address("0x7f.1"), as_address("2130706433"), as_address("www.example.com")
+    ('127.0.0.1', '127.0.0.1', None)
+    """
+    try:
+        return str(ipaddress.ip_address(host.split("%")[0]))
+    except ValueError:
+        pass
+    labels = host.rstrip(".").split(".")
+    if len(labels) <= 4 and all(map(_NUMBER.fullmatch, labels)):
+        try:
+            return socket.inet_ntoa(socket.inet_aton(host.rstrip(".")))
+        except OSError:
+            return None
+    return None

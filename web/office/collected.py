@@ -1,0 +1,89 @@
+"""What a document is read into, piece by piece: its text up to a limit, and its links."""
+
+from ..html.tree import collapse, collapse_long
+from ..pages.directives import header_directives, obey_nofollow
+from ..pages.language import declared_language
+from ..pages.page import MAX_TITLE_CHARS, Page, Source
+from ..pages.parse_options import ParseOptions
+from .xml_events import Enough
+
+MAX_CHARS = 8 << 20
+_MAX_ANCHOR_CHARS = 1_000
+_MAX_META_CHARS = 2_000
+_MAX_HREF_CHARS = 65_536
+
+
+class Collected:
+    """Text and links of one document."""
+
+    def __init__(self, source: Source, options: ParseOptions) -> None:
+        self.page = Page(base=source.url)
+        self.page.directives = header_directives(source, options)
+        self._pieces: list[str] = []
+        self._left = MAX_CHARS
+
+    def add(self, text: str) -> None:
+        """Takes text.
+
+        Raises:
+            Enough: There is more than is kept.
+        """
+        self._pieces.append(text[: self._left])
+        self._left -= len(text)
+        if self._left < 0:
+            self.cut("characters")
+            raise Enough
+
+    def cut(self, at: str) -> None:
+        """Notes that not all was read, and what the limit is on."""
+        self.page.metas.setdefault("text_cut", at)
+
+    def mark(self) -> int:
+        """Returns where the text has got to, for ``since``."""
+        return len(self._pieces)
+
+    def since(self, mark: int) -> str:
+        """Returns the text since a mark, as an anchor."""
+        found: list[str] = []
+        room = 4 * _MAX_ANCHOR_CHARS
+        for piece in self._pieces[mark : mark + room]:
+            found.append(piece[:room])
+            room -= len(piece)
+            if room <= 0:
+                break
+        return collapse("".join(found))[:_MAX_ANCHOR_CHARS]
+
+    def link(self, href: str, anchor: str = "") -> None:
+        """Takes a link."""
+        href = href.strip()
+        if len(href) > _MAX_HREF_CHARS:
+            self.page.drop("url_too_long")
+        elif href:
+            self.page.hrefs.append(href)
+            self.page.anchors.append(collapse(anchor)[:_MAX_ANCHOR_CHARS])
+            self.page.rels.append("")
+
+    def title(self, text: str) -> None:
+        """Takes the title, unless there is one."""
+        self.page.title = self.page.title or collapse(text[:_MAX_META_CHARS])[:MAX_TITLE_CHARS]
+
+    def language(self, text: str) -> None:
+        """Takes the language, unless one is known."""
+        self.page.language = declared_language(self.page.language, text)
+
+    def meta(self, name: str, text: str) -> None:
+        """Takes what a document says of itself; several values are joined by commas."""
+        if text := collapse(text[:_MAX_META_CHARS]):
+            known = self.page.metas.get(name)
+            joined = text if known is None else f"{known}, {text}"
+            self.page.metas[name] = joined[:_MAX_META_CHARS]
+
+    def done(self) -> Page:
+        """Returns the page, with what it says to robots obeyed."""
+        page = self.page
+        if "noindex" in page.directives:
+            page.title = ""
+        else:
+            page.text = collapse_long("".join(self._pieces))
+        obey_nofollow(page)
+        return page

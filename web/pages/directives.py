@@ -1,0 +1,132 @@
+"""What a document says to robots: robots meta elements and X-Robots-Tag."""
+
+import datetime
+import functools
+import re
+from collections.abc import Collection
+from email.utils import parsedate_tz
+
+from ..base.agent import DEFAULT_NAME
+from .page import Page, Source
+from .parse_options import ParseOptions
+
+HEADER = "x-robots-tag"
+
+_MAX_DATE_CHARS = 100
+_TOKENS = {
+    "none": ("noindex", "nofollow"),
+    "noindex": ("noindex",),
+    "nofollow": ("nofollow",),
+    "noarchive": ("noarchive",),
+    "nocache": ("noarchive",),
+}
+_UNAVAILABLE = "unavailable_after"
+# Rules with a value; any other word before a colon is the name of one robot.
+_RULES = frozenset({"max-snippet", "max-image-preview", "max-video-preview", _UNAVAILABLE})
+_SEPARATOR = re.compile("[,;]")
+_WEEKDAY = re.compile(r"\s*[a-z]+\s*")
+
+
+def header_directives(source: Source, options: ParseOptions) -> set[str]:
+    """Returns the directives in the ``X-Robots-Tag`` headers of any document.
+
+    >>> headers = [("x-robots-tag", "otherbot: none"), ("x-robots-tag", "nofollow")]
+    >>> header_directives(Source("http://a/", b"", headers=headers), ParseOptions())
+    {'nofollow'}
+    """
+    directives: set[str] = set()
+    for name, value in source.headers:
+        if name == HEADER:  # each by itself: a robot's name counts to the end of its header
+            directives |= robots_directives(value, robot_names(options), source.fetch_time)
+    return directives
+
+
+def robot_names(options: ParseOptions) -> frozenset[str]:
+    """Returns the names of robots that are this crawler, in lower case.
+
+    >>> sorted(robot_names(ParseOptions(agent_name="Bot", robots_agents=("OtherBot",))))
+    ['bot', 'otherbot']
+    """
+    return _lower(options.agent_name or DEFAULT_NAME, options.robots_agents)
+
+
+@functools.lru_cache(maxsize=64)
+def _lower(name: str, others: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(agent.lower() for agent in (name, *others))
+
+
+def robots_directives(
+    value: str, names: Collection[str] = (), fetch_time: int | None = None
+) -> set[str]:
+    """Returns the directives in a robots meta or an ``X-Robots-Tag``.
+
+    What is said to one robot by its name counts if the name is ours; it is said
+    from the name to the end, or to the next name.
+
+    Args:
+        value: Directives, with commas or semicolons between them.
+        names: Of robots that are this crawler, in lower case.
+        fetch_time: When the document was fetched, UTC ms: after the date of
+            ``unavailable_after`` it counts as ``noindex``. None leaves dates out.
+
+    >>> sorted(robots_directives("None, max-image-preview:none"))
+    ['nofollow', 'noindex']
+    >>> robots_directives("noarchive, googlebot: noindex, bot: nofollow", {"bot"}) == {
+    ...     "noarchive", "nofollow"}
+    True
+    """
+    directives: set[str] = set()
+    to_us = True
+    parts = iter(_SEPARATOR.split(value.lower()))
+    for part in parts:
+        rule, colon, argument = part.partition(":")
+        if colon and rule.strip() not in _RULES:
+            to_us = rule.strip() in names
+            rule, _, argument = argument.partition(":")
+        if rule.strip() == _UNAVAILABLE:
+            if _WEEKDAY.fullmatch(argument):
+                argument += f", {next(parts, '')}"
+            rule = "noindex" if _is_over(argument[:_MAX_DATE_CHARS], fetch_time) else ""
+        if to_us:
+            for word in rule.split():
+                directives.update(_TOKENS.get(word, ()))
+    return directives
+
+
+def _is_over(date: str, now: int | None) -> bool:
+    moment = None if now is None else parse_moment(date)
+    return now is not None and moment is not None and moment < now
+
+
+def parse_moment(text: str) -> int | None:
+    """Returns a date of RFC 822, RFC 850 or ISO 8601 as UTC ms, or None if it is none.
+
+    Without a time it is the start of its day, without a zone that is known, UTC.
+
+    >>> parse_moment("Wednesday, 25-Jun-25 15:00:00 GMT"), parse_moment("2025-06-25T17:00+02:00")
+    (1750863600000, 1750863600000)
+    >>> parse_moment("soon") is None
+    True
+    """
+    text = text.strip()
+    try:
+        parsed = datetime.datetime.fromisoformat(text.upper())
+        utc = parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
+        return round(utc.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        fields = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
+        if fields is None:
+            return None
+        zone = datetime.timezone(datetime.timedelta(seconds=fields[9] or 0))
+        return round(datetime.datetime(*fields[:6], tzinfo=zone).timestamp() * 1000)
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
+
+
+def obey_nofollow(page: Page) -> None:
+    """Takes the links from a page that says nofollow."""
+    if "nofollow" in page.directives:
+        page.drop("page_nofollow", len(page.hrefs))
+        page.hrefs, page.anchors, page.rels = [], [], []

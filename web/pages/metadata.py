@@ -1,0 +1,128 @@
+"""What an HTML document says of itself: meta elements, alternates, JSON-LD, headings."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..urls.userinfo import mask_users
+from .page import Page
+
+MAX_CONTENT_CHARS = 65_536
+_MAX_METAS = 64
+_MAX_META_CHARS = 2_000
+_MAX_ALTERNATES = 100
+_MAX_HEADINGS = 100
+_MAX_HEADING_CHARS = 500
+_MAX_JSON_LD_CHARS = 65_536
+_MAX_JSON_LD_BLOCKS = 20
+_MAX_URL_CHARS = 4_096
+
+_METAS = frozenset({"author", "description", "generator", "keywords"})
+_META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
+_LANGUAGE_METAS = frozenset({"content-language", "dc.language", "dcterms.language", "language"})
+_JSON_LD = "application/ld+json"
+_HREFLANG = re.compile(r"[a-z0-9]{1,8}(?:-[a-z0-9]{1,8}){0,8}")
+_REFRESH = re.compile(
+    r"\s*(\d{1,9}|(?=\.))[\d.]*(?:[;,\s]\s*[;,]?\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*)))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def parse_refresh(content: str) -> tuple[str, int] | None:
+    """Returns target and seconds of a meta refresh; the target is empty if none is named.
+
+    >>> parse_refresh("0; url='next'"), parse_refresh("5"), parse_refresh(".5;/y")
+    (('next', 0), ('', 5), ('/y', 0))
+    >>> parse_refresh("now") is None
+    True
+    """
+    found = _REFRESH.match(content)
+    if not found:
+        return None
+    return (found[2] or found[3] or found[4] or "").strip(), int(found[1] or 0)
+
+
+def declares_language(name: str) -> bool:
+    """Tells whether a meta element of that name declares the language of its page."""
+    return name in _LANGUAGE_METAS
+
+
+def add_meta(page: Page, name: str, content: str) -> None:
+    """Keeps the first meta element of a name, if it is one of those that are kept."""
+    kept = name in _METAS or (len(name) < 100 and name.startswith(_META_PREFIXES))
+    if kept and len(page.metas) < _MAX_METAS:
+        page.metas.setdefault(name, " ".join(content[:_MAX_META_CHARS].split()))
+
+
+def is_json_ld(attributes: Mapping[str, str | None]) -> bool:
+    """Tells whether a script is a block of JSON-LD."""
+    return (attributes.get("type") or "").strip().lower().startswith(_JSON_LD)
+
+
+def add_json_ld(page: Page, block: str) -> None:
+    """Keeps a block of JSON-LD as it stands, while all of them stay within the limits."""
+    block = block.strip()
+    if not block:
+        return
+    if (
+        len(page.json_ld) < _MAX_JSON_LD_BLOCKS
+        and len(block) + sum(map(len, page.json_ld)) <= _MAX_JSON_LD_CHARS
+    ):
+        page.json_ld.append(block)
+    else:
+        page.count("json_ld_too_long")
+
+
+class Alternates:
+    """The versions of a page in other languages, before its base is known."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] = {}
+
+    def add(self, attributes: Mapping[str, str | None], page: Page) -> None:
+        """Takes a ``link rel=alternate hreflang``; of one language the first counts."""
+        language = (attributes.get("hreflang") or "").strip().lower().replace("_", "-")
+        href = (attributes.get("href") or "").strip()
+        if not href or not _HREFLANG.fullmatch(language) or language in self._found:
+            return
+        if len(self._found) < _MAX_ALTERNATES and len(href) <= _MAX_URL_CHARS:
+            self._found[language] = href
+        else:
+            page.count("too_many_alternates")
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """The language and the URL, as it stands there, of each."""
+        return self._found.items()
+
+
+def add_heading(page: Page, tag: str, text: str) -> None:
+    """Keeps a heading that has text, cut to its limit."""
+    if len(page.headings) >= _MAX_HEADINGS:
+        page.count("too_many_headings")
+    elif heading := " ".join(text[: 4 * _MAX_HEADING_CHARS].split())[:_MAX_HEADING_CHARS].strip():
+        page.headings.append((tag, heading))
+
+
+def metadata_of(page: Page) -> dict[str, str]:
+    """Returns what is stored of a page by name.
+
+    Besides the meta elements: ``canonical``; ``hreflang:de`` and so on, each an
+    absolute URL; ``h1`` to ``h6``, a line for each heading; ``json-ld``,
+    ``json-ld:2`` and so on, a block each.
+
+    >>> page = Page(headings=[("h1", "A"), ("h2", "B"), ("h2", "C")], json_ld=["{}", "[]"])
+    >>> metadata_of(page)
+    {'h1': 'A', 'h2': 'B\\nC', 'json-ld': '{}', 'json-ld:2': '[]'}
+    """
+    found: dict[str, Any] = {name: mask_users(value) for name, value in page.metas.items()}
+    if page.canonical:
+        found["canonical"] = page.canonical
+    for language, url in page.alternates.items():
+        found[f"hreflang:{language}"] = url
+    headings: dict[str, list[str]] = {}
+    for tag, text in page.headings:
+        headings.setdefault(tag, []).append(text)
+    found.update((tag, "\n".join(texts)) for tag, texts in headings.items())
+    for number, block in enumerate(page.json_ld, 1):
+        found["json-ld" if number == 1 else f"json-ld:{number}"] = mask_users(block)
+    return found

@@ -1,0 +1,122 @@
+"""The language of urlfilter-automaton: dk.brics regular expressions, matched as a whole.
+
+Besides what regular expressions have: ``a&b`` (both), ``~a`` (not), ``@`` (any text), ``#``
+(nothing), ``"..."`` (as it stands), ``<n-m>`` (a number). ``^`` and ``$`` mean themselves.
+Matching goes by derivatives (Brzozowski): it takes as long as the text is, whatever the pattern.
+"""
+
+from collections.abc import Callable
+
+from .brics_syntax import LAST, Node, Nodes, Parser, TooLarge
+from .patterns import Pattern
+
+_MOST_STEPS = 50_000
+_LONGEST = 50_000
+
+
+class Automaton:
+    """A compiled expression.
+
+    Raises:
+        ValueError: It is none; the message says what is wrong with it.
+
+    >>> Automaton("http://[a-z]+[.]be/.*&~(.*secret.*)").search("http://foo.be/secret") is None
+    True
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        try:
+            self._run = _Run(text)
+            self.column = _column_form(self._run.start)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+
+    def search(self, string: str, *, timeout: float | None = None) -> "Automaton | None":
+        """Returns itself if the text as a whole is matched, else None; needs no ``timeout``.
+
+        Raises:
+            TimeoutError: It would need too much memory to tell.
+        """
+        for _ in range(2):
+            try:
+                return self if self._run.matches(string) else None
+            except TooLarge:  # by all the texts before, or by this one
+                self._run = _Run(self._text)
+            except RecursionError:
+                break
+        raise TimeoutError
+
+
+class _Run:
+    """What is known of an expression, by the texts that it was tried on."""
+
+    def __init__(self, text: str) -> None:
+        self._nodes = Nodes()
+        self.start = Parser(text, self._nodes).parse()
+        self._steps: dict[tuple[Node, str], Node] = {}
+
+    def matches(self, string: str) -> bool:
+        node, steps = self.start, self._steps
+        for char in string:
+            if node is self._nodes.empty:
+                return False
+            if node is self._nodes.all:
+                return True
+            step = steps.get((node, char))
+            if step is None:
+                if len(steps) > _MOST_STEPS:
+                    steps.clear()
+                step = steps[node, char] = self._nodes.after(node, ord(char))
+            node = step
+        return node.nullable
+
+
+def compile_automaton(text: str) -> Pattern:
+    """Compiles an expression.
+
+    Raises:
+        ValueError: It is none; the message says what is wrong with it.
+
+    >>> compile_automaton(".*[.](gif|png)").python.search("http://foo.com/a.gif") is None
+    False
+    """
+    automaton = Automaton(text)
+    return Pattern(text, automaton, automaton.column, exact=automaton.column is not None)
+
+
+def _column_form(node: Node) -> str | None:
+    """Returns the same for polars' engine; None where that has no word for it."""
+    if node.size > _LONGEST:
+        return None
+    try:
+        return rf"(?s)\A(?:{_FORMS[node.kind](node)})\z"
+    except KeyError:
+        return None
+
+
+def _chars_form(node: Node) -> str:
+    if node.ranges == ((0, LAST),):
+        return "."
+    return "[" + "".join(rf"\x{{{low:x}}}-\x{{{high:x}}}" for low, high in node.ranges) + "]"
+
+
+def _row_form(node: Node) -> str:
+    words = []
+    while node.kind == "cat":  # a long row is no deep one
+        words.append(_form(node.parts[0]))
+        node = node.parts[1]
+    return "".join([*words, _form(node)])
+
+
+def _form(node: Node) -> str:
+    return f"(?:{_FORMS[node.kind](node)})"
+
+
+_FORMS: dict[str, Callable[[Node], str]] = {
+    "chars": _chars_form,
+    "text": lambda node: "",
+    "cat": _row_form,
+    "or": lambda node: "|".join(map(_form, node.parts)),
+    "star": lambda node: f"{_form(node.parts[0])}*",
+}

@@ -1,0 +1,178 @@
+"""Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
+
+A path is compared with those rules that an index finds, the one that would decide first: the longest
+(RFC 9309 2.2.2). Steps are counted, so that what they come to is the same on each machine.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .index import Index
+from .paths import comparable_patterns
+from .rules import Rule
+
+# For a URL; they take a millisecond or two. See ``_Steps``.
+MAX_STEPS = 1_000_000
+_STEPS_OF_A_PIECE = 300
+# Fewer rules are not worth an index.
+_FEW = 32
+_NEWLINE = 10
+_PAGE = "index.html"
+
+
+class TooCostly(Exception):
+    """Comparing a path with all rules that it can meet takes too many steps."""
+
+
+class Decision(NamedTuple):
+    """What decides about a path.
+
+    Attributes:
+        allow: Whether it is allowed.
+        rule: Number of the rule, among those given; None where none matches.
+        steps: What finding it took.
+    """
+
+    allow: bool
+    rule: int | None
+    steps: int
+
+
+class Matcher:
+    """Rules of a robots.txt, ready to be compared with paths.
+
+    Args:
+        rules: Those of one agent.
+
+    >>> matcher = Matcher([Rule(False, "/a", 0), Rule(True, "/a*.gif$", 9)])
+    >>> matcher.decide("/a/b.gif").allow, matcher.decide("/a/b.png").allow
+    (True, False)
+    """
+
+    __slots__ = ("_allow", "_ends", "_index", "_origins", "_text")
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        patterns, self._allow, self._origins = _in_order(rules)
+        self._text = _simplified("\n".join([*patterns, ""]))
+        octets = np.frombuffer(self._text.encode(), np.uint8)
+        self._ends = np.flatnonzero(octets == _NEWLINE).astype(np.int32)
+        self._index = Index(octets, self._ends) if len(patterns) > _FEW else None
+
+    @property
+    def size(self) -> int:
+        """Memory that it takes, in bytes."""
+        arrays = (self._allow, self._ends, self._origins)
+        index = self._index.size if self._index is not None else 0
+        return len(self._text) + sum(array.nbytes for array in arrays) + index + 800
+
+    def decide(self, path: str, most: int = MAX_STEPS) -> Decision:
+        """Returns what decides about a path; the longest rule, of equally long ones one that allows.
+
+        Args:
+            path: As ``comparable_path`` returns it.
+            most: How many steps it may take.
+
+        Raises:
+            TooCostly: It would take more.
+        """
+        steps = _Steps(most)
+        every = range(len(self._ends))
+        subject = _Subject(path, steps)
+        rules = every if self._index is None else self._index.candidates(path)
+        steps.take(len(rules))
+        for rule in rules:
+            start = self._ends[rule - 1] + 1 if rule else 0
+            if subject.matches(self._text[start : self._ends[rule]]):
+                allow = bool(self._allow[rule])
+                return Decision(allow, int(self._origins[rule]), most - steps.left)
+        return Decision(True, None, most - steps.left)
+
+
+class _Steps:
+    """What may still be done for a path.
+
+    A piece that is looked for takes three hundred steps, and as many as characters may have to be
+    compared for it: those of the piece, times the places that are tried.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, number: int) -> None:
+        self.left -= number
+        if self.left < 0:
+            raise TooCostly
+
+
+class _Subject:
+    """A path that is compared with patterns."""
+
+    def __init__(self, path: str, steps: _Steps) -> None:
+        self._path, self._steps = path, steps
+        self._last: dict[str, int] = {}
+
+    def matches(self, pattern: str) -> bool:
+        """Returns whether a pattern matches.
+
+        Taking the first place for each piece is exact: it leaves most to the following ones.
+        """
+        path = self._path
+        head, *pieces = pattern.split("*") if len(pattern) <= 2 * len(path) + 2 else ("\n",)
+        self._steps.take(_STEPS_OF_A_PIECE + len(head))
+        if not pieces and head.endswith("$"):
+            return path == head[:-1]
+        if not path.startswith(head):
+            return False
+        at, end = len(head), len(path)
+        if pieces and pieces[-1].endswith("$"):
+            tail = pieces.pop()[:-1]
+            self._steps.take(_STEPS_OF_A_PIECE + len(tail))
+            end -= len(tail)
+            if not path.endswith(tail):
+                return False
+        for piece in pieces:
+            if self._last_place(piece) < at:
+                return False
+            place = path.find(piece, at)
+            self._steps.take(_STEPS_OF_A_PIECE + (place - at + 1) * len(piece))
+            at = place + len(piece)
+        return at <= end
+
+    def _last_place(self, piece: str) -> int:
+        """Returns the last place of a piece in the path, or -1; each is looked for once."""
+        place = self._last.get(piece)
+        if place is None:
+            place = self._last[piece] = self._path.rfind(piece)
+            tried = len(self._path) - place if place >= 0 else len(self._path)
+            self._steps.take(_STEPS_OF_A_PIECE + tried * len(piece))
+        return place
+
+
+def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
+    """Returns patterns, the longest first, what each says, and the number of the rule it is from."""
+    denied: dict[str, int] = {}
+    allowed: dict[str, int] = {}
+    patterns = comparable_patterns([rule.pattern for rule in rules])
+    for number, (rule, pattern) in enumerate(zip(rules, patterns, strict=True)):
+        found = allowed if rule.allow else denied
+        found.setdefault(pattern, number)
+        if pattern.endswith("$"):  # some mean the character
+            found.setdefault(f"{pattern[:-1]}%24", number)
+        elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # that is what the folder shows
+            found.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
+    every = [*allowed, *denied]
+    order = np.argsort(-np.fromiter(map(len, every), np.int32, len(every)), kind="stable")
+    origins = np.array([*allowed.values(), *denied.values()], np.int32)[order]
+    return [every[number] for number in order], order < len(allowed), origins
+
+
+def _simplified(text: str) -> str:
+    """Returns patterns, each with its "\\n", without wildcards that mean nothing."""
+    if "*" not in text:
+        return text
+    text = re.sub(r"\*{2,}", "*", text)
+    return text.replace("*$\n", "\n").replace("*\n", "\n")

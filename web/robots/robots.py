@@ -1,0 +1,265 @@
+"""robots.txt as RFC 9309 has it: what may be fetched of a site, and how fast."""
+
+import contextlib
+import re
+import zlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..base.clock import EARLIEST_MS, now_ms
+from ..clients.client_base import ClientBase
+from ..exchange.response import Response
+from ..exchange.status import classify, redirect_target
+from ..exchange.steps import Ask, Steps, drive
+from ..network.route import request_url
+from ..urls.userinfo import mask_users
+from .match import Decision, Matcher, TooCostly
+from .paths import comparable_path
+from .rules import Reading, read_rules
+from .shelf import shelf_for
+
+MAX_BYTES = 500 * 1024  # RFC 9309 2.5
+_BOM = b"\xef\xbb\xbf"
+# For so long a server must have failed before it counts as one without robots.txt (2.3.1.4).
+FAILING_MS = 30 * 86_400_000
+MAX_SITEMAPS = 100
+MAX_SITEMAP_CHARS = 2048
+_SITEMAP_LINE = re.compile(r"^[ \t]*site-?map[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
+_SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
+
+ALLOW = "allow"
+DEFER = "defer"
+RULES = "rules"
+
+ALLOWED = "allowed"
+DENIED = "denied"
+TOO_COSTLY = "too_costly"
+
+_ROBOTS_PATH = "/robots.txt"
+_ALL_ALLOWED = Decision(True, None, 0)
+_NONE_ALLOWED = Decision(False, None, 0)
+
+
+class RobotsRecord(NamedTuple):
+    """What is kept of a robots.txt.
+
+    Attributes:
+        status: HTTP status; 0 where the server could not be reached.
+        text: Its text; where the server fails, the last that it sent.
+        fetched_at: UTC ms.
+        failing_since: UTC ms of the first of the failures in a row; 0 if it does not fail.
+    """
+
+    status: int
+    text: str
+    fetched_at: int
+    failing_since: int = 0
+
+
+class RobotsRules:
+    """What a robots.txt allows one agent.
+
+    The text is kept compressed; rules that were read are kept while there is room.
+
+    Args:
+        record: What the server sent.
+        agents: Product tokens of the agent; the groups of all of them count.
+        error: Why the server could not be reached, if so.
+        retry_after: Seconds that the server asked to be left alone, if it did.
+
+    Attributes:
+        state: ``rules``; ``allow`` for 4xx, which is as if there were no
+            robots.txt; ``defer`` for 429, 5xx and no answer: nothing may be
+            fetched for now (RFC 9309 2.3.1). After 30 days of 5xx or no answer
+            the last robots.txt counts, or none if there was none (2.3.1.4).
+        crawl_delay: Seconds, where the agent's group names them; of the last
+            robots.txt that was read, while the server fails.
+        sitemaps: URLs of sitemaps that it names: the first hundred of at most
+            2,048 characters.
+
+    >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
+    >>> rules.state, rules.allowed("http://a/x/y"), rules.allowed("http://a/y")
+    ('rules', False, True)
+    """
+
+    __slots__ = (
+        *("_agents", "_packed", "_shelf", "crawl_delay", "error", "failing_since"),
+        *("fetched_at", "retry_after", "sitemaps", "state", "status"),
+    )
+
+    def __init__(
+        self,
+        record: RobotsRecord,
+        agents: str | Iterable[str],
+        error: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.status, text, self.fetched_at, self.failing_since = record
+        self.state = _state(record)
+        self.error = error
+        self.retry_after = retry_after
+        self.crawl_delay: float | None = None
+        self.sitemaps: tuple[str, ...] = ()
+        self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
+        self._packed = b""
+        self._shelf = shelf_for(text)
+        if self.state != ALLOW and text.strip():
+            self._packed = zlib.compress(text.encode("utf-8", "replace"))
+            reading = self._reading(text)
+            self.crawl_delay = reading.crawl_delay
+            self.sitemaps = _sitemaps(reading.sitemaps)
+            self._shelf.put(self, Matcher(reading.rules))
+
+    def allowed(self, url: str) -> bool:
+        """Returns whether the agent may fetch a URL now."""
+        return self.verdict(url) == ALLOWED
+
+    def verdict(self, url: str) -> str:
+        """Returns ``allowed``, ``denied``, or ``too_costly`` where finding out takes too many steps.
+
+        What is no URL is denied, if there are rules.
+        """
+        try:
+            return ALLOWED if self.decide(url).allow else DENIED
+        except TooCostly:
+            return TOO_COSTLY
+
+    def decide(self, url: str) -> Decision:
+        """Returns what decides about a URL.
+
+        Raises:
+            TooCostly: Finding out takes too many steps.
+        """
+        if self.state != RULES or not self._packed:
+            return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED
+        try:
+            path = comparable_path(url)
+        except ValueError:  # of urllib, where brackets are no address
+            return _NONE_ALLOWED
+        if path.startswith(_ROBOTS_PATH) and path[len(_ROBOTS_PATH) :][:3] in ("", "%3F"):
+            return _ALL_ALLOWED  # RFC 9309 2.2.2
+        return self._matcher().decide(path)
+
+    @property
+    def record(self) -> RobotsRecord:
+        """What to keep of it."""
+        text = self._text() if self._packed else ""
+        return RobotsRecord(self.status, text, self.fetched_at, self.failing_since)
+
+    @property
+    def packed_bytes(self) -> int:
+        """Memory that the text takes."""
+        return len(self._packed)
+
+    def _text(self) -> str:
+        return zlib.decompress(self._packed).decode()
+
+    def _reading(self, text: str) -> Reading:
+        return read_rules(text, self._agents)
+
+    def _matcher(self) -> Matcher:
+        matcher = self._shelf.get(self)
+        if matcher is None:
+            matcher = Matcher(self._reading(self._text()).rules)
+            self._shelf.put(self, matcher)
+        return matcher
+
+
+def is_exempt(host: str, allowlist: Iterable[str]) -> bool:
+    """Returns whether a host is one of those in a list, or below one.
+
+    >>> [is_exempt(host, ["foo.com"]) for host in ("foo.com", "www.foo.com", "afoo.com")]
+    [True, True, False]
+    """
+    names = (name.strip(".").lower() for name in allowlist)
+    return any(host == name or host.endswith(f".{name}") for name in names)
+
+
+def _fails(status: int) -> bool:
+    """Returns whether a server with such an answer is "unreachable" (RFC 9309 2.3.1.4)."""
+    return not status or status >= 500
+
+
+def _state(record: RobotsRecord) -> str:
+    status, text, fetched_at, failing_since = record
+    if 200 <= status < 300:
+        return RULES
+    if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
+        return RULES if text.strip() else ALLOW
+    # RFC 9309 2.3.1.3: 4xx is "unavailable", everything is allowed; a redirect
+    # that leads nowhere counts the same (2.3.1.2). 429 is no "unavailable".
+    return ALLOW if 300 <= status < 500 and status != 429 else DEFER
+
+
+# Stands for the robots.txt of a host that is not asked for it.
+EXEMPT = RobotsRules(RobotsRecord(404, "", 0), "")
+
+
+def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
+    urls = (url for url in found if len(url) <= MAX_SITEMAP_CHARS and _SITEMAP.fullmatch(url))
+    return tuple(list(dict.fromkeys(urls))[:MAX_SITEMAPS])
+
+
+def decode_robots(body: bytes) -> str:
+    """Returns the text of a robots.txt: cut at 500 KiB, without BOM, bad bytes replaced."""
+    if len(body) > MAX_BYTES:
+        body = body[:MAX_BYTES]
+        body = body[: body.rfind(b"\n") + 1] or body
+    text = body.removeprefix(_BOM).decode("utf-8", "replace").replace("\0", "")
+    return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
+
+
+def fetch_robots(
+    client: ClientBase,
+    origin: str,
+    redirects: int = 5,
+    agents: Iterable[str] = (),
+    earlier: RobotsRecord | None = None,
+) -> RobotsRules:
+    """Fetches the robots.txt of an origin; every hop passes the guard.
+
+    Args:
+        client: What asks.
+        origin: ``scheme://host[:port]``.
+        redirects: How many are followed.
+        agents: Product tokens besides the client's.
+        earlier: What is known of it from an earlier time.
+    """
+    return drive(ask_robots((client.token, *agents), origin, redirects, earlier), client.answer)
+
+
+def ask_robots(
+    agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
+) -> Steps[RobotsRules]:
+    """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
+    response = yield from _follow(f"{origin}/robots.txt", redirects)
+    now = response.started or now_ms()
+    # A body that broke off may lack the rule that matters.
+    broken = response.error is not None and response.status < 300
+    status = 0 if broken else response.status
+    text, since = "", 0
+    if 200 <= status < 300:
+        text = decode_robots(response.body)
+    elif _fails(status) or status == 429:
+        text = earlier.text if earlier else ""
+        since = _failing_since(earlier, now) if _fails(status) else 0
+    record = RobotsRecord(status, text, now, since)
+    return RobotsRules(record, agents, response.error, classify(response).retry_after_s)
+
+
+def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
+    """Returns since when it has failed without a break; what a wrong clock said does not count."""
+    since = earlier.failing_since if earlier else 0
+    return since if EARLIEST_MS < since <= now else now
+
+
+def _follow(url: str, redirects: int) -> Steps[Response]:
+    while True:
+        # On a connection of its own: an idle one may be closed unanswered.
+        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1, fresh=True)
+        target = redirect_target(response) if 300 <= response.status < 400 else None
+        if target is None or not redirects or not target.startswith(("http://", "https://")):
+            return response
+        with contextlib.suppress(ValueError):  # what cannot be asked for gives an error, too
+            target = request_url(target)
+        url, redirects = target, redirects - 1

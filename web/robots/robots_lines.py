@@ -1,0 +1,41 @@
+"""Which line of a robots.txt decides about a URL."""
+
+from typing import NamedTuple
+
+from .match import TooCostly
+from .robots import RobotsRecord, RobotsRules
+from .rules import read_rules, split_lines
+
+
+class Line(NamedTuple):
+    """A line of a robots.txt, by its number from 1."""
+
+    number: int
+    text: str
+
+
+def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
+    """Returns the line that allows or denies a URL; None where none says anything of it.
+
+    It is the longest that matches, of equally long ones one that allows; of equal ones the first.
+    None, too, where finding it takes too many steps.
+
+    Args:
+        text: The robots.txt.
+        url: The URL.
+        agents: Product tokens of the agent, as ``RobotsRules`` takes them.
+
+    >>> robots = "User-agent: *\\nDisallow: /x\\nAllow: /x/y"
+    >>> deciding_line(robots, "http://a/x/z", ("bot",))
+    Line(number=2, text='Disallow: /x')
+    >>> deciding_line(robots, "http://a/x/y", ("bot",))
+    Line(number=3, text='Allow: /x/y')
+    """
+    try:
+        decision = RobotsRules(RobotsRecord(200, text, 0), agents).decide(url)
+    except TooCostly:
+        return None
+    if decision.rule is None:
+        return None
+    number = read_rules(text, agents).rules[decision.rule].line
+    return Line(number, split_lines(text)[number - 1].strip())

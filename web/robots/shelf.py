@@ -1,0 +1,50 @@
+"""Keeps rules of robots.txt ready, within a bound on their memory."""
+
+import threading
+from collections import OrderedDict
+
+from .match import Matcher
+
+_LARGE_CHARS = 32_768
+
+
+class Shelf:
+    """Rules that were read of late; those unused for longest go first.
+
+    Args:
+        most_bytes: Their memory; one is kept even if it is larger.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._kept: OrderedDict[int, tuple[object, Matcher]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.size = 0
+
+    def get(self, owner: object) -> Matcher | None:
+        """Returns the rules of an owner, if they are there still."""
+        with self._lock:
+            kept = self._kept.get(id(owner))
+            if kept is None or kept[0] is not owner:
+                return None
+            self._kept.move_to_end(id(owner))
+            return kept[1]
+
+    def put(self, owner: object, matcher: Matcher) -> None:
+        """Keeps the rules of an owner, and lets others go where there is no room."""
+        with self._lock:
+            if id(owner) in self._kept:  # of another thread, which has read them, too
+                return
+            self._kept[id(owner)] = owner, matcher
+            self.size += matcher.size
+            while self.size > self._most and len(self._kept) > 1:
+                self.size -= self._kept.popitem(last=False)[1][1].size
+
+
+# Large ones have a shelf of their own, so that a few hosts do not make all others' be read again.
+_LARGE, _OTHERS = Shelf(48 << 20), Shelf(16 << 20)
+
+
+def shelf_for(text: str) -> Shelf:
+    """Returns where the rules of a robots.txt are kept."""
+    return _LARGE if len(text) > _LARGE_CHARS else _OTHERS

@@ -1,0 +1,191 @@
+"""From options to the filters and normalizers that they name, with the files that these read.
+
+A rule file is looked for in ``url_rules_dir`` under the name that it has in Nutch's conf/.
+"""
+
+import functools
+import pathlib
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ..filters.affixes import PrefixFilter, SuffixFilter
+from ..filters.chain import FilterChain
+from ..filters.domain_lists import DomainFilter
+from ..filters.fast import FastFilter, FastLimits
+from ..filters.regex_filter import RegexFilter
+from ..filters.validator import Validator
+from ..filters.verdicts import UrlFilter
+from ..normalizers.basic_column import Basic
+from ..normalizers.chain import Normalizer
+from ..normalizers.host_rules import Host, Protocol, Slash
+from ..normalizers.queries import Ajax, Querystring
+from ..normalizers.regex_rules import RegexNormalizer
+from ..normalizers.steps import SCOPES, Pass, Step
+from ..patterns.brics import compile_automaton
+from ..rule_files.rule_files import RuleFile, read_rules
+from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions
+
+EXEMPT = "ignoreexempt"
+
+# Those that ship with this package.
+_BUILT_IN = ("regex-urlfilter.txt", "regex-normalize.xml")
+_HERE = pathlib.Path(__file__).parent
+
+
+def normalizers_in(options: UrlOptions, scope: str) -> tuple[str, ...]:
+    """Returns the names of the normalizers of a scope, in order.
+
+    Raises:
+        ValueError: The options name a scope twice.
+    """
+    if options.no_normalize:
+        return ("basic",)
+    named: dict[str, str] = {}
+    for text in options.url_normalizers_in:
+        name, _, steps = text.partition("=")
+        if name in named:
+            raise ValueError(f"url_normalizers_in may name a scope once, got {name!r} twice")
+        named[name] = steps
+    names = tuple(named[scope].split("+")) if scope in named else tuple(options.url_normalizers)
+    return names if "basic" in names else (*names, "basic")
+
+
+def read_files(options: UrlOptions) -> dict[str, RuleFile]:
+    """Reads the files that the options ask for.
+
+    Returns:
+        By the name in Nutch's conf/. Where a scope has a file of its own, it stands
+        under ``regex-normalize-SCOPE.xml``.
+
+    Raises:
+        ValueError: The folder or a file is missing, or cannot be read.
+    """
+    if options.url_rules_dir and not pathlib.Path(options.url_rules_dir).is_dir():
+        raise ValueError(
+            f"url_rules_dir must be a folder that can be read, got {options.url_rules_dir!r}"
+        )
+    wanted = [FILTER_FILES[name] for name in options.url_filters if not options.no_filter]
+    steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
+    wanted += [NORMALIZER_FILES[name] for name in NORMALIZERS if name in steps]
+    found = {name: _find(options, name) for name in wanted if name}
+    if "regex" in steps and options.url_rules_dir:
+        for scope in SCOPES:
+            name = f"regex-normalize-{scope}.xml"
+            path = pathlib.Path(options.url_rules_dir, name)
+            if path.exists():
+                found[name] = read_rules(path, name, xml=True)
+    return found
+
+
+def _find(options: UrlOptions, name: str) -> RuleFile:
+    named = {
+        "regex-urlfilter.txt": options.url_filter_file,
+        "regex-normalize.xml": options.url_normalizer_file,
+    }.get(name, "")
+    xml = name.endswith(".xml")
+    if named:
+        return read_rules(named, xml=xml)
+    if options.url_rules_dir:
+        path = pathlib.Path(options.url_rules_dir, name)
+        if path.exists() or name not in _BUILT_IN:
+            return read_rules(path, name, xml=xml)
+    if name in _BUILT_IN:
+        return read_rules(_HERE / name, name, f"built-in {name}", xml)
+    users = [
+        each for each, file in (*FILTER_FILES.items(), *NORMALIZER_FILES.items()) if file == name
+    ]
+    raise ValueError(
+        f"url_rules_dir must be a folder with {name}, which {users[0]} needs, "
+        f"got {options.url_rules_dir!r}"
+    )
+
+
+def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterChain:
+    """Returns the filters that every URL must pass.
+
+    Raises:
+        ValueError: A file has a line that cannot be read.
+    """
+    names = () if options.no_filter else options.url_filters
+    limits = FastLimits(
+        options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
+    )
+    made = []
+    for name in dict.fromkeys(names):
+        if name != EXEMPT:
+            file = files.get(FILTER_FILES[name], RuleFile(""))
+            made.append(_filter(name, file, limits, options.tld_max_length))
+    return FilterChain(made)
+
+
+def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:
+    """Returns what says which external links are followed all the same, if there is such."""
+    if EXEMPT not in options.url_filters or options.no_filter:
+        return None
+    file = files[FILTER_FILES[EXEMPT]]
+    made = _filter(EXEMPT, file, FastLimits(), -1)
+    assert isinstance(made, RegexFilter)
+    return made
+
+
+@functools.lru_cache(maxsize=64)
+def _filter(name: str, file: RuleFile, limits: FastLimits, max_tld: int) -> UrlFilter:
+    match name:
+        case "automaton":
+            return RegexFilter(file.text, file.name, compile_automaton, "dk.brics expression")
+        case "prefix":
+            return PrefixFilter(file.text, file.name)
+        case "suffix":
+            return SuffixFilter(file.text, file.name)
+        case "domain" | "domaindenylist":
+            return DomainFilter(file.text, file.name, deny=name == "domaindenylist")
+        case "fast":
+            return FastFilter(file.text, file.name, limits)
+        case "validator":
+            return Validator(max_tld)
+    return RegexFilter(file.text, file.name)
+
+
+def normalizer(
+    options: UrlOptions,
+    files: Mapping[str, RuleFile],
+    scope: str,
+    is_normal: Callable[[pl.Series], pl.Series] | None = None,
+) -> Normalizer:
+    """Returns the chain of normalizers of a scope.
+
+    Raises:
+        ValueError: A file has a line that cannot be read.
+    """
+    steps: list[Step] = []
+    last: list[Step] = []
+    for name in dict.fromkeys(normalizers_in(options, scope)):
+        if name == "basic":
+            steps.append(Basic(is_normal))
+            continue
+        file = files.get(NORMALIZER_FILES[name], RuleFile(""))
+        if name == "regex":
+            file = files.get(f"regex-normalize-{scope}.xml", file)
+        step = _step(name, file, scope == "indexer")
+        # What turns URLs back would only have its fragment cut off again.
+        (last if name == "ajax" and scope == "indexer" else steps).append(step)
+    return Normalizer(tuple(steps), options.url_normalizer_loop_count, tuple(last))
+
+
+@functools.lru_cache(maxsize=64)
+def _step(name: str, file: RuleFile, indexer: bool) -> Step:
+    match name:
+        case "regex":
+            return RegexNormalizer(file.xml, file.name)
+        case "querystring":
+            return Querystring()
+        case "ajax":
+            return Ajax("indexer" if indexer else "default")
+        case "slash":
+            return Slash(file.text, file.name)
+        case "host":
+            return Host(file.text, file.name)
+        case "protocol":
+            return Protocol(file.text, file.name)
+    return Pass()

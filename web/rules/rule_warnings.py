@@ -1,0 +1,77 @@
+"""What rule files say that is never found, though it can be read: nothing that a job must fail for."""
+
+import pathlib
+import re
+from collections.abc import Iterator
+
+from ..base.quoting import short
+from ..normalizers.regex_rules import RegexNormalizer
+from ..normalizers.steps import SCOPES
+from ..rule_files.rule_files import lines_of
+from .chains import normalizers_in
+from .url_rules import UrlRules
+
+# Of a file, not so many lines are named.
+_MOST = 3
+# Lines whose text is looked for in URLs as it stands; host names are put into punycode.
+_LOOKED_FOR = {
+    "regex-urlfilter.txt": re.compile(r"[+-]"),
+    "automaton-urlfilter.txt": re.compile(r"[+-]"),
+    "db-ignore-external-exemptions.txt": re.compile(r"[+-]"),
+    "prefix-urlfilter.txt": re.compile(r"[^ #]"),
+    "suffix-urlfilter.txt": re.compile(r"\s*[^\s#]"),
+    "fast-urlfilter.txt": re.compile(r"\s*DenyPath[^#]*[^\x00-\x7f#]"),
+}
+
+
+def warnings_of(rules: UrlRules) -> list[str]:
+    """Returns what to tell who runs a job: lines that are never found, files that are never read.
+
+    URLs are ASCII when rules see them, so a pattern with other letters is in vain. Cost: nothing
+    is read but the names in the folder of rule files, and patterns are not tried.
+
+    >>> warnings_of(UrlRules())
+    []
+    """
+    found = []
+    for name, file in rules.files or ():
+        lines = list(_beyond_ascii(name, file.text))
+        if file.xml and _basic_comes_first(rules):
+            step = RegexNormalizer(file.xml, file.name)
+            patterns = [(rule.line, rule.pattern.text) for rule in step.rules]
+            lines = [(line, text) for line, text in patterns if not text.isascii()]
+        found += [
+            f"{file.name}:{line}: never found: urls are ascii when rules see them, with hosts in "
+            f"punycode and paths in escapes, got {short(text)}"
+            for line, text in lines[:_MOST]
+        ]
+        if len(lines) > _MOST:
+            found.append(f"{file.name}: {len(lines) - _MOST} more lines are never found")
+    return [*found, *_no_scopes(rules)]
+
+
+def _beyond_ascii(name: str, text: str) -> Iterator[tuple[int, str]]:
+    wanted = _LOOKED_FOR.get(name)
+    if wanted is None or text.isascii():
+        return
+    for number, line in enumerate(lines_of(text), start=1):
+        if not line.isascii() and wanted.match(line):
+            yield number, line.strip()
+
+
+def _basic_comes_first(rules: UrlRules) -> bool:
+    names = normalizers_in(rules.options, "default")
+    return "regex" not in names or names.index("basic") < names.index("regex")
+
+
+def _no_scopes(rules: UrlRules) -> list[str]:
+    folder = rules.options.url_rules_dir
+    if not folder or "regex-normalize.xml" not in dict(rules.files or ()):
+        return []
+    scopes = {path.name: path.stem.removeprefix("regex-normalize-")
+              for path in sorted(pathlib.Path(folder).glob("regex-normalize-*.xml"))}  # fmt: skip
+    return [
+        f"{name} is not read: {scope!r} is none of the scopes {', '.join(SCOPES)}"
+        for name, scope in scopes.items()
+        if scope not in SCOPES
+    ]

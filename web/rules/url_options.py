@@ -1,0 +1,124 @@
+"""Options of URL filters and normalizers."""
+
+import dataclasses
+
+from ..base.options import option
+from ..normalizers.steps import SCOPES
+from ..urls.schemes import SchemeOptions
+
+# What each filter reads; the validator reads nothing.
+FILTER_FILES = {
+    "regex": "regex-urlfilter.txt",
+    "automaton": "automaton-urlfilter.txt",
+    "prefix": "prefix-urlfilter.txt",
+    "suffix": "suffix-urlfilter.txt",
+    "domain": "domain-urlfilter.txt",
+    "domaindenylist": "domaindenylist-urlfilter.txt",
+    "fast": "fast-urlfilter.txt",
+    "validator": "",
+    "ignoreexempt": "db-ignore-external-exemptions.txt",
+}
+FILTERS = tuple(FILTER_FILES)
+
+NORMALIZER_FILES = {
+    "basic": "",
+    "regex": "regex-normalize.xml",
+    "querystring": "",
+    "ajax": "",
+    "slash": "slashes.txt",
+    "host": "host-urlnormalizer.txt",
+    "protocol": "protocols.txt",
+    "pass": "",
+}
+NORMALIZERS = tuple(NORMALIZER_FILES)
+SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(NORMALIZERS)}))*"
+
+
+@dataclasses.dataclass(frozen=True)
+class UrlOptions(SchemeOptions):
+    """Which URLs are taken, and how they are normalized and filtered."""
+
+    url_filter_file: str = option(
+        "",
+        "File of URL filter rules, as Nutch's regex-urlfilter.txt; empty for the built-in rules.",
+        nutch="urlfilter.regex.file",
+    )
+    url_normalizer_file: str = option(
+        "",
+        "File of URL rewriting rules, as Nutch's regex-normalize.xml; empty for the built-in ones.",
+        nutch="urlnormalizer.regex.file",
+    )
+    max_url_length: int = option(
+        4096,
+        "Longest URL that is taken, before normalizing; -1 for any that the row key can hold.",
+        unit="characters",
+        nutch="db.max.outlink.length",
+        minimum=-1,
+    )
+    no_filter: bool = option(False, "Take URLs whatever the URL filter says.")
+    no_normalize: bool = option(
+        False, "Leave out the URL rewriting rules; the form that row keys need remains."
+    )
+    url_rules_dir: str = option(
+        "",
+        "Folder with the rule files of URL filters and normalizers, under the names they have in "
+        "Nutch's conf/. Without regex-urlfilter.txt or regex-normalize.xml in it the built-in one "
+        "is used.",
+    )
+    url_filters: tuple[str, ...] = option(
+        ("regex",),
+        "URL filters, all of which must take a URL, in this order. ignoreexempt is none of them: it "
+        "names links that are followed though they lead out of the scope.",
+        nutch="urlfilter.order",
+        choices=FILTERS,
+    )
+    url_normalizers: tuple[str, ...] = option(
+        ("basic", "regex"),
+        "URL normalizers, in this order; basic, which row keys need, is added where it is missing.",
+        nutch="urlnormalizer.order",
+        choices=NORMALIZERS,
+    )
+    url_normalizers_in: tuple[str, ...] = option(
+        (),
+        "Other URL normalizers for what comes from one place, as SCOPE=NAME+NAME: inject, outlink, "
+        "fetcher (redirects) and Nutch's others. A file regex-normalize-SCOPE.xml in "
+        "url_rules_dir stands for regex-normalize.xml there.",
+        nutch="urlnormalizer.scope.SCOPE",
+        pattern=SCOPED,
+    )
+    url_normalizer_loop_count: int = option(
+        5,
+        "How often the normalizers are gone through at most until nothing changes; what still "
+        "changes then is dropped. 1: once, whatever comes out.",
+        nutch="urlnormalizer.loop.count",
+        minimum=1,
+        maximum=100,
+    )
+    tld_max_length: int = option(
+        -1,
+        "Longest last label of a host that the filter validator takes; -1 for any.",
+        unit="characters",
+        nutch="urlfilter.tld.length",
+        minimum=-1,
+    )
+    fast_url_max_length: int = option(
+        -1,
+        "Longest URL that the filter fast takes; -1 for any.",
+        unit="characters",
+        nutch="urlfilter.fast.url.max.length",
+        minimum=-1,
+    )
+    fast_path_max_length: int = option(
+        -1,
+        "Longest path that the filter fast takes; -1 for any.",
+        unit="characters",
+        nutch="urlfilter.fast.url.path.max.length",
+        minimum=-1,
+    )
+    fast_query_max_length: int = option(
+        -1,
+        "Longest query that the filter fast takes; -1 for any.",
+        unit="characters",
+        nutch="urlfilter.fast.url.query.max.length",
+        minimum=-1,
+    )

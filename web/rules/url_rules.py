@@ -1,0 +1,391 @@
+"""Which URLs are taken, under which URL and row key; whole columns at a time."""
+
+import dataclasses
+import functools
+from typing import Literal
+
+import polars as pl
+
+from ..base.columns import falses, nulls, put
+from ..filters.chain import FilterChain, place
+from ..filters.regex_filter import RegexFilter
+from ..normalizers.chain import Normalizer
+from ..rule_files.rule_files import RuleFile
+from ..urls.domains import registered_domain
+from ..urls.normalize import normalize_basic
+from ..urls.resolve import HOST, PORT, query, resolve, segment
+from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
+from ..urls.schemes import WEB, scheme_of
+from .chains import exemptions, filter_chain, normalizer, read_files
+from .url_options import UrlOptions
+
+__all__ = ["Mode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
+
+# Nutch's names.
+Scope = Literal[
+    "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
+    "partition", "generate_host_count",
+]  # fmt: skip
+Mode = Literal["domain", "host", "any"]
+
+_MAX_LABEL = 63
+# So few URLs are normalized one after the other.
+FEW = 200
+
+# Escapes that the basic normalizer keeps, and what it leaves as it is after the host.
+_ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+_NORMAL_REST = rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
+_NORMAL_SITE = rf"^{HOST}{PORT}$"
+
+
+@dataclasses.dataclass(frozen=True)
+class UrlRules:
+    """The normalizers and filters that options ask for.
+
+    The files are read here, and once: a copy on another machine needs none.
+
+    Attributes:
+        options: Which files, and how.
+        files: The rule files by their names in Nutch's conf/, if they are known already.
+
+    Raises:
+        ValueError: A file cannot be read, or has a rule that cannot be used.
+    """
+
+    options: UrlOptions = UrlOptions()  # noqa: RUF009 - frozen
+    files: tuple[tuple[str, RuleFile], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.files is None:
+            object.__setattr__(self, "files", tuple(read_files(self.options).items()))
+        # Now, not in a worker, is when a bad rule must show.
+        for scope in {"default", *(name.partition("=")[0] for name in self._scopes)}:
+            self.normalizer(scope)
+        self.filters
+        self.exemptions
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return UrlRules, (self.options, self.files)  # what was compiled is compiled anew
+
+    @property
+    def _scopes(self) -> list[str]:
+        """Scopes that may differ from the default."""
+        files = [name for name, _ in self.files or () if name.startswith("regex-normalize-")]
+        own = [name.removeprefix("regex-normalize-").removesuffix(".xml") for name in files]
+        return [*self.options.url_normalizers_in, *own]
+
+    @functools.cached_property
+    def filters(self) -> FilterChain:
+        """The filters that every URL must pass."""
+        return filter_chain(self.options, dict(self.files or ()))
+
+    @functools.cached_property
+    def exemptions(self) -> RegexFilter | None:
+        """What says which external links are followed all the same."""
+        return exemptions(self.options, dict(self.files or ()))
+
+    @functools.cached_property
+    def sources(self) -> dict[str, str]:
+        """Which file each is that messages name: its path, or that it is built in."""
+        return {file.name: file.source for _, file in self.files or ()}
+
+    def source_of(self, by: str) -> str | None:
+        """Returns which file a ``FILE:LINE``, or the name of a filter, stands for; None for none."""
+        return self.sources.get(by) or self.sources.get(by.rpartition(":")[0])
+
+    def normalizer(self, scope: str = "default") -> Normalizer:
+        """Returns the chain of normalizers of a scope."""
+        return normalizer(self.options, dict(self.files or ()), scope, self._is_basic)
+
+    def admit(
+        self,
+        urls: pl.Series,
+        scope: Scope = "outlink",
+        filters: bool = True,
+        by: bool = False,
+    ) -> pl.DataFrame:
+        """Normalizes and filters URLs.
+
+        Args:
+            urls: Absolute URLs, as they were found.
+            scope: Where they come from; scopes may have normalizers of their own.
+            filters: Whether to filter them, unless the options say not to.
+            by: Whether to say which rule refused a URL.
+
+        Returns:
+            As many rows in the same order: ``url`` (normalized) and ``key``, or
+            nulls and a ``reason``: ``malformed`` (nulls too),
+            ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
+            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``filtered``,
+            ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
+            latter two.
+
+        >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
+        [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]
+        """
+        raw = urls.cast(pl.String).rename("raw")
+        unique = raw if raw.n_unique() == len(raw) else raw.unique(maintain_order=True)
+        ask = filters and not self.options.no_filter
+        admitted = self._admit_unique(unique.drop_nulls(), scope, ask, by)
+        if len(admitted) < len(raw):
+            admitted = raw.to_frame().join(admitted, on="raw", how="left", maintain_order="left")
+        missing = pl.col("key").is_null() & pl.col("reason").is_null()
+        reason = pl.when(missing).then(pl.lit("malformed")).otherwise("reason")
+        return admitted.select("url", "key", reason.alias("reason"), *(["by"] if by else []))
+
+    def _admit_unique(self, raw: pl.Series, scope: str, filters: bool, by: bool) -> pl.DataFrame:
+        frame = self._normalized(raw, scope)
+        if not filters:
+            return frame.with_columns(by=pl.lit(None, pl.String))
+        judged = self.filters.judge_column(frame.get_column("url"), "refused" if by else "none")
+        dropped = judged.get_column("reason").is_not_null()
+        if not dropped.any():
+            return frame.with_columns(judged.get_column("by"))
+        return frame.with_columns(
+            pl.when(~dropped).then("url").alias("url"),
+            pl.when(~dropped).then("key").alias("key"),
+            pl.when(dropped).then(judged.get_column("reason")).otherwise("reason").alias("reason"),
+            judged.get_column("by"),
+        )
+
+    def _normalized(self, raw: pl.Series, scope: str) -> pl.DataFrame:
+        """Returns raw, url, key and reason of URLs without nulls."""
+        chain = self.normalizer(scope)
+        keys = self._keys_of_normal(raw)
+        known = keys.is_not_null().arg_true()
+        whole = len(known) == len(raw)
+        touched = chain.touches(raw if whole else raw.gather(known)) if len(known) else falses(0)
+        done = ~touched if whole else put(falses(len(raw)), known.filter(~touched), True)
+        frame = pl.DataFrame(
+            {"raw": raw, "url": raw, "key": keys},
+            schema_overrides={"raw": pl.String, "url": pl.String},
+        ).with_columns(reason=pl.lit(None, pl.String))
+        at = (~done).arg_true()
+        if not len(at):
+            return frame
+        if len(at) < FEW:
+            rows = [self._admit_one(url, chain) for url in raw.gather(at)]
+            slow = pl.DataFrame(
+                rows, dict.fromkeys(("url", "key", "reason"), pl.String), orient="row"
+            )
+        else:
+            slow = self._normalize(raw.gather(at), chain)
+        return frame.with_columns(
+            put(frame.get_column(name), at, slow.get_column(name)) for name in slow.columns
+        )
+
+    def _normalize(self, raw: pl.Series, chain: Normalizer) -> pl.DataFrame:
+        """Returns url, key and reason of URLs that may not be normal."""
+        longest = self.options.max_url_length
+        long = raw.str.len_chars() > longest if longest >= 0 else falses(len(raw))
+        short = raw.set(long, None)
+        at = short.is_not_null().arg_true()
+        made = chain.normalize_column(raw.gather(at))
+        urls = put(short, at, made.get_column("url"))
+        frame = pl.DataFrame({"url": urls, "key": self._keys_of_normal(urls), "long": long})
+        frame = frame.with_columns(reason=put(nulls(len(raw)), at, made.get_column("reason")))
+        rest = (pl.col("url").is_not_null() & pl.col("key").is_null()).alias("rest")
+        at = frame.select(rest).to_series().arg_true()
+        found = pl.DataFrame(
+            [_key_of(url, self.options.schemes) for url in urls.gather(at)],
+            schema={"key": pl.String, "reason": pl.String},
+            orient="row",
+        )
+        frame = frame.with_columns(
+            put(frame.get_column(name), at, found.get_column(name)) for name in found.columns
+        )
+        return frame.select(
+            pl.when(pl.col("reason").is_null()).then("url").alias("url"),
+            "key",
+            pl.when("long").then(pl.lit("url_too_long")).otherwise("reason").alias("reason"),
+        )
+
+    def _admit_one(
+        self, raw: str, chain: Normalizer | None = None
+    ) -> tuple[str | None, str | None, str | None]:
+        """Returns the URL and key, or the reason for neither; no filter is asked."""
+        chain = chain or self.normalizer("outlink")
+        if 0 <= self.options.max_url_length < len(raw):
+            return None, None, "url_too_long"
+        try:
+            url = chain.normalize(raw)
+        except BadUrl as error:
+            return None, None, error.reason
+        key, reason = _key_of(url, self.options.schemes)
+        return None if reason else url, key, reason
+
+    def refusal(self, url: str, scope: Scope = "outlink") -> str | None:
+        """Returns why one URL is refused before any filter is asked; see ``admit``.
+
+        Where the scope's URLs need no row key, as ``indexer``, it is the one that had it.
+        """
+        return self._admit_one(url, dataclasses.replace(self.normalizer(scope), last=()))[2]
+
+    def _is_basic(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs the basic normalizer surely leaves as they are."""
+        return self._keys_of_normal(urls).is_not_null()
+
+    def _keys_of_normal(self, urls: pl.Series) -> pl.Series:
+        """Returns the keys of URLs that are surely as the basic normalizer leaves them.
+
+        Null of the others, and of those that are too long.
+        """
+        parts = urls.str.splitn("/", 4).struct.unnest()
+        parts.columns = ["scheme", "empty", "site", "rest"]
+        longest = self.options.max_url_length if self.options.max_url_length >= 0 else MAX_KEY_BYTES
+        normal = (
+            parts.get_column("rest").str.contains(_NORMAL_REST)
+            & (parts.get_column("empty") == "")
+            & (urls.str.len_bytes() <= longest)
+        )
+        parts = parts.with_columns(normal.alias("normal"))
+        starts = _key_starts(
+            parts.filter("normal").select("scheme", "site").unique(), self.options.schemes
+        )
+        parts = parts.join(starts, on=["scheme", "site"], how="left", maintain_order="left")
+        key = pl.concat_str("start", pl.lit("/"), "rest")
+        fits = pl.col("normal") & (key.str.len_bytes() <= MAX_KEY_BYTES)
+        return parts.select(pl.when(fits).then(key).alias("key")).to_series()
+
+    def explain(self, url: str, scope: Scope = "outlink") -> list[str]:
+        """Returns what happens to a URL and why, a line for each step.
+
+        >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:50]
+        'rejected: filtered by regex-urlfilter.txt:20 -(?i)'
+        """
+        lines = [f"url: {url}"]
+        normalized, key, reason = self._admit_one(url, self.normalizer(scope))
+        if reason != "url_too_long":
+            lines += self._explain_normalizing(url, scope)
+        if normalized is None:
+            return [*lines, f"rejected: {reason}"]
+        for each, verdict in self.filters.each(normalized):
+            by = f"{place(each.name, verdict.line)} {each.rule(verdict.line, normalized)}"
+            if verdict.slow:
+                return [*lines, f"rejected: ran out of time at {by}"]
+            if not verdict.accept:
+                return [*lines, f"rejected: filtered by {by}"]
+            lines.append(f"filter: accepted by {by}")
+        if not self.filters.filters:
+            lines.append("filter: none")
+        return [*lines, f"accepted: key {key}"]
+
+    def _explain_normalizing(self, url: str, scope: Scope) -> list[str]:
+        try:
+            return [f"{name}: {after}" for name, after in self.normalizer(scope).trace(url)]
+        except BadUrl:
+            return []
+
+
+def _key_of(url: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Returns the row key of a normalized URL, or the reason why it has none."""
+    if scheme_of(url) not in schemes:
+        return None, "scheme_not_allowed"
+    if url.startswith("file:") and not url.startswith("file:///"):
+        return None, "file_elsewhere"
+    try:
+        return to_key(url), None
+    except BadUrl as error:
+        return None, error.reason
+
+
+def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
+    """Returns the start of the row keys of each scheme and site (host, port), if it is normal.
+
+    Of http and https alone: of others a URL may change though its site does not.
+    """
+    web = [name for name in WEB if name in schemes]
+    scheme, site = pl.col("scheme").str.strip_suffix(":"), pl.col("site")
+    name = site.str.splitn(":", 2)
+    plain = (
+        site.str.contains(_NORMAL_SITE)
+        & (site.str.len_bytes() <= _MAX_LABEL)
+        & ~site.str.contains("xn--", literal=True)
+        & scheme.is_in(web)
+    )
+    start = pl.concat_str(
+        name.struct.field("field_0").str.split(".").list.reverse().list.join("."),
+        pl.lit(":"),
+        scheme,
+        (":" + name.struct.field("field_1")).fill_null(""),
+    )
+    sites = sites.with_columns(start=pl.when(plain).then(start))
+    # What no parser leaves as it is need not be tried.
+    tried = sites.select(
+        pl.col("start").is_null() & scheme.is_in(web) & ~site.str.contains(r"[A-Z@%\\]")
+    ).to_series().fill_null(False)  # fmt: skip
+    found = [_key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()]
+    found_keys = pl.Series(found, dtype=pl.String)
+    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), found_keys))
+
+
+def _key_start(scheme: str, site: str) -> str | None:
+    url = f"{scheme}//{site}/"
+    try:
+        return to_key(url)[:-1] if normalize_basic(url) == url else None
+    except BadUrl:
+        return None
+
+
+def host_keys(keys: pl.Series) -> pl.Series:
+    """Returns the reversed hosts that row keys begin with.
+
+    >>> host_keys(pl.Series(["com.foo:http:8080/x", "[::1]:http/"])).to_list()
+    ['com.foo', '[::1]']
+    """
+    key = pl.col("key")
+    end = key.str.find(":", literal=True)
+    names = keys.alias("key").to_frame().select(key.str.slice(0, end))["key"]
+    bracketed = keys.str.starts_with("[")
+    if bracketed.any():
+        literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
+        names = names.zip_with(~bracketed.fill_null(False), literal)
+    return names.alias(keys.name)
+
+
+def in_scope(
+    sources: pl.Series,
+    targets: pl.Series,
+    mode: Mode,
+    seed_domains: frozenset[str] = frozenset(),
+) -> pl.Series:
+    """Returns which links stay within the crawl.
+
+    Args:
+        sources: Row keys or hosts of the linking pages.
+        targets: Row keys of what they link to, as many.
+        mode: ``any``; or the ``host`` or registered ``domain`` of the target
+            must be that of its source or among ``seed_domains``.
+        seed_domains: Hosts (mode ``host``) or registered domains of the seeds.
+
+    Returns:
+        As many booleans; false where either is null, unless the mode is ``any``.
+
+    >>> in_scope(pl.Series(["a.foo.com"]), pl.Series(["com.foo.b:http/"]), "domain").to_list()
+    [True]
+    """
+    if mode == "any":
+        return ~falses(len(targets))
+    if mode not in ("host", "domain"):
+        raise ValueError(f"scope must be domain, host or any, got {mode!r}")
+    wanted = _sites(targets, mode)
+    return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
+
+
+def _sites(keys: pl.Series, mode: Mode) -> pl.Series:
+    """Returns the host or registered domain of each row key or host."""
+    keys = keys.cast(pl.String)
+    names = pl.DataFrame({"name": host_keys(keys), "is_key": keys.str.contains(r"\]?:[a-z]+[:/]")})
+    unique = names.unique()
+    sites = [
+        name if name is None else _site(from_host_key(name) if is_key else name, mode)
+        for name, is_key in unique.iter_rows()
+    ]
+    unique = unique.with_columns(pl.Series("site", sites, dtype=pl.String))
+    return names.join(unique, on=["name", "is_key"], how="left", maintain_order="left").get_column(
+        "site"
+    )
+
+
+def _site(host: str, mode: Mode) -> str:
+    return registered_domain(host) if mode == "domain" else host

@@ -1,0 +1,68 @@
+"""The basic URL normalizer: so that one page has one URL, however it is written."""
+
+import re
+
+from .row_keys import BadUrl, parse
+
+# RFC 1035 2.3.4; no resolver takes more.
+MAX_LABEL, MAX_HOST = 63, 253
+
+_PARTS = re.compile(
+    r"(https?|ftp|file)://(?:[^/?@]*@)?(\[[^\]]*\]|[^/?:]*)(:[0-9]+)?(/[^?]*)(\?.*)?", re.DOTALL
+)
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_TO_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?|[^!#-;=?-Z\\_a-z~]")
+_SLASHES = re.compile("/{2,}")
+_LABELS = re.compile(rf"(?:[^.]{{1,{MAX_LABEL}}}\.)*[^.]{{1,{MAX_LABEL}}}", re.DOTALL)
+
+
+def normalize_basic(url: str) -> str:
+    """Returns a URL in the form that all ways to write it share.
+
+    WHATWG parsing (as browsers do), then for http, https, ftp and file:
+
+    * user info and fragment are dropped, and one trailing dot of the host;
+    * escapes of ``A-Z a-z 0-9 - . _ ~`` are decoded, other escapes get
+      upper-case digits, a lone ``%`` becomes ``%25``;
+    * of what WHATWG leaves, ``"<>[]^`{|}`` are escaped too;
+    * several slashes of the path become one (nutch.md 3.2);
+    * the query of ftp and file is dropped: there it names nothing.
+
+    Raises:
+        BadUrl: ``malformed``: WHATWG refuses it, or no resolver takes the host
+            (an empty label, over 63 bytes in one, over 253 in all).
+
+    >>> normalize_basic(" HTTPS://user@Foo.COM.:443//a/./../%7efoo%2fx|y?a=%#z ")
+    'https://foo.com/~foo%2Fx%7Cy?a=%25'
+    """
+    href = parse(url)
+    if href is None:
+        raise BadUrl("malformed", url)
+    href = href.partition("#")[0]
+    match = _PARTS.fullmatch(href)
+    if match is None:
+        return href
+    scheme, host, port, path, query = match.groups("")
+    host = host.removesuffix(".")
+    if not _can_resolve(host) and scheme != "file":
+        raise BadUrl("malformed", url)
+    path = _SLASHES.sub("/", _escape(path))
+    query = _escape(query) if scheme.startswith("http") else ""
+    return f"{scheme}://{host}{port}{path}{query}"
+
+
+def _can_resolve(host: str) -> bool:
+    if not 0 < len(host) <= MAX_HOST:
+        return False
+    return host.startswith("[") or _LABELS.fullmatch(host) is not None
+
+
+def _escape(text: str) -> str:
+    return _TO_ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode())
+    char = chr(int(match[1], 16))
+    return char if _UNRESERVED.match(char) else match[0].upper()

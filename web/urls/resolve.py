@@ -1,0 +1,160 @@
+"""Links of pages made absolute, a column at a time."""
+
+import re
+
+import polars as pl
+
+from .row_keys import parse
+
+# Parts of URLs that WHATWG parsing leaves as they are, as patterns for polars.
+HOST = (
+    r"(?:(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*"
+    r"|(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}"
+    r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]))"
+)
+# Of the ports, those that no scheme has by default.
+PORT = r"(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?"
+_LEVELS = 8
+_BASE = re.compile(r"(https?://[^/?]*)(/[^?]*)(?:\?.*)?", re.DOTALL)
+_KEPT = ("http:", "https:", "ftp:", "file:")
+
+
+def segment(escape: str) -> str:
+    """Returns a pattern for a path segment that is neither empty, ``.`` nor ``..``.
+
+    Args:
+        escape: Pattern for the percent-escapes that it may hold.
+    """
+    char = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{escape})"
+    return rf"(?:(?:\.{{0,2}}(?:[A-Za-z0-9_~!$&'()*+,;=:@-]|{escape})|\.\.\.){char}*)"
+
+
+def query(escape: str) -> str:
+    """Returns a pattern for a query with its question mark, or nothing."""
+    return rf"(?:\?(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{escape})*)?"
+
+
+# %2e is a dot to WHATWG; what holds it is left to the parser.
+_SEGMENT, _QUERY = segment("%"), query("%")
+_PATH = rf"(?:/{_SEGMENT}?)*"
+_ABSOLUTE = rf"^https?://{HOST}{PORT}/{_SEGMENT}?{_PATH}{_QUERY}$"
+_ROOTED = rf"^/(?:{_SEGMENT}{_PATH})?{_QUERY}$"
+_NAMED = rf"^{_SEGMENT}{_PATH}{_QUERY}$"
+
+
+def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
+    """Returns the absolute URLs of links, without fragment.
+
+    Args:
+        bases: URLs of the pages, or what their base element says; a null is no
+            base, so that only absolute links resolve.
+        hrefs: Links as the pages have them, as many.
+
+    Returns:
+        What WHATWG parsing yields, as many; null where that fails and where the
+        scheme is none of http, https, ftp and file (``mailto:``, ``javascript:``).
+
+    >>> resolve(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
+    ['http://a/b/g', 'http://a/b/c/d;p?y', None]
+    """
+    known = _read_bases(bases.cast(pl.String).unique())
+    links = pl.DataFrame({"base": bases.cast(pl.String), "href": _cut(hrefs.cast(pl.String))})
+    links = links.join(
+        known.select("base", "code"), on="base", how="left", nulls_equal=True, maintain_order="left"
+    ).drop("base")
+    pairs = links.unique()
+    urls = _resolve_pairs(pairs.join(known, on="code", how="left", maintain_order="left"))
+    pairs = pairs.with_columns(urls.alias("url"))
+    joined = links.join(pairs, on=["code", "href"], how="left", maintain_order="left")
+    return joined.get_column("url")
+
+
+def _cut(hrefs: pl.Series) -> pl.Series:
+    """Cuts fragments off, save where a space would then stand at the end and be trimmed."""
+    cut = hrefs.str.splitn("#", 2).struct.field("field_0")
+    return (
+        hrefs.to_frame("href")
+        .select(pl.when(cut.str.contains(r"[\x00-\x20]$")).then("href").otherwise(cut))
+        .to_series()
+    )
+
+
+def _read_bases(bases: pl.Series) -> pl.DataFrame:
+    """Returns for each base: code, valid, and of plain ones whole, path, origin, folders.
+
+    ``folders`` is the folder of the base, its parent, and so on, ``_LEVELS`` up.
+    """
+    rows = [(base, code, *_read_base(base)) for code, base in enumerate(bases)]
+    return pl.DataFrame(
+        rows,
+        orient="row",
+        schema={
+            "base": pl.String,
+            "code": pl.UInt32,
+            "valid": pl.Boolean,
+            "whole": pl.String,
+            "path": pl.String,
+            "origin": pl.String,
+            "folders": pl.List(pl.String),
+        },
+    )
+
+
+def _read_base(
+    base: str | None,
+) -> tuple[bool, str | None, str | None, str | None, list[str] | None]:
+    href = "" if base is None else parse(base)
+    match = None if href is None else _BASE.fullmatch(href.partition("#")[0])
+    if match is None:
+        return href is not None, None, None, None, None
+    origin, path = match.groups()
+    folders = []
+    for _ in range(_LEVELS + 1):
+        path = path[: path.rindex("/") + 1]
+        folders.append(origin + path)
+        path = path[:-1] or "/"
+    return True, match[0], origin + match[2], origin, folders
+
+
+def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
+    """Resolves links with the columns of ``_read_bases`` beside them."""
+    href = pl.col("href")
+    plain = ~href.str.contains(r"(?i)%2e|xn--")
+    pairs = pairs.with_columns(up=href.str.extract(r"^((?:\./)?(?:\.\./)*)", 1))
+    pairs = pairs.with_columns(rest=href.str.slice(pl.col("up").str.len_bytes()))
+    url = (
+        pl.when(plain & pl.col("valid") & href.str.contains(_ABSOLUTE))
+        .then(href)
+        .when(href == "")
+        .then("whole")
+        .when(plain & href.str.contains(_ROOTED))
+        .then(pl.concat_str("origin", "href"))
+        .when(plain & href.str.contains("^" + _QUERY + "$"))
+        .then(pl.concat_str("path", "href"))
+        .when(plain & _is_below_folder())
+        .then(pl.concat_str(_folder(), "rest"))
+    )
+    pairs = pairs.with_columns(url=url)
+    rest = pairs.filter(pl.col("url").is_null() & href.is_not_null())
+    found = [_resolve_one(base, link) for base, link in rest.select("base", "href").iter_rows()]
+    at = pairs.get_column("url").is_null() & pairs.get_column("href").is_not_null()
+    return pairs.get_column("url").scatter(at.arg_true(), pl.Series(found, dtype=pl.String))
+
+
+def _is_below_folder() -> pl.Expr:
+    """Whether ``rest`` is a path from one of the folders of the base."""
+    rest, bare = pl.col("rest"), pl.col("up") == ""
+    named = rest.str.contains(_NAMED) & ~(bare & rest.str.contains("^[^/?]*:"))
+    return named | (~bare & rest.str.contains("^" + _QUERY + "$"))
+
+
+def _folder() -> pl.Expr:
+    levels = pl.col("up").str.count_matches("../", literal=True)
+    return pl.col("folders").list.get(levels, null_on_oob=True)
+
+
+def _resolve_one(base: str | None, href: str) -> str | None:
+    url = parse(href, base)
+    if url is None or not url.startswith(_KEPT):
+        return None
+    return url.partition("#")[0]

@@ -1,0 +1,85 @@
+"""Which schemes are crawled, and the clients of those that are not HTTP."""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+import polars as pl
+
+from ..base.options import option
+
+SCHEMES = ("http", "https", "file", "ftp")
+WEB = ("http", "https")
+FTP_PORT = 21
+# As adapter.split_url: nothing odd may go into a command.
+_FTP = re.compile(
+    r"ftp://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
+    r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class SchemeOptions:
+    """Which URLs are taken by their scheme."""
+
+    schemes: tuple[str, ...] = option(
+        WEB,
+        "Schemes of the URLs that are taken: http, https, file and ftp. URLs of file: come from "
+        "seeds, and from documents of file: itself, alone.",
+        choices=SCHEMES,
+        nutch="plugin.includes",
+        group="url",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.schemes:
+            raise ValueError(f"schemes must be some of {', '.join(SCHEMES)}, got none")
+
+
+def scheme_of(url: str) -> str:
+    """Returns the scheme of a normalized URL.
+
+    >>> scheme_of("ftp://a.example/x"), scheme_of("")
+    ('ftp', '')
+    """
+    scheme, colon, _ = url.partition(":")
+    return scheme if colon else ""
+
+
+def is_web(url: str) -> bool:
+    """Returns whether a URL, or an origin, is one of HTTP: of others nobody keeps a robots.txt."""
+    return scheme_of(url) in WEB
+
+
+def split_ftp(url: str) -> tuple[str, int, str]:
+    """Returns (host, port, path) of an FTP URL; user info and query are dropped.
+
+    Raises:
+        ValueError: It is none.
+
+    >>> split_ftp("ftp://u:p@Ftp.Example.com/a%20b?c")
+    ('ftp.example.com', 21, '/a%20b')
+    """
+    match = _FTP.fullmatch(url)
+    port = int(match[2]) if match and match[2] else FTP_PORT
+    if match is None or not 0 < port < 65536:
+        raise ValueError(f"expected an ftp URL in ASCII, got {url!r}")
+    return match[1].lower(), port, match[3] or "/"
+
+
+def allowed_keys(keys: pl.Series, schemes: Iterable[str]) -> pl.Series:
+    """Returns which row keys are of one of the schemes.
+
+    >>> keys = pl.Series(["com.foo:http/", ":file/a", "com.foo:ftp:2121/", "[::1]:https/x:ftp/"])
+    >>> allowed_keys(keys, ["http", "https"]).to_list()
+    [True, False, False, True]
+    """
+    taken = set(schemes)
+    exact = rf"^(?:\[[^\]]*\]|[^:\[]*):(?:{'|'.join(sorted(taken))})[:/]"
+    if not taken.issuperset(WEB):
+        return keys.str.contains(exact)
+    # Nearly all are of HTTP, and cannot be of another by a glance.
+    doubtful = keys.str.starts_with(":") | keys.str.contains(":ftp", literal=True)
+    if not doubtful.any():
+        return ~doubtful
+    return keys.to_frame("key").select(~doubtful | pl.col("key").str.contains(exact)).to_series()

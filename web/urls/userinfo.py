@@ -1,0 +1,119 @@
+"""User and password in URLs: taken out before a URL that somebody else wrote is kept or shown."""
+
+import re
+from collections.abc import Iterable
+
+import ada_url
+
+from .row_keys import parse
+
+# What a host's name, and a user before it, does not have.
+_ENDS = re.compile(r"([/\\?#\s\"'<>]+)")
+_SCHEME = re.compile(r"(?:https?|ftp|wss?):", re.IGNORECASE)
+_SCHEME_AT_END = re.compile(rf"{_SCHEME.pattern}\Z", re.IGNORECASE)
+_TWO_SLASHES = re.compile(r"[/\\]{2}")
+_SLASHES = "/\\"
+# Their values are no URLs, and are sent back as they came.
+_VERBATIM = frozenset({"set-cookie", "etag", "www-authenticate", "proxy-authenticate"})
+_TARGETS = frozenset({"location", "content-location"})
+
+
+def parse_target(href: str, base: str) -> str | None:
+    """Returns the absolute URL of a link or redirect, without user and password; None if invalid.
+
+    >>> parse_target("//me:secret@foo.com/a?b=c@d", "http://bar.com/")
+    'http://foo.com/a?b=c@d'
+    """
+    url = parse(href, base)
+    return url if url is None else without_user(url)
+
+
+def without_user(url: str) -> str:
+    """Returns a URL that ``parse`` gave, without user and password.
+
+    What its path or query holds is part of its name and stays.
+
+    >>> without_user("http://us%65r:p%77@foo.com/x@y"), without_user("mailto:me@foo.com")
+    ('http://foo.com/x@y', 'mailto:me@foo.com')
+    """
+    if "@" not in url:
+        return url
+    try:
+        parsed = ada_url.URL(url)
+        parsed.username = parsed.password = ""
+    except ValueError:  # without a host, such as mailto: and view-source:
+        return mask_users(url)
+    return str(parsed.href)
+
+
+def mask_users(text: str) -> str:
+    """Returns a text without the user and password of the URLs in it.
+
+    Takes steps in proportion to the text's length, whatever it holds.
+
+    >>> mask_users('<http://me:secret@foo.com/>; rel="next", 0; url=//u@bar.com')
+    '<http://foo.com/>; rel="next", 0; url=//bar.com'
+    """
+    if "@" not in text:
+        return text
+    words = _ENDS.split(text)  # every second one is what stands between two others
+    slashes, after_scheme = 0, False
+    for at in range(0, len(words), 2):
+        if at:
+            before, ends = words[at - 2], words[at - 1]
+            some = len(ends) - len(ends.rstrip(_SLASHES))
+            if some < len(ends):
+                slashes, after_scheme = some, False
+            elif before:
+                slashes, after_scheme = some, bool(_SCHEME_AT_END.search(before[-6:]))
+            else:  # all of the word was taken out
+                slashes += some
+        words[at] = _without_user(words[at], slashes >= 2 or after_scheme)
+    return "".join(words)
+
+
+def _without_user(word: str, begins_host: bool) -> str:
+    """Returns a word without what stands before its last @, from where a host may begin.
+
+    That is at its start, or after a scheme in it.
+    """
+    end = word.rfind("@") + 1
+    if not end:
+        return word
+    scheme = None if begins_host else _SCHEME.search(word, 0, end)
+    start = 0 if begins_host else scheme.end() if scheme else end
+    return word[:start] + word[end:]
+
+
+def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str, str]]:
+    """Returns a response's headers without the users and passwords of URLs in them.
+
+    Args:
+        fields: (name, value) of each.
+        url: What was asked for.
+
+    >>> mask_headers([("Location", "ht\\ttp://me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
+    [('Location', 'http://foo.com/'), ('Age', '1')]
+    """
+    return [(name, _masked(name.lower(), value, url)) for name, value in fields]
+
+
+def _masked(name: str, value: str, url: str) -> str:
+    if "@" not in value or name in _VERBATIM:
+        return value
+    if name not in _TARGETS:
+        return mask_users(value)
+    target = parse(from_wire(value), url)
+    if target is None:  # what is broken is cut at the last @, wherever that stands
+        end = value.rfind("@")
+        begins = _TWO_SLASHES.search(value, 0, end)
+        return value if begins is None else f"{value[: begins.start()]}//{value[end + 1 :]}"
+    return without_user(target) if without_user(target) != target else value
+
+
+def from_wire(value: str) -> str:
+    """Returns the text of a header: sent as UTF-8, read byte by byte."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

@@ -14,6 +14,7 @@ from flink.cluster import Cluster, started
 from hypothesis import HealthCheck, settings
 from running import NO_PRISM, PRISM, RUNNER
 from stores_here import STORES, Stores, why_not
+from warm_commands import WarmCommands
 from web_tables import BACK_ENDS, InFolder
 
 if TYPE_CHECKING:
@@ -125,6 +126,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def name_of(item: pytest.Item) -> str:
     """Returns the name of a test's function."""
     return item.name.partition("[")[0]
+
+
+@pytest.fixture(scope="session")
+def warm_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a ``nutbeam`` that starts at once; see warm_commands.py."""
+    with WarmCommands(tmp_path_factory.mktemp("warm")) as commands:
+        yield commands.bin
 
 
 @pytest.fixture

@@ -52,9 +52,17 @@ def label(path):
     return str(path.relative_to(ROOT))
 
 
-def run_as_typed(script, folder, seconds=300):
-    """Runs lines in a shell, as a user does one after the other; returns what they print."""
-    path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def run_as_typed(script, folder, commands=None, seconds=300):
+    """Runs lines in a shell, as a user does one after the other; returns what they print.
+
+    Args:
+        script: The lines.
+        folder: Where they run.
+        commands: Folder whose programs come first in PATH, such as that of ``warm_commands``.
+        seconds: Longest time for all of them.
+    """
+    folders = [*filter(None, [commands]), pathlib.Path(sys.executable).parent, os.environ["PATH"]]
+    path = os.pathsep.join(map(str, folders))
     clean = {name: v for name, v in os.environ.items() if not name.startswith("NUTBEAM_")}
     shell = subprocess.Popen(
         ["bash", "-eu", "-o", "pipefail", "-c", END_ALL + script], cwd=folder,
@@ -88,10 +96,11 @@ def guide(path):
     )
 
 
-@pytest.mark.parametrize("path", map(guide, GUIDES))
-def test_a_guide_runs_and_prints_what_it_says(path, tmp_path):
+@pytest.mark.parametrize("path", [guide(path) for path in GUIDES])
+def test_a_guide_runs_and_prints_what_it_says(path, tmp_path, warm_commands):
     lines = [text for text, reason in blocks(path, "bash") if reason is None]
-    printed = {shape(line) for line in run_as_typed("\n".join(lines), tmp_path).splitlines()}
+    text = run_as_typed("\n".join(lines), tmp_path, warm_commands)
+    printed = {shape(line) for line in text.splitlines()}
     for text, _ in blocks(path, "text"):
         for line in text.splitlines():
             # "…" stands for whatever is there.

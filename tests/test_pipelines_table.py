@@ -160,13 +160,13 @@ def test_no_credentials(words, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.bigtable
 @pytest.mark.skipif(not GUIDE.exists(), reason="docs/ is not part of the wheel")
-def test_the_guide_runs_as_typed(bigtable, tmp_path, monkeypatch):
+def test_the_guide_runs_as_typed(bigtable, tmp_path, monkeypatch, warm_commands):
     monkeypatch.setenv(EMULATOR, bigtable.host)
     typed = [
         text for text, reason in blocks(GUIDE, "bash") if (reason or "").startswith("bigtable:")
     ]
     assert typed
-    printed = run_as_typed("\n".join(typed), tmp_path)
+    printed = run_as_typed("\n".join(typed), tmp_path, warm_commands)
     assert "created bigtable://my-project/crawls/pages" in printed
     assert (tmp_path / "pages.jsonl").read_text("utf-8").count("\n") > 3
     assert "dropped bigtable://my-project/crawls/pages" in printed

@@ -70,7 +70,7 @@ def test_a_page_and_then_silence(tmp_path, client):
     answer = Web({"/1": b"<title>one</title>"})
     words = ("--http_client", client, "--flush_seconds", 2)
     with fetching(tmp_path, answer, *words) as (table, server, process):
-        wait_until(lambda: len(flushed(table)) == 1, patience=20)  # the server still waits
+        wait_until(lambda: len(flushed(table)) == 1, patience=50)  # the server still waits
         assert not answer.go.is_set()
         process.kill()
         process.wait()

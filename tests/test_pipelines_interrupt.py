@@ -31,7 +31,7 @@ def test_a_crawl_keeps_what_was_fetched(tmp_path, trial):
         words = ("crawl", table, *web.seeds, *reach(web), "--http_client", client)
         # Nothing is to be flushed for ten minutes, so only the signal can have done it.
         with command(tmp_path / "tmp", *words, "--flush_seconds", 600) as process:
-            wait_for(process, lambda: len(web.requests()) >= 20)
+            wait_for(process, lambda: len(web.requests()) >= 40)  # amid the third round
             process.send_signal(number)
             code, error = ended(process, tmp_path / "tmp")
         assert (code, error) == (130, f"nutbeam crawl: {GO_ON}")

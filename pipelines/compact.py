@@ -18,8 +18,6 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.bigtable.root import BigtableRoot
-from ..io.rows.fold import read_tablets
 from ..io.snapshots.commit import Written, commit
 from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
@@ -120,11 +118,10 @@ class _Items:
 
     def __call__(self, operation: Operation) -> Iterator[Folding | Survey]:
         items: list[Folding | Survey] = []
-        in_bigtable = isinstance(operation.root, BigtableRoot)
         for component in COMPONENTS:
             known = tablets(operation.files(component))
-            # Rows in Bigtable are in no files that could be folded.
-            folds = () if in_bigtable else plan_folds(known, full=self.options.full)
+            foldable = known if operation.root.in_files(component) else ()
+            folds = plan_folds(foldable, full=self.options.full)
             items += [Folding(operation, component, group) for group in folds]
             if component == "state" and _spent(operation, self.options):
                 items += [Survey(operation, tablet) for tablet in known]
@@ -143,7 +140,7 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group)
         return
-    rows = read_tablets(item.operation.root, "state", [item.tablet], ("page", "document"))
+    rows = item.operation.root.read("state", [item.tablet], ("page", "document"))
     names = pl.concat([rows.get_column("page"), rows.get_column("document")]).unique().drop_nulls()
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
 

@@ -15,7 +15,10 @@ ROOMS = ("pipelines", "transforms", "io", "policy", "web")
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
-    "io": ("upkeep", "batches", "parsing", "rows", "snapshots", "bigtable", "tablets", "storage"),
+    "io": (
+        *("upkeep", "batches", "parsing", "rows", "snapshots", "table"),
+        *("bigtable", "tablets", "storage"),
+    ),
     "web": (
         *(
             "simweb",

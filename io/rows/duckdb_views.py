@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ...policy.schema import COMPONENTS, STATUS_NAMES
 from ..snapshots.manifest import Manifest
-from ..snapshots.roots import Root
+from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
 
@@ -40,7 +40,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
+def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
     """Returns the files that a view reads: (batch or empty, file).
 
     Raises:
@@ -62,7 +62,7 @@ def shown(manifest: Manifest) -> list[str]:
     return [*(name for name in tablets if name != "links"), *KINDS]
 
 
-def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
+def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
 
     Args:
@@ -73,7 +73,7 @@ def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> st
     return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
 
 
-def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
+def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of the view of links: those of each page's newest document.
 
     The view ``state`` and a relation ``empty_documents`` must exist.
@@ -115,7 +115,7 @@ def _first(view: str) -> str:
     return "url_of(key) AS url,"
 
 
-def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
     if view in TABLETS:
         known = tablets(file for _, file in files)
@@ -133,7 +133,7 @@ def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iter
         yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
 
 
-def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
+def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
     """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
     lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
@@ -157,7 +157,7 @@ def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
     yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}) FROM ({newest})"
 
 
-def _read(root: Root, files: Iterable[DataFile], how: str = "") -> str:
+def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
     paths = ", ".join(_quoted(str(root / file.path)) for file in files)
     return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
 

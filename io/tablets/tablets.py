@@ -17,6 +17,8 @@ from .file_lists import DataFile
 
 # The components that are kept in tablets; the others are plain lists of files.
 TABLETS = ("state", "hosts", "links")
+# Files that name the hosts of seeds, of a table whose hosts are in no files.
+SEED_HOSTS = "seed_hosts"
 
 # How many runs a tablet has at most, and what share of the rows of its base they hold.
 MOST_RUNS = 8

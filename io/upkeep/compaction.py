@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from ...policy.schema import COMPONENTS
 from ..batches.batches import place
-from ..rows.fold import folded
-from ..rows.hosts import SEED_HOSTS
-from ..rows.resolve import write_bases
 from ..snapshots.commit import Written
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
 from ..tablets.checksums import check_file, check_tablets
+from ..tablets.resolve import write_bases
 from ..tablets.tablet_writer import TabletWriter
-from ..tablets.tablets import Tablet
+from ..tablets.tablets import SEED_HOSTS, Tablet
 
 # What a closed batch has no use for; bodies, texts and outcome go file by file.
 _SPENT = ("fetchlist", "learnt")
@@ -50,7 +48,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
     """Writes neighbouring tablets anew: their rows as they are, without runs."""
     check_tablets(operation.root, *group)
-    frames = (folded(operation.root, component, tablet) for tablet in group)
+    frames = (operation.root.scan(component, tablet) for tablet in group)
     files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}

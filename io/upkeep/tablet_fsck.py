@@ -1,4 +1,4 @@
-"""Looks whether the tablets of a table in a folder fit one another; of one in Bigtable see ``bigtable_fsck``."""
+"""Checks that tablets in files are consistent; ``bigtable_fsck`` checks rows in Bigtable."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import parquet_file
-from ..storage.places import Place
+from ..storage.places import Folder, Place
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
 from .fsck import Problem, list_problem
 
 
 def check_tablets(
-    root: Place, manifest: Manifest, broken: set[str], quick: bool
+    root: Folder, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds tablets that do not fit one another, though their files are whole.
 
@@ -56,8 +56,8 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
             yield Problem("run", file.path, text, component)
 
 
-def check_runs(root: Place, component: str, tablet: Tablet) -> Problem | None:
-    """Looks whether the runs of a tablet fit what they lie on; its files are whole each.
+def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
+    """Checks that the runs of a tablet fit what they lie on; each of its files is whole.
 
     Args:
         root: The table's folder.

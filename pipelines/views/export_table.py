@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.rows.duckdb_views import KINDS, batches_frame, files_of
-from ...io.rows.fold import folded
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import row_groups
@@ -169,7 +168,7 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
     # What is damaged is not passed on.
     if part.tablet is not None:
         check_tablets(root, part.tablet)
-        frames = folded(root, what, part.tablet)
+        frames = root.scan(what, part.tablet)
     else:
         assert part.file is not None
         check_file(root, part.file)

@@ -123,7 +123,7 @@ def test_a_phase_commits_between_each_of_its_steps(table, tries):
 def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))
-        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+        while not update.at.endswith("Table.resolve"):
             update.advance()
         job = purge(table)
         advance_far(job)
@@ -150,7 +150,7 @@ def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
 def test_it_waits_no_longer_than_it_is_told_and_the_other_begins_anew(table):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))
-        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+        while not update.at.endswith("Table.resolve"):
             update.advance()
         job = purge(table, wait_seconds=0)
         job.finish()

@@ -16,9 +16,9 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.tablets.tablets import SEED_HOSTS, TABLETS
 from nutbeam.pipelines.command_line.cli import COMMANDS, main
-from nutbeam.policy.schema import COMPONENTS, STATUS_NAMES, empty
+from nutbeam.policy.kinds import KINDS, SEED_HOSTS
+from nutbeam.policy.schema import STATUS_NAMES, empty
 from nutbeam.web.urls.row_keys import from_key, parse
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
@@ -125,7 +125,7 @@ def plain_rows(root, files):
 def rows_of(table, name):
     """Returns the rows of a component in key order."""
     root = open_table(str(table))
-    if isinstance(root, BigtableWebTable) and name in TABLETS:
+    if not root.in_files(name):
         return received(root, name, root.latest_snapshot())
     files = load_files(root, manifest_of(table).components.get(name))
     assert len({file.path for file in files}) == len(files)
@@ -142,7 +142,7 @@ def received(root, name, snapshot):
 
     cells = root.log.table.scan(CELLS[name], KeyRange(None, None), snapshot)
     parts = [pl.DataFrame(pl.from_arrow(decode(some, CELLS[name]))) for some in cells]
-    return pl.concat(parts) if parts else empty(COMPONENTS[name])
+    return pl.concat(parts) if parts else empty(KINDS[name].schema)
 
 
 def state_of(table):

@@ -23,7 +23,7 @@ from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.bars import Names
-from nutbeam.policy.schema import COMPONENTS, HOSTS, STATE
+from nutbeam.policy.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
 KINDS = ("local", "gs", "bigtable")
@@ -159,7 +159,7 @@ def test_rows_by_tablet_key_and_predicate(table):
     root, known = parts_of(table)
     expected = {**ROWS, "com.a:http/03": 30.0, "com.b:http/": 40.0}
     scanned = pl.concat(rows for tablet in known for rows in root.scan("state", tablet))
-    assert scanned.columns == COMPONENTS["state"].names
+    assert scanned.columns == KINDS["state"].schema.names
     assert list(scanned.select("key", "score").iter_rows()) == sorted(expected.items())
     assert dict(root.read("state", known, ["key", "score"]).iter_rows()) == expected
     # What a newer row takes the place of does not come back where only the old one matches.

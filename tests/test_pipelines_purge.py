@@ -28,7 +28,6 @@ from web_tables import newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.tablets import TABLETS
 from nutbeam.pipelines.purge import PurgeOptions, names_of
 from nutbeam.policy.bars import bars_of
 from nutbeam.policy.purging import pattern_of
@@ -141,7 +140,7 @@ def live_traces(table, words):
     manifest = manifest_of(table)
     live = {c.list: place_in(table, c.list) for c in manifest.components.values()}
     for name in manifest.components:
-        if isinstance(open_table(table), BigtableWebTable) and name in TABLETS:
+        if not open_table(table).in_files(name):
             live[name] = rows_of(table, name).to_arrow()
         else:
             live |= {str(path): path for path in files_of(table, name)}

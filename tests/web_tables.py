@@ -14,9 +14,9 @@ from nutbeam.io.snapshots.manifest import Pinned
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.tablets import TABLETS, tablets
+from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.upkeep.fsck import left_over
-from nutbeam.policy.schema import COMPONENTS
+from nutbeam.policy.kinds import KINDS, kind_of
 
 SETTINGS = b"settings"
 
@@ -152,7 +152,7 @@ class Snapshot(Pinned):
     def read(self, part, component="state"):
         """Returns the rows of a part in key order."""
         with self.reading():
-            names = COMPONENTS[component].names
+            names = KINDS[component].schema.names
             return self.root.read(component, [part], names).sort("key")
 
     def rows(self, component="state"):
@@ -165,14 +165,14 @@ class Snapshot(Pinned):
         files = self.files(place(batch, kind))
         with self.reading():
             paths = [self.root / file.path for file in files]
-            return collect(scan(paths, COMPONENTS[kind]).sort("key")) if paths else None
+            return collect(scan(paths, KINDS[kind].schema).sort("key")) if paths else None
 
     def contents(self):
         """Returns all rows by component, batches included."""
         found = {}
         for name in self.manifest().components:
             kind = name.rpartition("/")[2]
-            if name in TABLETS:
+            if kind_of(name).in_tablets:
                 found[name] = self.rows(name)
             elif name != kind:
                 found[name] = self.of_batch(name.split("/")[1], kind)

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS
 from ..snapshots.manifest import Manifest
 from ..storage.files import (
     crc32_of,
@@ -57,7 +57,7 @@ def write_file(
     path = root / place(batch, kind) / (name or new_name())
     first: str | None = None
     last: str | None = None
-    with ParquetWriter(path, COMPONENTS[kind]) as writer:
+    with ParquetWriter(path, KINDS[kind].schema) as writer:
         for table in tables:
             writer.write(table)
             low, high = key_range(table)
@@ -150,7 +150,7 @@ def adopted_pages(
     files: list[DataFile] = []
     seen: set[str] = set()
     for path in _of_partition(folder, partition):
-        keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
+        keys = collect(scan([path], KINDS["pages"].schema).select("key")).get_column("key")
         if barred is not None:
             seen.update(keys.filter(barred(keys)))
         new = [key for key in keys if key not in seen]
@@ -198,7 +198,7 @@ def adopted_learnt(
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     files = []
     for path in last.values():
-        keys = collect(scan([path], COMPONENTS["learnt"]).select("key")).get_column("key")
+        keys = collect(scan([path], KINDS["learnt"].schema).select("key")).get_column("key")
         if len(keys) and not (barred is not None and barred(keys).any()):
             files.append(
                 DataFile(
@@ -232,8 +232,8 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
         "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
     )
     wanted = pa.array(keys, pa.string())
-    with ParquetWriter(rest, COMPONENTS["pages"]) as writer:
-        for group in row_groups(path, COMPONENTS["pages"]):
+    with ParquetWriter(rest, KINDS["pages"].schema) as writer:
+        for group in row_groups(path, KINDS["pages"].schema):
             rows = group.filter(pc.is_in(group["key"], wanted))
             if len(rows):
                 writer.write(rows)
@@ -261,7 +261,7 @@ def claimed_keys(
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)
-    keys = scan(paths, COMPONENTS["fetchlist"]).select("key")
+    keys = scan(paths, KINDS["fetchlist"].schema).select("key")
     if low is not None:
         keys = keys.filter(pl.col("key") >= low)
     if high is not None:

@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS, STATUS_NAMES
+from ...policy.kinds import kind_of, kinds_in_tablets, kinds_of_batches
+from ...policy.schema import STATUS_NAMES
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
+from ..tablets.tablets import NUMBER, Tablet, tablets
 
-# The files of all batches together, one view each.
-KINDS = ("fetchlist", "pages", "learnt", "documents", "outcome")
 # The URL of a row key, and the host of a reversed host, as SQL.
 MACROS = (
     """CREATE MACRO host_of(key) AS CASE WHEN starts_with(key, '[')
@@ -46,7 +45,7 @@ def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, Dat
     Raises:
         UserError: A list is missing or damaged.
     """
-    if view in TABLETS:
+    if kind_of(view).in_tablets:
         return [("", file) for file in load_files(root, manifest.components.get(view))]
     return [
         (name.split("/")[1], file)
@@ -56,10 +55,9 @@ def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, Dat
     ]
 
 
-def shown(manifest: Manifest) -> list[str]:
+def shown() -> list[str]:
     """Returns the views of components that a snapshot has; ``batches`` and ``links`` are two more."""
-    tablets = [name for name in TABLETS if name in COMPONENTS or name in manifest.components]
-    return [*(name for name in tablets if name != "links"), *KINDS]
+    return [*kinds_in_tablets(), *kinds_of_batches()]
 
 
 def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -110,14 +108,14 @@ def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
 
 
 def _first(view: str) -> str:
-    if view in ("hosts", "learnt"):
+    if kind_of(view).of_hosts:
         return "host_of(key) AS host,"
     return "url_of(key) AS url,"
 
 
 def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
-    if view in TABLETS:
+    if kind_of(view).in_tablets:
         known = tablets(file for _, file in files)
         plain = [tablet.base for tablet in known if not tablet.runs]
         if plain:
@@ -164,8 +162,8 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
 
 def empty_table(view: str) -> pa.Table:
     """Returns a table of no rows with the columns that a view has, those of the schema first."""
-    schema = COMPONENTS.get(view, pa.schema([("key", pa.large_string())]))
-    if view not in TABLETS:
+    schema = kind_of(view).schema
+    if not kind_of(view).in_tablets:
         schema = schema.append(pa.field("batch", pa.large_string()))
     return schema.empty_table()
 

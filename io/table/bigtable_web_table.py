@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ...policy.clocks import resting
-from ...policy.schema import COMPONENTS, empty, to_frame
+from ...policy.kinds import KINDS, SEED_HOSTS, kind_of
+from ...policy.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
 from ..bigtable.address import BigtableAddress
@@ -25,9 +26,9 @@ from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Part, Resolved, Resolver
-from ..tablets.tablets import SEED_HOSTS, TABLETS, Due, Tablet
+from ..tablets.tablets import Due, Tablet
 from .edits import Edit, EditCounts
-from .folder_table import files_after
+from .folder_table import FolderTable
 from .web_table import WebTable
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class BigtableWebTable(WebTable):
         return place_of(settings_of(self.address).files)
 
     @property
+    def _in_files(self) -> FolderTable:
+        return FolderTable(self.files)
+
+    @property
     def seed_component(self) -> str:
         return SEED_HOSTS
 
@@ -77,7 +82,7 @@ class BigtableWebTable(WebTable):
         return dataclasses.replace(self, snapshot=snapshot)
 
     def in_files(self, component: str) -> bool:
-        return component not in TABLETS
+        return not kind_of(component).in_rows
 
     def check_place(self) -> None:
         self.log.head()  # says so where there is none
@@ -158,8 +163,10 @@ class BigtableWebTable(WebTable):
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
+        if self.in_files(component):
+            return self._in_files.read(component, some, columns, narrow, due)
         needed = columns if narrow is None else None
-        parts = [empty(COMPONENTS[component]).select(columns)]
+        parts = [empty(KINDS[component].schema).select(columns)]
         for tablet in some:
             for rows in self._received(component, tablet, needed, due):
                 kept = rows if narrow is None else narrow(rows.lazy()).collect()
@@ -167,6 +174,8 @@ class BigtableWebTable(WebTable):
         return pl.concat(parts)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+        if self.in_files(component):
+            return self._in_files.scan(component, tablet)
         return self._received(component, tablet)
 
     def _received(
@@ -183,6 +192,8 @@ class BigtableWebTable(WebTable):
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
         from ..bigtable.stored_rows import find_rows
 
+        if self.in_files(component):
+            return self._in_files.find(component, known, keys)
         return find_rows(self.log, component, keys, self._pinned)
 
     def find_in_pieces(
@@ -214,6 +225,10 @@ class BigtableWebTable(WebTable):
     ) -> Iterator[Part]:
         from ..bigtable.stored_rows import resolve_changes
 
+        if self.in_files(component):
+            table = self._in_files
+            yield from table.resolve(component, part, changes, resolver, places, order)
+            return
         if not len(changes):
             return
         if component == "hosts":
@@ -232,6 +247,9 @@ class BigtableWebTable(WebTable):
             yield from extras.close()
 
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+        if self.in_files(component):
+            yield from self._in_files.load(component, frames)
+            return
         anywhere = Range(None, None, None)
         for rows in frames:
             yield from self.resolve(component, anywhere, rows, lambda _, new: Resolved(new), {})
@@ -244,7 +262,7 @@ class BigtableWebTable(WebTable):
         replaced: Collection[str],
     ) -> list[DataFile]:
         if self.in_files(component):
-            return files_after(component, known, added, replaced)
+            return self._in_files.files_after(component, known, added, replaced)
         return grown(component, known, added, self.samples)
 
     def samples(self) -> Samples:
@@ -263,6 +281,8 @@ class BigtableWebTable(WebTable):
     # Takedown.
 
     def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
+        if self.in_files(component):
+            return self._in_files.edit(component, tablet, edit)
         return self._edit(component, tablet, self._fresh_rows(component, tablet), edit)
 
     def edit_again(
@@ -276,8 +296,11 @@ class BigtableWebTable(WebTable):
     ) -> Iterator[Part]:
         from ..bigtable.stored_rows import changed_keys
 
+        if self.in_files(component):
+            yield from self._in_files.edit_again(component, edit, done, before, since, now)
+            return
         files = [file for part in done for file in part.files]
-        schema = COMPONENTS[component]
+        schema = KINDS[component].schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
             found = list(changed_keys(self.log, component, _range(tablet), since))

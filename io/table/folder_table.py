@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 import polars as pl
 
 from ...policy.clocks import resting
+from ...policy.kinds import folders
 from ...policy.schema import to_frame
 from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
@@ -27,10 +28,8 @@ from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
-# What the folder of a table may hold before its first snapshot is there.
-KNOWN = frozenset(
-    {"bars", "batches", "exports", "hosts", "links", "manifest", "operations", "seeds", "state"}
-)
+# What the folder of a table may hold, besides rows, before its first snapshot is there.
+_KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
 # Of each table in a store the versions of its manifests, as they were listed last: a manifest
 # is asked for after a listing, and need not be looked at again.
 _LISTED: dict[Place, Mapping[str, str]] = {}
@@ -70,7 +69,9 @@ class FolderTable(WebTable):
 
     def check_place(self) -> None:
         found = set(folder_names(self.place, str(self)))
-        strange = sorted(name for name in found - KNOWN if not name.startswith("."))
+        strange = sorted(
+            name for name in found.difference(_KNOWN, folders()) if not name.startswith(".")
+        )
         if "manifest" not in found and strange:
             raise UsageError(
                 f"no web table in folder {str(self)!r}, and it is not empty: it has {strange[0]!r}"
@@ -207,7 +208,16 @@ class FolderTable(WebTable):
         added: Sequence[DataFile],
         replaced: Collection[str],
     ) -> list[DataFile]:
-        return files_after(component, known, added, replaced)
+        live = {file.path: file for file in known if file.path not in replaced}
+        live |= {file.path: file for file in added}
+        missing = {*replaced} - {file.path for file in known}
+        missing |= {file.base for file in live.values() if file.base and file.base not in live}
+        if missing:
+            # What was read is still true, but it lies in other files now.
+            raise ConflictError(
+                f"{component} was compacted in the meantime; nothing was written: run it again"
+            )
+        return list(live.values())
 
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
         return []
@@ -263,22 +273,3 @@ def _resting_hosts(root: Place, known: tuple[DataFile, ...], now: int) -> pl.Ser
     rests = resting(now)
     rows = read_tablets(root, "hosts", tablets(known), ["key"], lambda some: some.filter(rests))
     return rows.get_column("key")
-
-
-def files_after(
-    component: str,
-    known: Sequence[DataFile],
-    added: Sequence[DataFile],
-    replaced: Collection[str],
-) -> list[DataFile]:
-    """Returns live files after some were replaced; see ``WebTable.files_after``."""
-    live = {file.path: file for file in known if file.path not in replaced}
-    live |= {file.path: file for file in added}
-    missing = {*replaced} - {file.path for file in known}
-    missing |= {file.base for file in live.values() if file.base and file.base not in live}
-    if missing:
-        # What was read is still true, but it lies in other files now.
-        raise ConflictError(
-            f"{component} was compacted in the meantime; nothing was written: run it again"
-        )
-    return list(live.values())

@@ -14,7 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...policy.kinds import KINDS
+from ...policy.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import ROW_GROUP_ROWS, batches, collect, reads_parts, row_groups, scan
 from ..storage.places import Folder, Place
@@ -47,7 +48,7 @@ def read_tablets(
     Raises:
         UserError: A file is missing or damaged.
     """
-    schema = COMPONENTS[component]
+    schema = KINDS[component].schema
     paths = [root / path for tablet in some for path in tablet.paths]
     if not paths:
         return empty(schema).select(columns)
@@ -75,7 +76,7 @@ def rows_of_keys(
     """
     some = tablets_of_keys(known, keys)
     sought = pl.col("key").is_in(keys.unique().implode())
-    names = COMPONENTS[component].names
+    names = KINDS[component].schema.names
     return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
 
 
@@ -90,7 +91,7 @@ def pieces_of_keys(
         known: All of its tablets.
         keys: Sought keys.
     """
-    schema, sought = COMPONENTS[component], keys.to_arrow()
+    schema, sought = KINDS[component].schema, keys.to_arrow()
     # Of a base and its runs, oldest first, the last has the row that counts.
     for path in (root / path for tablet in tablets_of_keys(known, keys) for path in tablet.paths):
         for rows in batches(path, schema, schema.names):
@@ -122,7 +123,7 @@ def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> 
     paths = [root / path for path in tablet.paths]
     key = pl.col("key")
     sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
-    found = collect(scan(paths, COMPONENTS[component], row_index=_AT).filter(sought))
+    found = collect(scan(paths, KINDS[component].schema, row_index=_AT).filter(sought))
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
@@ -205,7 +206,7 @@ def group_bounds(root: Folder, component: str, tablet: Tablet) -> pl.Series:
     if not reads_parts(base):
         ends = [rows.get_column("key")[-1] for rows in _pieces(base, component, ["key"])]
         return pl.Series("key", ends, dtype=pl.String)
-    keys = scan([base], COMPONENTS[component]).select("key")
+    keys = scan([base], KINDS[component].schema).select("key")
     stops = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
     last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in stops]
     return collect(pl.concat(last)).get_column("key")
@@ -223,7 +224,7 @@ def _groups(
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], COMPONENTS[component])
+    rows = scan([base], KINDS[component].schema)
     end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
     for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
         yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
@@ -233,7 +234,7 @@ def _pieces(
     base: Place, component: str, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields row groups as they are: to read parts of a file in a store costs requests."""
-    for group in row_groups(base, COMPONENTS[component], columns):
+    for group in row_groups(base, KINDS[component].schema, columns):
         if len(group):
             yield to_frame(group)
 

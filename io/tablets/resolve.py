@@ -12,7 +12,8 @@ from typing import Protocol, Self
 
 import polars as pl
 
-from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...policy.kinds import KINDS
+from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import check_tablets
 from .file_lists import DataFile
@@ -177,7 +178,7 @@ def _add_run(
 ) -> Part:
     """Writes what changed as a run; folds the tablet where it may and must."""
     old = find_rows(root, component, tablet, changes.get_column("key"))
-    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), COMPONENTS[component])
+    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), KINDS[component].schema)
     rows = changed_rows(old, to_frame(resolved), tablet.rows)
     if not len(rows):
         return Part(component)
@@ -225,7 +226,7 @@ def _pairs(
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
     if part.base is None:
-        yield empty(COMPONENTS[component]), changes
+        yield empty(KINDS[component].schema), changes
         return
     bounds = group_bounds(root, component, part.base)
     # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
@@ -243,7 +244,7 @@ def _pairs(
     frames = folded(root, component, part.base, None, start, stop, behind)
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
-        rows = empty(COMPONENTS[component]) if rows is None else within(rows, part.low, part.high)
+        rows = empty(KINDS[component].schema) if rows is None else within(rows, part.low, part.high)
         yield rows, changes.slice(begin, end - begin)
 
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, SEED_HOSTS
 from ..batches.batches import place
 from ..snapshots.commit import Written
 from ..snapshots.manifest import Manifest
@@ -13,7 +13,7 @@ from ..tablets import tablet_writer
 from ..tablets.checksums import check_file, check_tablets
 from ..tablets.resolve import write_bases
 from ..tablets.tablet_writer import TabletWriter
-from ..tablets.tablets import SEED_HOSTS, Tablet
+from ..tablets.tablets import Tablet
 
 # What a closed batch has no use for; bodies, texts and outcome go file by file.
 _SPENT = ("fetchlist", "learnt")
@@ -62,7 +62,7 @@ def merge_seeds(operation: Operation) -> Iterator[Written]:
         return
     for file in files:
         check_file(operation.root, file)
-    rows = collect(scan([operation.root / file.path for file in files], COMPONENTS["hosts"]))
+    rows = collect(scan([operation.root / file.path for file in files], KINDS["hosts"].schema))
     writer = TabletWriter(operation.root, SEED_HOSTS, "hosts")
     writer.write(rows.unique("key").sort("key"))
     replaced = tuple(file.path for file in files)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, kind_of
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
@@ -23,13 +23,10 @@ from ..storage.parquet_files import parquet_file
 from ..storage.places import Folder, Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.tablets import TABLETS
 from .purge import unnamed_files
 from .retention import named_files
 
-# In key order within a file; files of pages and documents are as they were fetched.
 _CHANGED = "is not what was written: its checksum is another"
-SORTED = ("bars", "fetchlist", "outcome", *TABLETS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,7 +229,7 @@ def check_file(root: Folder, component: str, file: DataFile, quick: bool = False
         return Problem("size", file.path, text, component)
     if not quick and file.crc32 not in (None, crc32_of(root / file.path)):
         return Problem("damaged", file.path, _CHANGED, component)
-    kind = component.rpartition("/")[2]
+    kind = kind_of(component)
     try:
         rows, keys = _verify(root / file.path, quick)
     except UserError as error:
@@ -246,9 +243,9 @@ def check_file(root: Folder, component: str, file: DataFile, quick: bool = False
     if found != (file.first, file.last):
         text = f"has keys from {found[0]!r} to {found[1]!r}, should be from {file.first!r}"
         return Problem("range", file.path, text, component)
-    if kind in SORTED and not keys.is_sorted():
+    if kind.in_order and not keys.is_sorted():
         return Problem("order", file.path, "its rows are not in key order", component)
-    if kind in TABLETS and keys.n_unique() < len(keys):
+    if kind.in_tablets and keys.n_unique() < len(keys):
         return Problem("order", file.path, "has a key twice", component)
     return None
 
@@ -336,4 +333,4 @@ def _text(value: object) -> str | None:
 
 def known_kind(component: str) -> bool:
     """Returns whether this version knows what rows a component has."""
-    return component.rpartition("/")[2] in COMPONENTS
+    return component.rpartition("/")[2] in KINDS

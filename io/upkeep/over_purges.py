@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from ...policy.bars import REASON
+from ...policy.kinds import kind_of
 from ..rows.bars import COMPONENT as BARS
 from ..rows.bars import read_bars
 from ..snapshots.commit import Written, check_batch, check_there, commit_once, sum_counts
@@ -15,7 +16,7 @@ from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, note_loss
 from ..storage.errors import ConflictError
 from ..tablets.file_lists import DataFile
-from .purge import FLUSHED, Purge, purge_file
+from .purge import Purge, purge_file
 
 
 def commit_over_purges(
@@ -81,7 +82,7 @@ def _without_barred(operation: Operation, written: list[Written]) -> list[Writte
 
 
 def _clean(operation: Operation, part: Written, purge: Purge) -> Written:
-    if part.component.rpartition("/")[2] not in FLUSHED:
+    if not kind_of(part.component).flushed:
         return part
     root, counts = operation.root.files, [part.counts]
     files: list[DataFile] = []

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.bars import Bars, Names, bars_of
+from ...policy.kinds import folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
 from ...policy.schema import BARS, to_frame
 from ...web.base.errors import UserError
@@ -28,13 +29,8 @@ from ..table.web_table import WebTable
 from ..tablets.checksums import check_file
 from ..tablets.file_lists import DataFile
 from ..tablets.tablet_writer import TabletWriter
-from ..tablets.tablets import SEED_HOSTS, TABLETS, Tablet, tablets
+from ..tablets.tablets import Tablet, tablets
 from .retention import named_files
-
-# What a fetch writes before it commits.
-FLUSHED = ("pages", "learnt", "documents")
-# Folders that hold rows; what lies there and is named by no snapshot is left over.
-DATA = ("bars", "batches", "changes", "exports", "hosts", "links", "seed_hosts", "state")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +61,7 @@ def pieces(operation: Operation) -> Iterator[Piece]:
 def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
     """Yields what a component other than the bars holds."""
     files = operation.files(component)
-    if component in TABLETS:
+    if kind_of(component).in_tablets:
         yield from (Piece(operation, component, tablet=tablet) for tablet in tablets(files))
     else:
         yield from (Piece(operation, component, file=file) for file in files)
@@ -101,8 +97,7 @@ class Purge:
     pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        of_hosts = component.rpartition("/")[2] in ("hosts", "learnt", SEED_HOSTS)
-        return purge_rows(table, self.bars, self.pattern, of_hosts)
+        return purge_rows(table, self.bars, self.pattern, kind_of(component).of_hosts)
 
 
 def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> Iterator[Written]:
@@ -185,7 +180,7 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
         before: Time of the store's clock, s: files that were written later are
             left alone, for an operation may be about to commit them.
     """
-    for folder in (*DATA, "manifest/lists"):
+    for folder in (*folders(), "changes", "exports", "manifest/lists"):
         for found in list_files(root / folder):
             inside = below(root, found.path)
             if inside not in named and found.changed < before and "/leases/" not in inside:
@@ -236,7 +231,7 @@ def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
     """Tells whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
     parts = below(root, path).split("/")
     # A fetch that runs may be about to commit documents.
-    if len(parts) != 4 or parts[1] not in waiting or parts[2] not in FLUSHED:
+    if len(parts) != 4 or parts[1] not in waiting or not kind_of(parts[2]).flushed:
         return False
     if path.name.startswith("."):
         return False

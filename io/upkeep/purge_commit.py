@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from ...policy.bars import Names
+from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
 from ..rows.bars import COMPONENT as BARS
 from ..snapshots.commit import Written, commit_once
@@ -21,7 +22,7 @@ from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..tablets.resolve import Part
-from ..tablets.tablets import TABLETS, tablets
+from ..tablets.tablets import tablets
 from .purge import Piece, pieces, purge_of, purge_piece, set_bars
 from .retention import changes_under_way
 
@@ -161,7 +162,7 @@ def _rebase_component(
         yield from known
     elif component == BARS:
         yield from task(Piece(now, BARS))
-    elif component in TABLETS:
+    elif kind_of(component).in_tablets:
         yield from _rebase_tablets(purged, now, component, known, task)
     else:
         yield from _rebase_files(purged, now, component, known, task)

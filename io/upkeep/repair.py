@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import page_order, place
@@ -19,7 +19,7 @@ from ..storage.places import Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.tablet_writer import zone
-from ..tablets.tablets import NUMBER, TABLETS, run_schema, tablets
+from ..tablets.tablets import NUMBER, run_schema, tablets
 from .fsck import described, list_problem
 
 
@@ -191,7 +191,7 @@ def with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> f
     Runs go with their base, and with older runs: they count the rows from there.
     """
     more: set[str] = set()
-    for tablet in tablets(files) if component in TABLETS else ():
+    for tablet in tablets(files) if kind_of(component).in_tablets else ():
         broken = [number for number, path in enumerate(tablet.paths) if path in paths]
         more.update(tablet.paths[min(broken) :] if broken else ())
     return paths | more
@@ -283,7 +283,7 @@ def layers(
 def _lies_on(root: WebTable, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
     """Returns whether a run replaces rows of just these keys; one that only adds rows tells nothing."""
     changed = rows.filter(pl.col(NUMBER) < base.rows)
-    keys = collect(scan([root / base.path], COMPONENTS[name]).select("key")).get_column("key")
+    keys = collect(scan([root / base.path], KINDS[name].schema).select("key")).get_column("key")
     right = keys.gather(changed.get_column(NUMBER))
     return bool(len(changed)) and right.equals(changed.get_column("key"))
 
@@ -317,7 +317,7 @@ def _described(root: WebTable, manifest: Manifest, name: str, path: Place) -> Da
     """Returns a file's description by its content and its name; None if these do not say enough."""
     file = described(root, name, path)
     kind = name.rpartition("/")[2]
-    if name in TABLETS:
+    if kind_of(name).in_tablets:
         return _with_zone(root, name, file)
     if kind in ("pages", "learnt"):
         words = path.stem.split("-")
@@ -337,7 +337,7 @@ def _with_zone(root: WebTable, name: str, file: DataFile) -> DataFile:
     if name != "state" or not file.rows:
         return file
     columns = ("key", "fetch_time", "score", "status")
-    rows = collect(scan([root / file.path], COMPONENTS[name]).select(columns))
+    rows = collect(scan([root / file.path], KINDS[name].schema).select(columns))
     known = zone(rows)
     names = ("min_fetch_time", "max_fetch_time", "max_score", "statuses")
     return dataclasses.replace(file, **{name: known[name] for name in names})  # type: ignore[arg-type]
@@ -349,7 +349,7 @@ def _paired(root: WebTable, manifest: Manifest, name: str, file: DataFile) -> Da
     try:
         files = load_files(root, pages)
         for known in files:
-            keys = scan([root / known.path], COMPONENTS["pages"]).select("key")
+            keys = scan([root / known.path], KINDS["pages"].schema).select("key")
             # One without rows tells nothing: its pages must be the only ones.
             alone = file.first is None and len(files) == 1
             if alone or len(collect(keys.filter(pl.col("key") == file.first))):

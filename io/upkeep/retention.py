@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ...policy.clocks import COUNT
+from ...policy.kinds import folders
 from ...policy.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of, parse_record
@@ -33,11 +34,7 @@ from ..storage.reach import redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
-# What holds data files, and what is in use only as long as its job runs.
-FOLDERS = (
-    "manifest", "state", "hosts", "links", "changes", "seed_hosts", "bars", "batches", "exports",
-    "seeds",
-)  # fmt: skip
+# What is in use only as long as its job runs.
 SCRATCH = ("exports", "seeds")
 # What a fetch that goes on takes up of an earlier one, though it is in no manifest.
 LEASES = "leases"
@@ -79,6 +76,11 @@ def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
+def _folders() -> tuple[str, ...]:
+    """Returns the folders that hold data files."""
+    return ("manifest", *folders(), "changes", *SCRATCH)
+
+
 def _redate(root: WebTable, now: float) -> int:
     """Gives files of a folder that are younger than now the time that it is; returns how many.
 
@@ -87,7 +89,7 @@ def _redate(root: WebTable, now: float) -> int:
     made = root.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    folders = (root / name for name in (*FOLDERS, "operations"))
+    folders = (root / name for name in (*_folders(), "operations"))
     return redate(folders, now, _TOLERANCE_S)
 
 
@@ -230,7 +232,7 @@ def _unnamed(
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
-    files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]
+    files = [(f.path, f.changed) for name in _folders() for f in list_files(root / name)]
     newest = root.latest_snapshot()
     kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
     # A purge deletes what older snapshots need alone.

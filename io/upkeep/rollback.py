@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
+from ...policy.kinds import kinds_in_tablets
 from ...web.base.errors import UsageError, UserError
 from ..rows.bars import COMPONENT as BARS
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
@@ -12,7 +13,7 @@ from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.files import file_version, size_of
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.tablets import TABLETS, tablets
+from ..tablets.tablets import tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
 
@@ -188,7 +189,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
 def _way_back(root: WebTable, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
     """Returns the files of changes, by component, that make rows what they were."""
     try:
-        lists = {name: load_files(root, latest.components.get(name)) for name in TABLETS}
+        lists = {name: load_files(root, latest.components.get(name)) for name in kinds_in_tablets()}
         return {name: root.way_back(name, tablets(files), to) for name, files in lists.items()}
     except SnapshotTooOld as error:
         raise UsageError(

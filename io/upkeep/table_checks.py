@@ -112,7 +112,9 @@ class _RowChecks(TableChecks):  # late imports: Google's libraries take a second
     def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
         from .bigtable_fsck import check_rows
 
-        return check_rows(self.table, manifest, quick, threads)
+        rows = check_rows(self.table, manifest, quick, threads)
+        in_files = tuple(check_tablets(self.table, manifest, broken, quick))
+        return dataclasses.replace(rows, problems=rows.problems + in_files)
 
     def repair(
         self,

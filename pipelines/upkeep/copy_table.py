@@ -21,7 +21,8 @@ from ...io.storage.errors import ConflictError
 from ...io.table.opening import open_table
 from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
-from ...io.tablets.tablets import SEED_HOSTS, TABLETS, Tablet, tablets
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.kinds import SEED_HOSTS, kind_of
 from ...transforms.metrics import count
 from ...transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ...web.base.errors import UsageError
@@ -126,7 +127,7 @@ class _Pieces:
                     continue  # it follows from the hosts, where rows are in Bigtable
                 check_list(reading.root, component)
                 files = reading.files(name)
-                if name in TABLETS:
+                if kind_of(name).in_tablets:
                     found += [Piece(operation, reading, name, t) for t in tablets(files)]
                 else:
                     found += [Piece(operation, reading, name, file=file) for file in files]

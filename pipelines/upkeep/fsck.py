@@ -19,7 +19,6 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.tablets.tablets import TABLETS
 from ...io.upkeep.clock_repair import KIND as CLOCK
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
@@ -37,6 +36,7 @@ from ...io.upkeep.operation_fsck import KIND as OPERATION
 from ...io.upkeep.operation_fsck import Mended, check_operations, left_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import checks_of
+from ...policy.kinds import kinds_in_tablets
 from ...policy.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
@@ -296,7 +296,7 @@ def _lines(
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     elif not options.drop:
         # Bigtable goes back by what was changed since, and that may be what is lost.
-        in_files = all(map(open_table(table).in_files, TABLETS))
+        in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
         back = "go back with nutbeam rollback, " if in_files else ""
         yield (
             f"{len(found.problems):,} problems are left; restore the files from a copy, {back}"

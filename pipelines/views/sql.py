@@ -121,7 +121,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
     paths: list[str] = []
     for macro in MACROS:
         connection.execute(macro)
-    for view in shown(manifest):
+    for view in shown():
         files = files_of(root, manifest, view)
         paths += [str(root / file.path) for _, file in files]
         connection.register(f"empty_{view}", empty_table(view))

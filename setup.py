@@ -1,6 +1,6 @@
 """Packaging: the root of this repository stands for the package ``nutbeam``.
 
-``io/web_table.py`` installs as ``nutbeam.io.web_table``. No folder here has an
+``io/table/web_table.py`` installs as ``nutbeam.io.table.web_table``. No folder here has an
 ``__init__.py``; one in ``io/`` would hide Python's own ``io`` from any tool
 that puts the root on its path, and stop Python from starting.
 """

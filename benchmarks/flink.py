@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from typing import Self
 
 import measure
+from crawling import latest_snapshot, manifest_at
 
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
 from nutbeam.web.simweb.server import Server, SimWeb
 
 # Here "flink" is tests/flink, not this file.
@@ -99,7 +99,7 @@ def _cpu_seconds(pid: int) -> float:
 def phases(table: pathlib.Path) -> Iterator[tuple[str, float, float, int]]:
     """Yields (phase, when it was pinned, when it was committed, pages) of a table's only round."""
     for number in range(1, latest_snapshot(table) + 1):
-        manifest = load_manifest(table, number)
+        manifest = manifest_at(table, number)
         if manifest.job in PHASES:
             pinned = (table / "operations" / f"{manifest.operation}.json").stat().st_mtime
             done = (table / "manifest" / f"{number:08d}.json").stat().st_mtime

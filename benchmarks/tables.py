@@ -7,10 +7,11 @@ import time
 
 import numpy as np
 import polars as pl
+from crawling import latest_snapshot
 
 from nutbeam.io.batches.batches import place, write_file
 from nutbeam.io.snapshots.commit import Written, commit
-from nutbeam.io.snapshots.manifest import Batch, latest_snapshot
+from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablet_writer import write_run

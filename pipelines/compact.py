@@ -18,13 +18,12 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.bigtable.root import BigtableRoot
-from ..io.rows.fold import read_tablets
 from ..io.snapshots.commit import Written, commit
 from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import changes_under_way, sweep
+from ..policy.kinds import kind_of, kinds_in_tablets
 from ..transforms.display import Displayed
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
@@ -36,7 +35,6 @@ from .launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 HELP = "Fold tablets, and delete what is too old to be of use"
 NAMED = "named"
-COMPONENTS = ("state", "hosts")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +118,10 @@ class _Items:
 
     def __call__(self, operation: Operation) -> Iterator[Folding | Survey]:
         items: list[Folding | Survey] = []
-        in_bigtable = isinstance(operation.root, BigtableRoot)
-        for component in COMPONENTS:
+        for component in kinds_in_tablets():
             known = tablets(operation.files(component))
-            # Rows in Bigtable are in no files that could be folded.
-            folds = () if in_bigtable else plan_folds(known, full=self.options.full)
+            foldable = known if operation.root.in_files(component) else ()
+            folds = plan_folds(foldable, full=self.options.full)
             items += [Folding(operation, component, group) for group in folds]
             if component == "state" and _spent(operation, self.options):
                 items += [Survey(operation, tablet) for tablet in known]
@@ -143,18 +140,18 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group)
         return
-    rows = read_tablets(item.operation.root, "state", [item.tablet], ("page", "document"))
+    rows = item.operation.root.read("state", [item.tablet], ("page", "document"))
     names = pl.concat([rows.get_column("page"), rows.get_column("document")]).unique().drop_nulls()
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
     """Leaves tablets as they are while somebody changes some: theirs would be gone."""
-    folds = [part for part in written if part.component in COMPONENTS]
+    folds = [part for part in written if kind_of(part.component).in_tablets]
     if not folds or not changes_under_way(operation.root):
         return written
     skipped = sum(part.counts.get("tablets/folded", 0) for part in folds)
-    rest = [part for part in written if part.component not in COMPONENTS]
+    rest = [part for part in written if not kind_of(part.component).in_tablets]
     return [*rest, Written(counts={"tablets/in_use": skipped})]
 
 

@@ -14,13 +14,12 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
-from ..io.snapshots.commit import ConflictError
-from ..io.snapshots.manifest import Manifest, latest_snapshot, load_manifest, purged_since
-from ..io.snapshots.open_table import open_table
+from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
+from ..io.snapshots.newest import newest_manifest
 from ..io.snapshots.operations import begin, new_id
-from ..io.snapshots.roots import root_of
 from ..io.snapshots.rounds import next_round, stop_file
-from ..io.storage.errors import PurgedMeanwhile
+from ..io.storage.errors import ConflictError, PurgedMeanwhile
+from ..io.table.opening import open_table
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.locate_hosts import LocateOptions
@@ -72,7 +71,7 @@ def run(invocation: Invocation) -> int:
     preflight(table, options, beam_args)
     seeds = invocation.arguments["seeds"]
     if not seeds:
-        open_table(table)  # without seeds nothing could come of it
+        newest_manifest(table)  # without seeds nothing could come of it
     warn_of_clocks(table, options)
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
@@ -86,7 +85,7 @@ def run(invocation: Invocation) -> int:
 
 def end_of(table: str, made: Sequence[Manifest]) -> int:
     """Returns the exit code of a crawl: 0 after a round, or where it was told to stop; else 1."""
-    stop = stop_file(root_of(table))
+    stop = stop_file(open_table(table))
     if stop is not None:
         _LOG.warning("stopped by %s: remove it to go on", stop)
     return 0 if stop is not None or any(manifest.job == LAST for manifest in made) else 1
@@ -142,9 +141,9 @@ def _run(pipeline: beam.Pipeline, table: str) -> None:
 
     A phase that has lost changed nothing, and begins anew on what the purge has left.
     """
-    root = root_of(table)
+    root = open_table(table)
     while True:
-        seen = latest_snapshot(root)
+        seen = root.latest_snapshot()
         try:
             run_pipeline(pipeline)
             return
@@ -202,7 +201,7 @@ class Phase(beam.PTransform):
 
 def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the snapshots behind ``seen`` that the launch made."""
-    root = root_of(table)
-    numbers = range(seen + 1, latest_snapshot(root) + 1)
+    root = open_table(table)
+    numbers = range(seen + 1, root.latest_snapshot() + 1)
     manifests = [load_manifest(root, number) for number in numbers]
     return [m for m in manifests if m.operation.startswith(f"{launched}.")]

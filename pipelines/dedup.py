@@ -14,10 +14,9 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import place
-from ..io.rows.fold import read_tablets
-from ..io.rows.resolve import Resolved
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
+from ..io.tablets.resolve import Resolved
 from ..io.tablets.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from ..policy.schema import OUTCOME, SIGNATURES
@@ -116,7 +115,7 @@ def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
         def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
             return rows.filter(sought)
 
-    rows = read_tablets(root, "state", [probed.tablet], COLUMNS, narrow)
+    rows = root.read("state", [probed.tablet], COLUMNS, narrow)
     pages = comparable(rows, probed.operation.now)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":

@@ -28,10 +28,10 @@ from ..io.parsing.parse_pool import Parsed, shared_pool
 from ..io.rows.bars import read_bars
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import Written, check_batch, sum_counts
-from ..io.snapshots.manifest import latest_snapshot, load_manifest
+from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import Operation, committed
-from ..io.snapshots.roots import Root
 from ..io.storage.parquet_files import collect, scan
+from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, PAGES, empty
@@ -172,7 +172,7 @@ def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Wri
     with acquire(root, batch, part.number, others, throttling.add, most=most) as lease:
         # Waiting may have taken long: is there still something to do?
         if committed(part.operation) is None:
-            check_batch(part.operation, load_manifest(root, latest_snapshot(root)))
+            check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
             yield from _fetch(part, options, lease, throttling)
 
 
@@ -181,7 +181,7 @@ def _other_batches(operation: Operation) -> list[str]:
     known = operation.manifest().batches
     return [
         name
-        for name in load_manifest(operation.root, latest_snapshot(operation.root)).batches
+        for name in load_manifest(operation.root, operation.root.latest_snapshot()).batches
         if name != operation.batch and not (name in known and known[name].phase == "updated")
     ]
 
@@ -203,7 +203,7 @@ def _fetch(
     asked = Asked(rows, have)
     outlinks = Outlinks(options, asked, bars) if options.follow_outlinks_depth > 0 else None
     parser = _parser(part, options, outlinks) if options.parse_while_fetching else None
-    writer = PageWriter(root, batch, part.number, options.flush_seconds, parser)
+    writer = PageWriter(root.files, batch, part.number, options.flush_seconds, parser)
     for file in adopted:
         yield from writer.adopt(file)
         PROGRESS.add(file.rows)
@@ -267,7 +267,7 @@ def _fetch(
     yield Written(counts=sum_counts([dropped, left_out, *followed]))
 
 
-def _have(root: Root, adopted: Sequence[DataFile]) -> pl.DataFrame:
+def _have(root: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
     """Returns what earlier attempts have: keys and depths of pages."""
     if not adopted:
         return empty(PAGES).select("key", "depth")

@@ -25,13 +25,11 @@ import pyarrow as pa
 
 from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.rows.bars import read_bars
-from ..io.rows.fold import may_say, read_tablets
-from ..io.rows.hosts import hosts_backing_off
 from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
-from ..io.snapshots.roots import root_of
 from ..io.snapshots.table_clock import clock_of
+from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
 from ..policy.bars import without
 from ..policy.schedule import Clock
@@ -190,9 +188,9 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(clock, options)
-    told = may_say(operation.root, tablet, "metadata")
+    told = operation.root.may_have_values(tablet, "metadata")
     columns = (*OF_STATE, "metadata") if told else OF_STATE
-    rows = read_tablets(operation.root, "state", [tablet], columns, narrow, due)
+    rows = operation.root.read("state", [tablet], columns, narrow, due)
     rows, counts = delayed(rows)
     manifest = operation.manifest()
     claimed = claimed_keys(
@@ -201,7 +199,7 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
     if len(claimed):
         rows = rows.join(claimed.to_frame(), on="key", how="anti", maintain_order="left")
     hosts, keys = tuple(operation.files("hosts")), rows.get_column("key")
-    resting = hosts_backing_off(operation.root, hosts, operation.now, keys)
+    resting = operation.root.resting_hosts(hosts, operation.now, keys)
     if len(resting):
         rows = rows.filter(~host_keys(keys).is_in(resting.implode()))
     return ranked(rows, options), counts
@@ -386,5 +384,5 @@ class _Opener:
 def _tidy(ticket: Ticket) -> Ticket:
     """Removes the candidates: what was chosen of them is in the fetch list."""
     if ticket.batch is not None:
-        remove_aside(root_of(ticket.table), ticket.batch)
+        remove_aside(open_table(ticket.table), ticket.batch)
     return ticket

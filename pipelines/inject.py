@@ -18,12 +18,13 @@ import polars as pl
 
 from ..io.batches.seeds import Source, is_url, read_seeds, sources
 from ..io.rows.bars import read_bars
-from ..io.rows.resolve import Resolved
 from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation, new_id
-from ..io.snapshots.roots import files_of, root_of
 from ..io.storage.files import creating
-from ..io.storage.places import Remote, in_store
+from ..io.storage.places import in_store
+from ..io.storage.reach import absolute
+from ..io.table.opening import open_table
+from ..io.tablets.resolve import Resolved
 from ..policy.bars import without
 from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions
@@ -88,17 +89,15 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
 
 
 def _copy(table: str, path: str) -> str:
-    root = files_of(root_of(table))
-    shared = not isinstance(root, Remote) and Path(path).is_relative_to(root.absolute())
-    if in_store(path) or shared:
+    root = open_table(table).files
+    if in_store(path) or Path(path).is_relative_to(str(absolute(root))):
         return path
     with Path(path).open("rb") as file:
         return _keep(table, file)
 
 
 def _keep(table: str, seeds: IO[bytes]) -> str:
-    root = files_of(root_of(table))
-    path = (root if isinstance(root, Remote) else root.absolute()) / "seeds" / f"{new_id()}.txt"
+    path = absolute(open_table(table).files) / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
         shutil.copyfileobj(seeds, file)
     return str(path)

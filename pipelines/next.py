@@ -9,9 +9,9 @@ import dataclasses
 from typing import Any
 
 from ..io.snapshots.manifest import Manifest
-from ..io.snapshots.open_table import open_table
-from ..io.snapshots.roots import root_of
+from ..io.snapshots.newest import newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
+from ..io.table.opening import open_table
 from ..policy.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, parse, update
@@ -37,7 +37,7 @@ class Options(crawl.RoundOptions):
 
 
 def run(invocation: Invocation) -> int:
-    manifest = open_table(str(invocation.table))
+    manifest = newest_manifest(str(invocation.table))
     module, name, batch = next_phase(manifest)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
         # Nothing is read for that; a scheduler may ask often, and leaves no trace.
@@ -57,9 +57,9 @@ def run(invocation: Invocation) -> int:
 
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
-    if stop_file(root_of(table)) is not None:
+    if stop_file(open_table(table)) is not None:
         return False  # what is under way is finished, nothing is begun
-    return may_have_due(root_of(table), manifest, lambda clock: generate.due_at(clock, options))
+    return may_have_due(open_table(table), manifest, lambda clock: generate.due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

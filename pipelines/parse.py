@@ -74,7 +74,7 @@ def _files(operation: Operation) -> Iterator[PageFile]:
 def _parse(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
     operation = pages.operation
     yield parse_file(
-        operation.root,
+        operation.root.files,
         str(operation.batch),
         pages.file,
         pages.hosts,

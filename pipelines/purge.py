@@ -18,7 +18,7 @@ import polars as pl
 from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
 from ..io.snapshots.operations import Operation
-from ..io.snapshots.roots import root_of
+from ..io.table.opening import open_table
 from ..io.upkeep.purge import Piece, sweep
 from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
 from ..policy.bars import Names
@@ -153,7 +153,7 @@ def _purge(piece: Piece, task: Task) -> Iterator[Written]:
 
 def _finish(grouped: tuple[int, Iterable[Any]], task: Task, options: PurgeOptions) -> Ticket:
     operation, written, _ = gathered(grouped, ("Pieces",))
-    root, purged = root_of(operation.table), prepare_purge(operation, written, task)
+    root, purged = open_table(operation.table), prepare_purge(operation, written, task)
     with held(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:

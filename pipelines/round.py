@@ -9,7 +9,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.open_table import open_table
+from ..io.snapshots.newest import newest_manifest
 from ..io.snapshots.operations import find, new_id
 from ..transforms.operations import Ticket
 from .command_line.command import TABLE, Invocation
@@ -38,7 +38,7 @@ def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
     check(options)
     preflight(table, options, invocation.beam_args)
-    open_table(table)
+    newest_manifest(table)
     warn_of_clocks(table, options)
     launched = options.operation or new_id()
     pipeline = prepare(Ticket(table, launched), build, options, invocation.beam_args, "round")

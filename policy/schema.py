@@ -252,17 +252,6 @@ BARS = pa.schema(
     ]
 )
 
-COMPONENTS = {
-    "state": STATE,
-    "hosts": HOSTS,
-    "fetchlist": FETCHLIST,
-    "pages": PAGES,
-    "learnt": HOSTS,
-    "documents": DOCUMENTS,
-    "outcome": OUTCOME,
-    "bars": BARS,
-}
-
 
 def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     """Returns the rows with exactly the columns and types of ``schema``.

@@ -9,7 +9,8 @@ from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import Change
 from nutbeam.io.storage.files import new_name
 from nutbeam.io.storage.parquet_files import ParquetWriter
-from nutbeam.policy.schema import COMPONENTS, HOSTS, STATE
+from nutbeam.policy.kinds import KINDS
+from nutbeam.policy.schema import HOSTS, STATE
 
 ROWS = 40
 HALF = 5
@@ -35,7 +36,7 @@ def write_changes(folder, tables, deleted=()):
     changes = []
     for component, rows in tables.items():
         name = f"changes/{new_name()}"
-        with ParquetWriter(folder / name, COMPONENTS[component]) as writer:
+        with ParquetWriter(folder / name, KINDS[component].schema) as writer:
             writer.write(rows)
         changes.append(Change(component, name, component in deleted))
     return changes

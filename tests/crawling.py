@@ -11,16 +11,14 @@ from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
 from nutbeam.io.batches.batches import live_file
-from nutbeam.io.bigtable.root import BigtableRoot
-from nutbeam.io.rows.hosts import SEED_HOSTS
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
-from nutbeam.io.snapshots.roots import files_of as files_place
-from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.tablets.tablets import TABLETS
 from nutbeam.pipelines.command_line.cli import COMMANDS, main
-from nutbeam.policy.schema import COMPONENTS, STATUS_NAMES, empty
+from nutbeam.policy.kinds import KINDS, SEED_HOSTS
+from nutbeam.policy.schema import STATUS_NAMES, empty
 from nutbeam.web.urls.row_keys import from_key, parse
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
@@ -63,19 +61,29 @@ def open_batches(table, web, top_n):
 
 def manifest_of(table):
     """Returns the newest snapshot."""
-    root = root_of(str(table))
-    return load_manifest(root, latest_snapshot(root))
+    root = open_table(str(table))
+    return load_manifest(root, root.latest_snapshot())
+
+
+def latest_snapshot(table):
+    """Returns the number of the newest snapshot."""
+    return open_table(str(table)).latest_snapshot()
+
+
+def manifest_at(table, snapshot):
+    """Returns a snapshot."""
+    return load_manifest(open_table(str(table)), snapshot)
 
 
 def manifests_of(table):
     """Returns all snapshots, oldest first."""
-    root = root_of(str(table))
-    return [load_manifest(root, number) for number in range(1, latest_snapshot(root) + 1)]
+    root = open_table(str(table))
+    return [load_manifest(root, number) for number in range(1, root.latest_snapshot() + 1)]
 
 
 def links_of(table):
     """Returns the links of the newest document of each page: URL and key of both ends, anchor, rel."""
-    root, manifest, found = root_of(str(table)), manifest_of(table), []
+    root, manifest, found = open_table(str(table)), manifest_of(table), []
     for key, document in rows_of(table, "state").select("key", "document").iter_rows():
         file = live_file(root, manifest, document) if document else None
         if file is not None:
@@ -90,7 +98,7 @@ def links_of(table):
 
 def files_of(table, component):
     """Returns the places of a component's live files."""
-    root = root_of(str(table))
+    root = open_table(str(table))
     return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
 
 
@@ -100,7 +108,7 @@ def plain_rows(root, files):
     Of several rows of a key the newest run's counts, and a base's if there is none.
     """
     parts = [
-        pl.read_parquet(read_bytes(root_of(str(root)) / file.path)).with_columns(
+        pl.read_parquet(read_bytes(open_table(str(root)) / file.path)).with_columns(
             _age=pl.lit(file.order if file.base else 0)
         )
         for file in files
@@ -116,9 +124,9 @@ def plain_rows(root, files):
 
 def rows_of(table, name):
     """Returns the rows of a component in key order."""
-    root = root_of(str(table))
-    if isinstance(root, BigtableRoot) and name in TABLETS:
-        return received(root, name, latest_snapshot(root))
+    root = open_table(str(table))
+    if not root.in_files(name):
+        return received(root, name, root.latest_snapshot())
     files = load_files(root, manifest_of(table).components.get(name))
     assert len({file.path for file in files}) == len(files)
     return plain_rows(table, files)
@@ -134,7 +142,7 @@ def received(root, name, snapshot):
 
     cells = root.log.table.scan(CELLS[name], KeyRange(None, None), snapshot)
     parts = [pl.DataFrame(pl.from_arrow(decode(some, CELLS[name]))) for some in cells]
-    return pl.concat(parts) if parts else empty(COMPONENTS[name])
+    return pl.concat(parts) if parts else empty(KINDS[name].schema)
 
 
 def state_of(table):
@@ -256,13 +264,13 @@ def asked(web):
 
 def place_in(table, name):
     """Returns the place of a file or folder of a table."""
-    return files_place(root_of(str(table))) / name
+    return open_table(str(table)).files / name
 
 
 def tree(folder, *, ignore=("operations",)):
     """Returns a digest of each file below a folder, by relative path; of a table all its rows, too."""
-    root = root_of(str(folder))
-    if isinstance(root, BigtableRoot):
+    root = open_table(str(folder))
+    if isinstance(root, BigtableWebTable):
         rows = {f"row {name!r}": _digest(cell) for name, cell in cells_of(root).items()}
         return tree(root.files, ignore=ignore) | rows
     root = Path(folder)

@@ -12,6 +12,8 @@ import pytest
 
 from nutbeam.io.snapshots import commit as written
 from nutbeam.io.snapshots import hold, operations
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.upkeep import over_purges, purge_commit
 from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
@@ -25,11 +27,12 @@ GATES = [
     *((steps, name) for name in ("begin", "commit", "next_batch")),
     (operations, "create_exclusive"),
     *((written, name) for name in ("store_files", "store_manifest")),
-    *((apply_changes, name) for name in ("plan_ranges", "resolve_range")),
+    (apply_changes, "plan_ranges"),
+    *((kind, name) for kind in (FolderTable, BigtableWebTable) for name in ("read", "resolve")),
     (inject, "read_bars"),
-    *((generate, name) for name in ("read_tablets", "put_aside", "take_up", "write_file")),
+    *((generate, name) for name in ("put_aside", "take_up", "write_file")),
     *((update, name) for name in ("place", "changes_of")),
-    *((dedup, name) for name in ("place", "read_tablets")),
+    (dedup, "place"),
     *((compact, name) for name in ("plan_folds", "fold", "sweep", "commit")),
     *((purge_commit, name) for name in ("pieces", "purge_piece", "rebase", "commit_once")),
     (over_purges, "commit_once"),

@@ -8,6 +8,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineS
 from crawling import manifest_of, nutbeam
 
 from nutbeam.io.snapshots.manifest import store_manifest
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.pipelines.command_line.reference import TEMPLATES
 from nutbeam.web.simweb.server import SimWeb
@@ -53,7 +54,7 @@ def grow(table):
     larger = dataclasses.replace(
         manifest, snapshot=manifest.snapshot + 1, operation="grown.grow", components=components
     )
-    assert store_manifest(table, larger)
+    assert store_manifest(open_table(str(table)), larger)
 
 
 def graph_of(command, table):

@@ -2,7 +2,16 @@
 
 import polars as pl
 import pytest
-from crawling import asked, assert_same, contents, manifest_of, manifests_of, nutbeam, reach
+from crawling import (
+    asked,
+    assert_same,
+    contents,
+    latest_snapshot,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+)
 from flink.jobs import (
     attempts,
     bring_in,
@@ -14,7 +23,6 @@ from flink.jobs import (
     whole,
 )
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key

@@ -5,11 +5,19 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.portability.portable_runner import PortableRunner
-from crawling import asked, assert_same, contents, manifest_of, manifests_of, nutbeam, reach
+from crawling import (
+    asked,
+    assert_same,
+    contents,
+    latest_snapshot,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+)
 from flink.cluster import ENDED, wait_for
 from flink.jobs import ENOUGH_S, bring_in, choose, launched, whole
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.operations import Ticket

@@ -1,4 +1,5 @@
 import pytest
+from crawling import manifest_at
 from frames import frame_of, table_of
 
 from nutbeam.io.batches.batches import (
@@ -11,7 +12,7 @@ from nutbeam.io.batches.batches import (
     write_file,
 )
 from nutbeam.io.snapshots.commit import Written, commit
-from nutbeam.io.snapshots.manifest import Batch, Manifest, load_manifest
+from nutbeam.io.snapshots.manifest import Batch, Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
@@ -60,7 +61,7 @@ def test_files_of_a_batch(tmp_path):
     operation = begin(str(tmp_path), "fetch", "op", batch="1-x")
     files = [write_file(tmp_path, "1-x", "pages", [], order=n) for n in (2, 1)]
     commit(operation, [Written(place("1-x", "pages"), tuple(files))])
-    manifest = load_manifest(tmp_path, 1)
+    manifest = manifest_at(tmp_path, 1)
     assert batch_files(tmp_path, manifest, "1-x", "pages") == files[::-1]
     assert batch_files(tmp_path, manifest, "1-x", "documents") == []
     assert batch_files(tmp_path, manifest, "1-y", "pages") == []
@@ -147,7 +148,7 @@ def table(tmp_path):
     ],
 )
 def test_claimed_keys(table, batches, low, high, expected):
-    found = claimed_keys(table, load_manifest(table, 2), batches, low, high)
+    found = claimed_keys(table, manifest_at(table, 2), batches, low, high)
     assert sorted(key[-1] for key in found) == list(expected)
 
 

@@ -12,7 +12,7 @@ from nutbeam.io.bigtable.changes import change_of, changed_rows, write_changes
 from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog, rows_in
-from nutbeam.io.bigtable.web_table import find_rows, read_range, resolve_changes
+from nutbeam.io.bigtable.stored_rows import find_rows, read_range, resolve_changes
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
 

@@ -2,17 +2,12 @@ import dataclasses
 import json
 
 import pytest
+from crawling import latest_snapshot, manifest_at
 from dropping import as_nobody
 
-from nutbeam.io.snapshots.manifest import (
-    FORMAT,
-    Batch,
-    Manifest,
-    latest_snapshot,
-    load_manifest,
-    manifest_path,
-    store_manifest,
-)
+from nutbeam.io.snapshots.manifest import FORMAT, Batch, Manifest, store_manifest
+from nutbeam.io.table.folder_table import manifest_path
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import Component, DataFile, load_files, store_files
 from nutbeam.web.base.errors import UserError
 
@@ -37,34 +32,34 @@ def damage(path, change):
 
 @pytest.fixture
 def stored(tmp_path):
-    assert store_manifest(tmp_path, MANIFEST)
+    assert store_manifest(open_table(str(tmp_path)), MANIFEST)
     return manifest_path(tmp_path, 3)
 
 
 def test_a_manifest_comes_back(tmp_path, stored):
     assert stored.name == "00000003.json"
-    assert load_manifest(tmp_path, 3) == MANIFEST
+    assert manifest_at(tmp_path, 3) == MANIFEST
     assert latest_snapshot(tmp_path) == 3
 
 
 def test_a_number_is_given_once(tmp_path, stored):
     other = dataclasses.replace(MANIFEST, operation="other")
-    assert store_manifest(tmp_path, other) is False
-    assert load_manifest(tmp_path, 3) == MANIFEST
+    assert store_manifest(open_table(str(tmp_path)), other) is False
+    assert manifest_at(tmp_path, 3) == MANIFEST
 
 
 def test_before_the_first_commit(tmp_path):
     assert latest_snapshot(tmp_path) == 0
-    assert load_manifest(tmp_path, 0) == Manifest()
+    assert manifest_at(tmp_path, 0) == Manifest()
 
 
 def test_the_newest_snapshot_by_number_not_by_name(tmp_path):
     for number in (9, 10, 123_456_789):
-        store_manifest(tmp_path, dataclasses.replace(MANIFEST, snapshot=number))
+        store_manifest(open_table(str(tmp_path)), dataclasses.replace(MANIFEST, snapshot=number))
     for stray in (".00000999.json.abc", "lists", "notes.json", "00000999.json.bak"):
         (tmp_path / "manifest" / stray).touch()
     assert latest_snapshot(tmp_path) == 123_456_789
-    assert load_manifest(tmp_path, 123_456_789).snapshot == 123_456_789
+    assert manifest_at(tmp_path, 123_456_789).snapshot == 123_456_789
 
 
 def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
@@ -73,13 +68,13 @@ def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
         del record["digest"]  # that version has one of its own making
 
     damage(stored, change)
-    assert load_manifest(tmp_path, 3) == MANIFEST
+    assert manifest_at(tmp_path, 3) == MANIFEST
 
 
 def test_a_newer_format_is_refused(tmp_path, stored):
     damage(stored, lambda record: record.update(format=FORMAT + 1))
     with pytest.raises(UserError, match=r"has format 3, this version reads up to 2: upgrade"):
-        load_manifest(tmp_path, 3)
+        manifest_at(tmp_path, 3)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99])
@@ -87,7 +82,7 @@ def test_a_manifest_cut_short(tmp_path, stored, part):
     data = stored.read_bytes()
     stored.write_bytes(data[: int(len(data) * part)])
     with pytest.raises(UserError, match=r"^manifest is damaged: .*00000003.json: [^\n]+$"):
-        load_manifest(tmp_path, 3)
+        manifest_at(tmp_path, 3)
 
 
 @pytest.mark.parametrize(
@@ -101,21 +96,21 @@ def test_a_manifest_cut_short(tmp_path, stored, part):
 def test_a_manifest_that_is_none(tmp_path, stored, text):
     stored.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(UserError, match=r"^manifest is damaged: .*00000003.json: [^\n]+$"):
-        load_manifest(tmp_path, 3)
+        manifest_at(tmp_path, 3)
 
 
 def test_a_manifest_is_read_again_where_a_table_is_made_anew(tmp_path, stored):
-    load_manifest(tmp_path, 3)
+    manifest_at(tmp_path, 3)
     stored.unlink()
-    store_manifest(tmp_path, dataclasses.replace(MANIFEST, operation="other"))
-    assert load_manifest(tmp_path, 3).operation == "other"
+    store_manifest(open_table(str(tmp_path)), dataclasses.replace(MANIFEST, operation="other"))
+    assert manifest_at(tmp_path, 3).operation == "other"
 
 
 def test_a_manifest_that_is_missing(tmp_path, stored):
-    load_manifest(tmp_path, 3)
+    manifest_at(tmp_path, 3)
     stored.unlink()
     with pytest.raises(UserError, match=r"is missing: .*00000003.json"):
-        load_manifest(tmp_path, 3)
+        manifest_at(tmp_path, 3)
 
 
 def test_a_table_that_is_a_file(tmp_path):
@@ -125,7 +120,7 @@ def test_a_table_that_is_a_file(tmp_path):
 
 
 def test_a_table_that_may_not_be_written(locked):
-    error = as_nobody(store_manifest, locked / "table", MANIFEST)
+    error = as_nobody(store_manifest, open_table(str(locked / "table")), MANIFEST)
     assert isinstance(error, UserError)
     assert str(error).endswith("Permission denied")
 

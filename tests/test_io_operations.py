@@ -4,13 +4,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from crawling import latest_snapshot, manifest_at
 from dropping import as_nobody
 from stores_here import KINDS
 
 from nutbeam.io.snapshots import commit as module
-from nutbeam.io.snapshots.commit import ConflictError, Written, commit
-from nutbeam.io.snapshots.manifest import Batch, latest_snapshot, load_manifest
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import Operation, begin, committed, find, new_id
+from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.tablets.file_lists import DataFile
@@ -27,7 +29,7 @@ def written(component, *paths, replaced=(), **counts):
 def live(operation_or_manifest, component="state", root=None):
     if isinstance(operation_or_manifest, Operation):
         root = operation_or_manifest.root
-        operation_or_manifest = load_manifest(root, latest_snapshot(root))
+        operation_or_manifest = manifest_at(root, latest_snapshot(root))
     found = module.load_files(root, operation_or_manifest.components.get(component))
     return sorted(file.path for file in found)
 
@@ -127,7 +129,7 @@ def test_a_commit_says_what_was_done(table):
     assert live(made, root=operation.root) == ["b", "c"]
     assert live(made, "batches/b1/outcome", operation.root) == ["o"]
     assert (made.components["state"].files, made.components["state"].rows) == (2, 2)
-    assert load_manifest(operation.root, 2) == made
+    assert manifest_at(operation.root, 2) == made
 
 
 def test_a_component_that_nobody_touched_keeps_its_list(table):
@@ -240,9 +242,9 @@ def test_many_commits_at_once_all_count(table):
     for racer in racers:
         racer.join()
     assert latest_snapshot(operations[0].root) == 9
-    latest = load_manifest(operations[0].root, 9)
+    latest = manifest_at(operations[0].root, 9)
     assert len(latest.components) == 9
-    assert {load_manifest(operations[0].root, n).operation for n in range(2, 10)} == {
+    assert {manifest_at(operations[0].root, n).operation for n in range(2, 10)} == {
         operation.id for operation in operations
     }
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 
-from nutbeam.io.rows import fold as fold_module
-from nutbeam.io.rows.fold import find_rows, folded, read_tablets
-from nutbeam.io.rows.resolve import Resolved, changed_rows, resolve_range, within, write_bases
 from nutbeam.io.storage import parquet_files as files_module
 from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets import fold as fold_module
 from nutbeam.io.tablets import tablet_writer as writer_module
+from nutbeam.io.tablets.fold import find_rows, folded, read_tablets
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
+from nutbeam.io.tablets.resolve import Resolved, changed_rows, resolve_range, within, write_bases
 from nutbeam.io.tablets.tablets import MOST_RUNS, NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, conform

@@ -5,12 +5,14 @@ import os
 import time
 
 import pytest
+from crawling import latest_snapshot, manifest_at
 
 from nutbeam.io.snapshots.commit import Written, commit
-from nutbeam.io.snapshots.manifest import Batch, latest_snapshot, load_manifest, store_manifest
+from nutbeam.io.snapshots.manifest import Batch, store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, committed, find
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.retention import changes_under_way, sweep
@@ -54,7 +56,7 @@ def assert_whole(root):
     """Asserts that all snapshots that are there can be read."""
     assert latest_snapshot(root) == 3
     for path in (root / "manifest").glob("*.json"):
-        for component in load_manifest(root, int(path.stem)).components.values():
+        for component in manifest_at(root, int(path.stem)).components.values():
             assert all((root / file.path).exists() for file in load_files(root, component))
 
 
@@ -74,9 +76,9 @@ def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
     gone = ["aside/a", "documents/d", "fetchlist/f", "outcome/o", "pages/.p.parquet.writing"]
     for path in [*kept, *(f"batches/1-b/{name}" for name in gone)]:
         put(table, path)
-    assert sweep(table, WEEK) == {}
+    assert sweep(open_table(str(table)), WEEK) == {}
     pass_time(table, 8)
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert paths(table, "batches") == kept
     assert not (table / "batches" / "1-b" / "aside").exists()
 
@@ -84,7 +86,7 @@ def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
 def test_nothing_that_is_young_goes(table):
     before = paths(table, ".")
     put(table, "state/orphan")
-    assert sweep(table, WEEK) == {}
+    assert sweep(open_table(str(table)), WEEK) == {}
     assert paths(table, ".") == sorted([*before, "state/orphan"])
 
 
@@ -95,23 +97,23 @@ def test_old_snapshots_go_with_all_that_only_they_name(table):
     put(table, "exports/17-x/part-00000001.json")
     pass_time(table, 8)
     put(table, "state/young")
-    counts = sweep(table, WEEK)
+    counts = sweep(open_table(str(table)), WEEK)
     assert counts["deleted/snapshots"] == 2
     assert paths(table, "state") == ["state/all", "state/c", "state/young"]
     assert [path.name for path in (table / "manifest").glob("*.json")] == ["00000003.json"]
     assert paths(table, "manifest/lists") == [
-        component.list for component in load_manifest(table, 3).components.values()
+        component.list for component in manifest_at(table, 3).components.values()
     ]
     assert paths(table, "operations", "batches", "exports") == []
     assert not (table / "batches" / "17-gone").exists()
     assert_whole(table)
-    assert sweep(table, WEEK) == {}
+    assert sweep(open_table(str(table)), WEEK) == {}
 
 
 def test_what_was_the_newest_since_is_kept(table):
     pass_time(table, 8)
     (table / "manifest" / "00000003.json").touch()  # so snapshot 2 was the newest until now
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/b", "state/c"]
     assert_whole(table)
 
@@ -120,7 +122,7 @@ def test_a_reader_of_what_is_gone_is_told_so(table):
     reader = Operation(str(table), "late", "generate", 1, 0, 0)
     assert reader.files("state")
     pass_time(table, 8)
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     for read in (lambda: reader.files("state"), lambda: read_missing(reader)):
         with pytest.raises(SnapshotTooOld, match=r"^snapshot too old: 1 of table \S+ was deleted"):
             read()
@@ -143,14 +145,14 @@ def test_the_snapshot_of_an_operation_that_is_under_way_is_kept(table, job, kept
         .replace('"snapshot": 3', '"snapshot": 1')
     )
     put(table, "state/written-by-it")
-    sweep(table, 0)
+    sweep(open_table(str(table)), 0)
     # A crawl commits nothing itself: that it is there does not mean that it goes on.
     # And what has nothing left to do on its batch commits nothing either.
     assert ("state/a" in paths(table, "state")) == kept
     assert ("state/written-by-it" in paths(table, "state")) == kept
     assert_whole(table)
     pass_time(table, 2)
-    sweep(table, 0)
+    sweep(open_table(str(table)), 0)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert paths(table, "operations") == []
 
@@ -159,13 +161,13 @@ def test_a_crawl_goes_on_for_as_long_as_its_phases_do(table):
     begin(str(table), "crawl", "17-ab.crawl")
     pass_time(table, 8)
     begin(str(table), "fetch", "17-ab.2.fetch", batch="b")
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert paths(table, "operations") == [
         "operations/17-ab.2.fetch.json",
         "operations/17-ab.crawl.json",
     ]
     pass_time(table, 8)
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert paths(table, "operations") == []
 
 
@@ -177,12 +179,12 @@ def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
     known = {"phase": phase, "created": 1, "partitions": 1, "urls": 1, "blocks_until": 1}
     operation = begin(str(table), "fetch", "four.fetch", batch="b1")
     pass_time(table, 8)
-    manifest = load_manifest(table, 3)
+    manifest = manifest_at(table, 3)
     assert manifest.snapshot == 3
     commit(operation, [written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f")],
            others={"b1": Batch(**known)})  # fmt: skip
     pass_time(table, 8)
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert "batches/b1/fetchlist/f" in paths(table, "batches")
     assert ("batches/b1/pages/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
 
@@ -192,16 +194,16 @@ def test_a_folder_that_stayed_empty_goes(table):
         (table / name).mkdir(parents=True)
     for path in (table / "batches/dead/aside", table / "batches/dead"):
         os.utime(path, (0, 0))
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert [path.name for path in (table / "batches").iterdir()] == ["new"]
 
 
 def test_copies_of_seeds_may_be_older_than_their_operation(table):
     put(table, "seeds/1.txt")
-    sweep(table, 0)
+    sweep(open_table(str(table)), 0)
     assert paths(table, "seeds") == ["seeds/1.txt"]
     pass_time(table, 2)
-    sweep(table, 0)
+    sweep(open_table(str(table)), 0)
     assert paths(table, "seeds") == []
 
 
@@ -209,7 +211,7 @@ def test_the_clock_is_the_stores(table, monkeypatch):
     pass_time(table, 6)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 100 * DAY)
-    assert sweep(table, WEEK) == {}
+    assert sweep(open_table(str(table)), WEEK) == {}
 
 
 def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
@@ -226,7 +228,7 @@ def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
 
         monkeypatch.setattr(module, "remove_file", remove)
         try:
-            sweep(table, WEEK)
+            sweep(open_table(str(table)), WEEK)
         except KeyboardInterrupt:
             assert_whole(table)
             continue
@@ -240,7 +242,7 @@ def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
 def test_a_damaged_operation_is_named(table):
     put(table, "operations/x.update.json", "{")
     with pytest.raises(UserError, match=r"^operation file is damaged: \S+x\.update\.json: "):
-        sweep(table, WEEK)
+        sweep(open_table(str(table)), WEEK)
 
 
 @pytest.mark.parametrize("retention", [0, WEEK])
@@ -252,7 +254,7 @@ def test_files_of_the_second_in_which_an_operation_began_are_kept(table, retenti
     for path in table.rglob("*"):
         if path.name in ("new", "slow.compact.json"):
             os.utime(path, (second, second))
-    sweep(table, retention)
+    sweep(open_table(str(table)), retention)
     assert "state/new" in paths(table, "state")
 
 
@@ -260,16 +262,16 @@ def test_the_way_back_ends_where_snapshots_went(table):
     pass_time(table, 10)
     roll_back(str(table), 1, "back.rollback")
     pass_time(table, 1)
-    sweep(table, 3 * DAY)  # the third was the newest until a day ago
+    sweep(open_table(str(table)), 3 * DAY)  # the third was the newest until a day ago
     assert paths(table, "state") == ["state/a", "state/all", "state/c"]
     with pytest.raises(UsageError, match=r"snapshot 2 was deleted by compact .* has 3 to 4"):
         roll_back(str(table), 2, "again.rollback")
     roll_back(str(table), 3, "again.rollback")
     pass_time(table, 10)
-    sweep(table, 3 * DAY)
+    sweep(open_table(str(table)), 3 * DAY)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert paths(table, "manifest") == [f"manifest/{n:08d}.json" for n in (5,)] + [
-        load_manifest(table, 5).components["state"].list
+        manifest_at(table, 5).components["state"].list
     ]
 
 
@@ -283,32 +285,32 @@ def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(tabl
         with pytest.raises(SnapshotTooOld, match="snapshot too old: 2 "):
             ask(first)
     # Those that a repair has given up are not waited for.
-    made = dataclasses.replace(load_manifest(table, 3), snapshot=4, operation="m.fsck", lost=(1, 2))
-    assert store_manifest(table, made)
+    made = dataclasses.replace(manifest_at(table, 3), snapshot=4, operation="m.fsck", lost=(1, 2))
+    assert store_manifest(open_table(str(table)), made)
     assert committed(first) is None
     assert sorted(history(first)) == ["m.fsck", "three.update"]
 
 
 def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
-    assert changes_under_way(table) == []
+    assert changes_under_way(open_table(str(table))) == []
     roll_back(str(table), 1, "back.rollback")
     # Pinned before the first snapshot or behind it: done, or to be pinned anew.
-    assert changes_under_way(table) == ["two.update"]
+    assert changes_under_way(open_table(str(table))) == ["two.update"]
     again = begin(str(table), "update", "three.update")
     assert (again.snapshot, again.idle) == (4, "")
-    assert changes_under_way(table) == ["three.update", "two.update"]
+    assert changes_under_way(open_table(str(table))) == ["three.update", "two.update"]
     commit(again, [])
-    assert changes_under_way(table) == ["two.update"]
+    assert changes_under_way(open_table(str(table))) == ["two.update"]
 
 
 def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
-    latest = load_manifest(table, 3)
-    (table / load_manifest(table, 1).components["state"].list).unlink()
+    latest = manifest_at(table, 3)
+    (table / manifest_at(table, 1).components["state"].list).unlink()
     (table / "manifest" / "00000002.json").write_text("{")
     made = dataclasses.replace(latest, snapshot=4, operation="mend.fsck", lost=(2,))
-    assert store_manifest(table, made)
+    assert store_manifest(open_table(str(table)), made)
     pass_time(table, 10)
-    sweep(table, WEEK)
+    sweep(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert latest_snapshot(table) == 4
 
@@ -317,12 +319,12 @@ def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
     put(table, "state/orphan")
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d", replaced=["state/c"]))
-    found = sweep(table, WEEK)
+    found = sweep(open_table(str(table)), WEEK)
     assert found.pop("clock") > 5
     assert found == {}
-    assert changes_under_way(table) == []
+    assert changes_under_way(open_table(str(table))) == []
     pass_time(table, 8)
-    assert sweep(table, WEEK)["deleted/snapshots"] == 3
+    assert sweep(open_table(str(table)), WEEK)["deleted/snapshots"] == 3
     assert paths(table, "state") == ["state/all", "state/d"]
 
 
@@ -330,16 +332,16 @@ def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
     begin(str(table), "inject", "dead.inject")
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d"))
-    assert changes_under_way(table) == ["dead.inject"]
-    sweep(table, WEEK)
+    assert changes_under_way(open_table(str(table))) == ["dead.inject"]
+    sweep(open_table(str(table)), WEEK)
     pass_time(table, 2)
-    assert changes_under_way(table) == []
+    assert changes_under_way(open_table(str(table))) == []
 
 
 def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):
     pass_time(table, -400)
     before = {path: path.stat().st_mtime for path in table.rglob("*") if path.is_file()}
-    assert sweep(table, WEEK) == {}
+    assert sweep(open_table(str(table)), WEEK) == {}
     assert {path: path.stat().st_mtime for path in before} == before
 
 

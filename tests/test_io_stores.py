@@ -16,12 +16,8 @@ from stores_here import BUCKET, everywhere, in_stores
 
 from nutbeam.io.batches.batches import put_aside, remove_aside, take_up
 from nutbeam.io.batches.seeds import sources
-from nutbeam.io.rows import fold
-from nutbeam.io.rows.fold import find_rows, folded, group_bounds, read_tablets
-from nutbeam.io.rows.resolve import write_bases
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.manifest import snapshots
-from nutbeam.io.snapshots.open_table import check_address, open_table
+from nutbeam.io.snapshots.newest import newest_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage import stores as module
@@ -51,7 +47,10 @@ from nutbeam.io.storage.parquet_files import (
 )
 from nutbeam.io.storage.places import Remote, in_store, place_of
 from nutbeam.io.storage.places import below as name_below
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets import fold, tablet_writer
+from nutbeam.io.tablets.fold import find_rows, folded, group_bounds, read_tablets
+from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet
 from nutbeam.policy.schema import OUTCOME, STATE
@@ -114,7 +113,7 @@ def below(root):
 )
 def test_addresses_that_cannot_be(address, word):
     with pytest.raises(UsageError, match=word):
-        check_address(address)
+        open_table(address).check_place()
 
 
 def test_places_are_named_as_paths_are():
@@ -142,7 +141,7 @@ def test_a_client_that_is_not_installed(address, module, extra, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{extra}")  # a client of its own
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{extra}")
     with pytest.raises(UsageError, match=rf"pip install 'nutbeam\[{extra}\]'$"):
-        check_address(address)
+        open_table(address).check_place()
 
 
 @everywhere
@@ -326,7 +325,7 @@ def test_many_operations_at_once_are_all_committed(address):
         racer.start()
     for racer in racers:
         racer.join()
-    assert open_table(address).snapshot == 4
+    assert newest_manifest(address).snapshot == 4
 
 
 @PROXIED
@@ -458,20 +457,20 @@ def test_what_others_have_committed_is_seen_at_once(address):
     root = place_of(address)
     assert names(root / "manifest") == []
     commit(begin(address, "inject", "one"), [])
-    assert snapshots(root) == [1]
+    assert open_table(str(root)).snapshots() == [1]
     assert begin(address, "inject", "two").snapshot == 1
 
 
 @in_stores
 def test_what_there_is_at_an_address(address, root):
-    check_address(address)
+    open_table(address).check_place()
     with pytest.raises(UsageError, match=r"^no web table at .*: it does not exist$"):
-        open_table(address)
+        newest_manifest(address)
     write_bytes(root / "holiday.jpg", b"x")
     with pytest.raises(UsageError, match=r"not empty: it has 'holiday.jpg'"):
-        check_address(address)
+        open_table(address).check_place()
     with pytest.raises(UsageError, match="must be a folder, got the file"):
-        check_address(f"{address}/holiday.jpg")
+        open_table(f"{address}/holiday.jpg").check_place()
 
 
 @pytest.mark.parametrize("kind", ["gs", "s3"])
@@ -479,8 +478,8 @@ def test_a_bucket_that_is_not_there(kind, stores, monkeypatch):
     for name, value in stores.environ(kind).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=r"^cannot read table .*: there is no bucket 'none'$"):
-        check_address(f"{kind}://none/table")
-    check_address(f"{kind}://{BUCKET}/empty")
+        open_table(f"{kind}://none/table").check_place()
+    open_table(f"{kind}://{BUCKET}/empty").check_place()
 
 
 @PROXIED
@@ -492,7 +491,7 @@ def test_a_store_that_refuses(proxied, code, word):
     proxy, root = proxied
     proxy.every, proxy.code = 1, code
     with pytest.raises(UsageError, match=word) as caught:
-        check_address(str(root))
+        open_table(str(root)).check_place()
     assert "\n" not in str(caught.value)
     with pytest.raises(UserError, match=r"^cannot write .*/x: "):
         create_exclusive(root / "x", b"")
@@ -525,7 +524,7 @@ def test_a_name_node_that_does_not_answer():
     table = f"hdfs://127.0.0.1:{port}/table"
     # Not bad usage: whoever schedules it may try again.
     with pytest.raises(Unavailable) as caught:
-        check_address(table)
+        open_table(table).check_place()
     assert str(caught.value) == (
         f"cannot read table {table!r}: HDFS at '127.0.0.1:{port}' cannot be reached (connection "
         "refused): name the host and the HTTP port of its name node (9870, unless it was set)"
@@ -536,4 +535,4 @@ def test_a_name_node_that_does_not_answer():
 
 def test_a_name_node_whose_name_is_none():
     with pytest.raises(Unavailable, match=r"HDFS at 'no.such.host.invalid' cannot be reached \("):
-        check_address("hdfs://no.such.host.invalid/table")
+        open_table("hdfs://no.such.host.invalid/table").check_place()

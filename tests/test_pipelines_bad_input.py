@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from crawling import (
     files_of,
+    latest_snapshot,
     manifest_of,
     manifests_of,
     nutbeam,
@@ -25,7 +26,6 @@ from crawling import (
 )
 from dropping import NOBODY, as_nobody
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.pipelines.launch.runner import make_pipeline
 from nutbeam.web.rules import url_rules as regex_rules
 from nutbeam.web.simweb.server import SimWeb

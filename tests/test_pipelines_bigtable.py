@@ -17,6 +17,7 @@ from crawling import (
     done_in,
     files_of,
     json_lines,
+    manifest_at,
     manifest_of,
     manifests_of,
     nutbeam,
@@ -30,19 +31,15 @@ from crawling import (
 from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.changes import change_of, write_changes
-from nutbeam.io.bigtable.root import BigtableRoot
 from nutbeam.io.bigtable.snapshot_log import Change, open_log
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.rows.resolve import Resolved, resolve_range
-from nutbeam.io.snapshots.commit import ConflictError, Written, commit
-from nutbeam.io.snapshots.manifest import load_manifest
+from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.snapshots.roots import files_of as files_place
-from nutbeam.io.snapshots.roots import root_of
-from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
 from nutbeam.io.storage.files import list_files
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.schema import HOSTS, STATE, Status, conform
 from nutbeam.web.rules.url_rules import host_keys
@@ -75,9 +72,7 @@ def counted(bigtable, tmp_path):
 def load(table, rows, name="load", component="state"):
     """Puts rows into a table, as an inject."""
     operation = begin(table, "inject", f"{name}.inject")
-    parts = resolve_range(
-        operation.root, component, Range(None, None, None), rows, lambda _, new: Resolved(new), {}
-    )
+    parts = operation.root.load(component, [rows])
     files = tuple(file for part in parts for file in part.files)
     return commit(operation, [Written(component, files)])
 
@@ -112,7 +107,7 @@ def every_third_key(root):
 @pytest.mark.parametrize("rows", [1_000_000, 5], ids=["one tablet", "many"])
 def test_a_crawl_makes_the_table_that_it_makes_on_disk(table, web, here, rows, monkeypatch):
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", rows)
-    monkeypatch.setattr(BigtableRoot, "samples", every_third_key)
+    monkeypatch.setattr(BigtableWebTable, "samples", every_third_key)
     before = len(asked(web))
     assert crawl(table, web, *web.seeds) == 0
     assert_whole(table, web.site)
@@ -338,7 +333,7 @@ def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_har
     assert nutbeam("inject", table, "http://www.example.com/") == 0
     operation = begin(table, "inject", "late.inject")
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
-    found = write_changes(files_place(operation.root), "state", rows)
+    found = write_changes(operation.root.files, "state", rows)
     # Nothing of the purge has anything to do with it, but its file may be gone.
     purge = ("purge", table, "--host", "nobody.example.com", "--now", "--wait_seconds", "1")
     assert nutbeam(*purge) == 0
@@ -354,7 +349,7 @@ def test_a_commit_that_was_cut_off_is_finished_by_the_next_job(table):
     log = open_log(table)
     operation = begin(table, "inject", "cut.inject")
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
-    found = write_changes(files_place(operation.root), "state", rows)
+    found = write_changes(operation.root.files, "state", rows)
     dying = Dying(log)
     with pytest.raises(KeyboardInterrupt):
         dying.store(change_of("state", found.file))
@@ -412,13 +407,13 @@ def test_compact_makes_one_file_of_those_that_name_the_seeds(table):
     for name in ("one", "two", "one.two"):
         assert nutbeam("inject", table, f"http://{name}.example.com/") == 0
     assert len(files_of(table, "seed_hosts")) == 3
-    known = read_seeds_hosts(root_of(table), seed_files(Snapshot(table)))
+    known = read_seeds_hosts(open_table(table), seed_files(Snapshot(table)))
     assert nutbeam("compact", table) == 0
     assert len(files_of(table, "seed_hosts")) == 1
-    assert read_seeds_hosts(root_of(table), seed_files(Snapshot(table))) == known
+    assert read_seeds_hosts(open_table(table), seed_files(Snapshot(table))) == known
     made = newest(table)
     assert nutbeam("compact", table) == 0
-    assert manifest_of(table).components == load_manifest(root_of(table), made).components
+    assert manifest_of(table).components == manifest_at(open_table(table), made).components
 
 
 def changes_in(table):
@@ -433,9 +428,9 @@ def pages_of(table):
 
 def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch):
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
-    monkeypatch.setattr(BigtableRoot, "samples", every_third_key)
+    monkeypatch.setattr(BigtableWebTable, "samples", every_third_key)
     rows = state(2_000, due=2_000, now=clock(table))
-    root = root_of(table)
+    root = open_table(table)
     load(table, rows)
     load(table, rows.head(10).with_columns(key=pl.col("key") + "x"), "more")
     found = begin(table, "generate", "x.generate")

@@ -9,13 +9,14 @@ import pytest
 from crawling import contents, crawl, files_of, json_lines, manifest_of, nutbeam, reach, state_of
 from frames import frame_of
 
-from nutbeam.io.rows.fold import folded, read_tablets
-from nutbeam.io.rows.resolve import write_bases
-from nutbeam.io.snapshots.commit import ConflictError, Written, commit
+from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import DataFile, load_files
+from nutbeam.io.tablets.fold import folded, read_tablets
+from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import fold, plan_folds

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from crawling import manifest_at
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyStrategyDefinition
@@ -25,10 +26,8 @@ from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
-from nutbeam.io.snapshots.commit import ConflictError
-from nutbeam.io.snapshots.manifest import load_manifest, snapshots
-from nutbeam.io.snapshots.roots import root_of
-from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.policy.schema import Status
 from nutbeam.transforms.operations import NothingInLine
@@ -206,7 +205,7 @@ class Interleavings(RuleBasedStateMachine):
     def make_table(self, numbers):
         self.counts["interleavings"] += 1
         self.table = self.backend.fresh()
-        self.root = root_of(self.table)
+        self.root = open_table(self.table)
         self.jobs, self.under_way, self.readers, self.failed = {}, [], [], []
         self.said = {0: Said()}
         self.swept = False
@@ -217,7 +216,7 @@ class Interleavings(RuleBasedStateMachine):
     # Jobs.
 
     def begin(self, kind, numbers, top_n, pick):
-        latest = load_manifest(self.root, newest(self.table))
+        latest = manifest_at(self.root, newest(self.table))
         phase = {"fetch": "generated", "updatedb": "parsed", "dedup": "updated"}.get(kind)
         batches = sorted(
             name for name, batch in latest.batches.items()
@@ -357,8 +356,8 @@ class Interleavings(RuleBasedStateMachine):
 
     def committed(self, until):
         return {
-            load_manifest(self.root, number).operation
-            for number in snapshots(self.root)
+            manifest_at(self.root, number).operation
+            for number in open_table(str(self.root)).snapshots()
             if number <= until
         }
 

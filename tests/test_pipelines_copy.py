@@ -9,13 +9,22 @@ import sys
 import time
 
 import pytest
-from crawling import assert_whole, crawl, files_of, manifest_of, nutbeam, reach, state_of, tree
+from crawling import (
+    assert_whole,
+    crawl,
+    files_of,
+    latest_snapshot,
+    manifest_of,
+    nutbeam,
+    reach,
+    state_of,
+    tree,
+)
 from stores_here import here_and_in_a_store
 from web_tables import Snapshot
 
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.tablets import tablet_writer

@@ -26,9 +26,8 @@ from crawling import (
 
 from nutbeam.io.batches import documents
 from nutbeam.io.batches import page_writer as pages
-from nutbeam.io.rows import resolve
 from nutbeam.io.snapshots import commit as written
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.fetching import learnt

@@ -12,6 +12,8 @@ from crawling import (
     assert_whole,
     crawl,
     files_of,
+    latest_snapshot,
+    manifest_at,
     manifest_of,
     nutbeam,
     open_batches,
@@ -21,7 +23,8 @@ from crawling import (
 )
 from short_form import first
 
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest, manifest_path, snapshots
+from nutbeam.io.table.folder_table import manifest_path
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.policy.schema import STATE, conform
@@ -233,7 +236,7 @@ def test_a_list_that_cannot_be_made_anew_sends_the_table_back(table, fsck):
     manifest = manifest_of(table)
     lost = next(
         n for n in range(manifest.snapshot, 0, -1)
-        if load_manifest(table, n).components["state"] != manifest.components["state"]
+        if manifest_at(table, n).components["state"] != manifest.components["state"]
     )  # fmt: skip
     list_of = manifest.components["state"].list
     files_of(table, "state")[0].unlink()
@@ -325,7 +328,7 @@ def test_a_newer_format_is_not_repaired(table, fsck, capsys):
 
 
 def test_nothing_is_left_to_go_back_to(table, capsys):
-    for number in snapshots(table):
+    for number in open_table(str(table)).snapshots():
         half(manifest_path(table, number))
     assert nutbeam("fsck", table) == 3
     assert nutbeam("fsck", table, "--repair") == 3
@@ -450,4 +453,4 @@ def test_errors_of_commands_name_the_cure(table, capsys):
         assert error.endswith(f": run nutbeam fsck {table}\n"), error
     newest_manifest(table).write_bytes(b"{}")
     with pytest.raises(UserError, match=f"run nutbeam fsck {table}"):
-        load_manifest(table, latest_snapshot(table))
+        manifest_at(table, latest_snapshot(table))

@@ -11,6 +11,7 @@ import pytest
 from crawling import (
     assert_whole,
     crawl,
+    manifest_at,
     manifest_of,
     nutbeam,
     open_batches,
@@ -26,12 +27,12 @@ from web_tables import InBigtable
 from nutbeam.io.bigtable.cells import CELLS, HOST_CELL, STATE_CELL, encode
 from nutbeam.io.bigtable.changes import write_changes
 from nutbeam.io.bigtable.client import BigtableTable
-from nutbeam.io.bigtable.root import BigtableRoot
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
-from nutbeam.io.snapshots.manifest import load_manifest, store_manifest
+from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.snapshots.roots import root_of
 from nutbeam.io.storage.files import list_files
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.io.upkeep.bigtable_fsck import damaged_cells, is_newer
@@ -59,7 +60,7 @@ def original(web, tables):
     table = tables.fresh()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", 8)
-        patch.setattr(BigtableRoot, "samples", every_third_key)
+        patch.setattr(BigtableWebTable, "samples", every_third_key)
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "2", *reach(web)) == 0
         open_batches(table, web, 2)
     return table
@@ -92,7 +93,7 @@ def kinds(record):
 def put(table, key, value, snapshot, kind=STATE_CELL):
     """Writes bytes into a cell, with the timestamp of a snapshot."""
     cells = pa.table({"key": [key.encode()], "cell": [value]})
-    root_of(table).log.table.write(kind, cells, snapshot)
+    open_table(table).log.table.write(kind, cells, snapshot)
 
 
 def newest(table):
@@ -115,9 +116,9 @@ def history_row(snapshot):
 
 def commit_rows(table, rows, operation="test.update"):
     """Makes a snapshot with some rows of the state, all of them known."""
-    root, log = root_of(table), open_log(table)
+    root, log = open_table(table), open_log(table)
     written = write_changes(root.files, "state", rows, rows["key"])
-    base = load_manifest(root, log.head().snapshot)
+    base = manifest_at(root, log.head().snapshot)
     made = dataclasses.replace(base, snapshot=base.snapshot + 1, operation=operation, job="update")
     assert store_manifest(root, made, {"state": [written.file]})
     return written.file
@@ -191,8 +192,8 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
 def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
     state = rows_of(table, "state")
     keys = state["key"].to_list()
-    root, log = root_of(table), open_log(table)
-    base = load_manifest(root, newest(table))
+    root, log = open_table(table), open_log(table)
+    base = manifest_at(root, newest(table))
     # As a purge writes rows of others that named what is purged.
     rows = state.filter(pl.col("key") == keys[0])
     written = write_changes(root.files, "state", rows, rows["key"], purges=True)
@@ -281,8 +282,8 @@ def test_a_number_of_rows_that_is_wrong_is_counted_anew(table, fsck):
 
 def relist(table, name, change):
     """Commits another list of a component."""
-    root = root_of(table)
-    base = load_manifest(root, newest(table))
+    root = open_table(table)
+    base = manifest_at(root, newest(table))
     component = store_files(root, name, change(load_files(root, base.components[name])))
     components = {**base.components, name: component}
     made = dataclasses.replace(
@@ -338,7 +339,7 @@ def test_a_list_that_cannot_be_made_anew(table, fsck):
     manifest = manifest_of(table)
     name = next(n for n in manifest.components if n.endswith("/pages"))
     component = manifest.components[name]
-    file = load_files(root_of(table), component)[0]
+    file = load_files(open_table(table), component)[0]
     place_in(table, component.list).unlink()
     place_in(table, file.path).unlink()
     assert kinds(fsck(table, "--repair", code=3)) == [("list", component.list)]
@@ -352,7 +353,7 @@ def test_data_files_that_are_broken(table, web, fsck):
     components = manifest_of(table).components
     pages = next(n for n in components if n.endswith("/pages"))
     learnt = next(n for n in components if n.endswith("/learnt"))
-    gone, cut = (load_files(root_of(table), components[n])[0].path for n in (pages, learnt))
+    gone, cut = (load_files(open_table(table), components[n])[0].path for n in (pages, learnt))
     place_in(table, gone).unlink()
     place_in(table, cut).write_bytes(b"PAR1")
     wanted = [("missing", gone), ("size", cut)]
@@ -598,10 +599,10 @@ def test_who_rolls_forward_at_the_same_time_does_no_harm(table, fsck, monkeypatc
 def test_left_over_files_of_changes(table, fsck):
     before = fsck(table)["left"]["orphans"]
     state = rows_of(table, "state")
-    write_changes(root_of(table).files, "state", state.head(2))
+    write_changes(open_table(table).files, "state", state.head(2))
     assert fsck(table)["left"]["orphans"] == before + 1
     # What a purge has written says until when old versions are kept.
-    write_changes(root_of(table).files, "state", state.head(2), purges=True)
+    write_changes(open_table(table).files, "state", state.head(2), purges=True)
     assert fsck(table)["left"]["orphans"] == before + 1
 
 
@@ -614,7 +615,7 @@ def test_all_damages_at_once(table, web, fsck, monkeypatch):
     put(table, rows_of(table, "hosts")["key"][0], BAD, head.snapshot - 1, HOST_CELL)
     open_log(table).rows.delete(history_row(head.snapshot - 3))
     fetchlist = next(n for n in components if n.endswith("/outcome"))
-    place_in(table, load_files(root_of(table), components[fetchlist])[0].path).unlink()
+    place_in(table, load_files(open_table(table), components[fetchlist])[0].path).unlink()
     found = fsck(table, code=3)
     assert {p["kind"] for p in found["problems"]} >= {
         "changes",

@@ -12,8 +12,7 @@ from short_form import first
 from web_tables import newest
 
 from nutbeam.io.snapshots.operations import MOST_AHEAD, begin
-from nutbeam.io.snapshots.roots import root_of
-from nutbeam.io.upkeep.fsck import manifest_name
+from nutbeam.io.table.opening import open_table
 
 URLS = ("http://a.example.com/", "http://b.example.com/")
 # One that is committed, and one that is not.
@@ -140,7 +139,7 @@ def test_a_damaged_record_is_named_in_words_of_ours(table, what, capsys):
 
 
 def in_a_row(table, first, last):
-    names = [manifest_name(root_of(str(table)), number) for number in (first, last)]
+    names = [open_table(str(table)).record_name(number) for number in (first, last)]
     return f"{names[0]} to {names[1].rpartition('/')[2]}"
 
 

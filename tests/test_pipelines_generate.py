@@ -13,13 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
-from nutbeam.io.rows.resolve import Resolved, resolve_range, write_bases
 from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.snapshots.roots import root_of
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.tablets.ranges import Range
+from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform
@@ -84,19 +83,9 @@ def store(table, state):
     if isinstance(table, Path):
         files = write_bases(table, "state", parts)
     else:
-        nothing = Range(None, None, None)
-        files = [
-            file
-            for rows in parts
-            for part in resolve_range(operation.root, "state", nothing, rows, as_they_are, {})
-            for file in part.files
-        ]
+        files = [file for part in operation.root.load("state", parts) for file in part.files]
     commit(operation, [Written("state", tuple(files))])
     return table
-
-
-def as_they_are(rows, changes):
-    return Resolved(changes)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +127,7 @@ def choose(table, *words, code=0):
 
 def fetchlist(table, batch):
     component = manifest_of(table).components[f"batches/{batch}/fetchlist"]
-    files = load_files(root_of(str(table)), component)
+    files = load_files(open_table(str(table)), component)
     frames = [
         pl.read_parquet(place_in(table, file.path)).with_columns(partition=pl.lit(file.partition))
         for file in files
@@ -295,7 +284,7 @@ def test_a_host_of_any_size_is_in_files_of_bounded_size(table, state, monkeypatc
     same(rows, due(state))
     (batch,) = manifest_of(table).batches
     component = manifest_of(table).components[f"batches/{batch}/fetchlist"]
-    files = load_files(root_of(str(table)), component)
+    files = load_files(open_table(str(table)), component)
     keys = [pl.read_parquet(place_in(table, file.path))["key"] for file in files]
     assert max(key.str.len_bytes().sum() + 100 * len(key) for key in keys) <= 20_000
     big = to_key("http://www.big.com/")

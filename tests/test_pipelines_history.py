@@ -12,6 +12,8 @@ from crawling import (
     contents,
     crawl,
     files_of,
+    latest_snapshot,
+    manifest_at,
     manifest_of,
     manifests_of,
     nutbeam,
@@ -21,9 +23,9 @@ from crawling import (
 )
 from short_form import first
 
-from nutbeam.io.snapshots.commit import ConflictError, Written, commit
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
+from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.operations import begin, committed, find
+from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.upkeep.rollback import sizes
 from nutbeam.web.simweb.server import SimWeb
@@ -64,7 +66,7 @@ def refused(capsys, *words, code=2):
 
 
 def rows_of(table, number):
-    manifest = load_manifest(table, number)
+    manifest = manifest_at(table, number)
     files = load_files(table, manifest.components["state"])
     return pl.concat([pl.read_parquet(table / file.path) for file in files])
 
@@ -119,7 +121,7 @@ def test_history_of_no_table_and_of_a_damaged_one(table, tmp_path, capsys):
 
 
 def manifest_of_before(table):
-    return load_manifest(table, latest_snapshot(table) - 1)
+    return manifest_at(table, latest_snapshot(table) - 1)
 
 
 # rollback
@@ -132,7 +134,7 @@ def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
     before = tree(table, ignore=())
     out = said(capsys, "rollback", table, "--to", to)
     assert out == f"rollback: to {to}\n"
-    made, old = manifest_of(table), load_manifest(table, to)
+    made, old = manifest_of(table), manifest_at(table, to)
     assert made.snapshot == newest + 1
     assert (made.components, made.batches) == (old.components, old.batches)
     assert (made.job, made.restores) == ("rollback", to)
@@ -190,7 +192,7 @@ def test_what_cannot_be_gone_back_to(table, capsys):
     assert f"no snapshot 99 in this table, it has 1 to {newest}" in refused(capsys, *words, 99)
     assert "there is nothing to go back to" in refused(capsys, *words, newest)
     assert "--to must say to which snapshot" in refused(capsys, "rollback", table)
-    gone = table / load_files(table, load_manifest(table, 1).components["state"])[0].path
+    gone = table / load_files(table, manifest_at(table, 1).components["state"])[0].path
     gone.unlink()
     error = refused(capsys, *words, 1, code=3)
     assert "1 of its files are gone" in error
@@ -202,7 +204,7 @@ def test_an_operation_that_was_open_meanwhile_fails_or_begins_anew(table):
     newest = latest_snapshot(table)
     opened = begin(str(table), "dedup", "open.dedup")
     assert nutbeam("rollback", table, "--to", 3) == 0
-    file = load_files(table, load_manifest(table, newest).components["state"])[0]
+    file = load_files(table, manifest_at(table, newest).components["state"])[0]
     with pytest.raises(ConflictError, match="state was changed by rollback"):
         commit(opened, [Written("state", (file,))], reads=frozenset({"state"}))
     # Under the same id it reads what there is now.
@@ -216,11 +218,11 @@ def test_an_operation_that_was_open_meanwhile_fails_or_begins_anew(table):
 
 
 def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
-    first = load_manifest(table, 1)
+    first = manifest_at(table, 1)
     assert first.job == "inject"
     assert nutbeam("rollback", table, "--to", 3) == 0
     assert begin(str(table), "inject", first.operation).idle == "done"
-    last = load_manifest(table, latest_snapshot(table) - 1)
+    last = manifest_at(table, latest_snapshot(table) - 1)
     assert find(str(table), last.operation) is None or not committed(
         find(str(table), last.operation)
     )

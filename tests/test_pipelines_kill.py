@@ -16,13 +16,13 @@ from crawling import (
     assert_whole,
     crawl,
     json_lines,
+    latest_snapshot,
     manifest_of,
     manifests_of,
     nutbeam,
     reach,
 )
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key

@@ -11,9 +11,9 @@ import pytest
 from crawling import cells_of, nutbeam, rows_of, tree
 from web_tables import InBigtable, newest
 
-from nutbeam.io.bigtable.root import BigtableRoot
-from nutbeam.io.snapshots.manifest import manifest_path
-from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.folder_table import manifest_path
+from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.command_line.cli import COMMANDS
 
 AGENT = ("--agent_name", "tests", "--agent_email", "tests@example.org")
@@ -71,9 +71,9 @@ def made(backend):
     address = backend.fresh()
     assert nutbeam("inject", address, "http://a.example.com/", "http://b.example.com/") == 0
     assert nutbeam("generate", address) == 0
-    root = root_of(address)
-    files = files_of(root)
-    log = root.log if isinstance(root, BigtableRoot) else None
+    root = open_table(address)
+    files = root.files
+    log = root.log if isinstance(root, BigtableWebTable) else None
     cells = (lambda: cells_of(SimpleNamespace(log=log))) if log else dict
     return Table(address, "bigtable" if log else "folder", lambda: tree(files, ignore=()) | cells())
 
@@ -82,7 +82,11 @@ def made(backend):
 def newer(backend):
     """A table whose newest manifest is of a later version."""
     table = made(backend)
-    root, number, data = root_of(table.address), newest(table.address), json.dumps(RECORD).encode()
+    root, number, data = (
+        open_table(table.address),
+        newest(table.address),
+        json.dumps(RECORD).encode(),
+    )
     if table.kind == "folder":
         manifest_path(root, number).write_bytes(data)
     else:
@@ -95,7 +99,7 @@ def newer(backend):
 def newer_as_a_whole(bigtable, tmp_path_factory):
     """A table in Bigtable whose manifest row is of a later version."""
     table = made(InBigtable(tmp_path_factory, bigtable))
-    log = root_of(table.address).log
+    log = open_table(table.address).log
     log.rows.put(b"\0manifest", {b"commit": json.dumps(RECORD).encode()}, newest(table.address))
     return table
 

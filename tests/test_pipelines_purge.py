@@ -26,9 +26,8 @@ from crawling import (
 )
 from web_tables import newest
 
-from nutbeam.io.bigtable.root import BigtableRoot
-from nutbeam.io.snapshots.roots import root_of
-from nutbeam.io.tablets.tablets import TABLETS
+from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import PurgeOptions, names_of
 from nutbeam.policy.bars import bars_of
 from nutbeam.policy.purging import pattern_of
@@ -130,8 +129,8 @@ def found_in(what, words):
 def traces(table, words):
     """Returns what names what was purged, in all that there is: files, and all versions of rows."""
     everything = {str(p): p for p in place_in(table, "").rglob("*") if p.is_file()}
-    root = root_of(table)
-    if isinstance(root, BigtableRoot):
+    root = open_table(table)
+    if isinstance(root, BigtableWebTable):
         everything |= versions_of(root)
     return {name: found for name, one in everything.items() if (found := found_in(one, words))}
 
@@ -141,7 +140,7 @@ def live_traces(table, words):
     manifest = manifest_of(table)
     live = {c.list: place_in(table, c.list) for c in manifest.components.values()}
     for name in manifest.components:
-        if isinstance(root_of(table), BigtableRoot) and name in TABLETS:
+        if not open_table(table).in_files(name):
             live[name] = rows_of(table, name).to_arrow()
         else:
             live |= {str(path): path for path in files_of(table, name)}

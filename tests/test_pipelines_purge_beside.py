@@ -16,10 +16,10 @@ from made_up import MadeUpWeb
 from web_tables import Snapshot, newest
 
 from nutbeam.io.snapshots import hold
-from nutbeam.io.snapshots.commit import ConflictError
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.processes import this_process
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.upkeep import purge_commit
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.web.simweb.server import SimWeb
@@ -123,7 +123,7 @@ def test_a_phase_commits_between_each_of_its_steps(table, tries):
 def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))
-        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+        while not update.at.endswith("Table.resolve"):
             update.advance()
         job = purge(table)
         advance_far(job)
@@ -150,7 +150,7 @@ def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
 def test_it_waits_no_longer_than_it_is_told_and_the_other_begins_anew(table):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))
-        while update.at != "nutbeam.transforms.apply_changes.resolve_range":
+        while not update.at.endswith("Table.resolve"):
             update.advance()
         job = purge(table, wait_seconds=0)
         job.finish()
@@ -307,7 +307,7 @@ def await_snapshot(table, number, process):
 
 def end(table, process):
     """Ends a crawl after its round, as its user would."""
-    files = files_of(root_of(table))
+    files = open_table(table).files
     (files / ".STOP").touch()
     error = process.communicate(timeout=120)[1]
     (files / ".STOP").unlink()
@@ -318,7 +318,7 @@ def end(table, process):
 def keys_on_disk(table):
     """Returns the keys of all rows in all data files that there are, named by a snapshot or not."""
     found = set()
-    for path in files_of(root_of(table)).rglob("*.parquet"):
+    for path in open_table(table).files.rglob("*.parquet"):
         if path.parent.name not in ("lists", "bars") and "key" in pq.read_schema(path).names:
             found |= set(pq.read_table(path, columns=["key"])["key"].to_pylist())
     return pl.Series(sorted(found))

@@ -4,10 +4,9 @@ import json
 
 import polars as pl
 import pytest
-from crawling import crawl, json_lines, nutbeam
+from crawling import crawl, json_lines, latest_snapshot, manifest_at, nutbeam
 from stores_here import STORES
 
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
 from nutbeam.io.storage.files import (
     crc32_of,
     list_files,
@@ -42,7 +41,7 @@ def table(address):
 def live(table):
     """Returns the manifest and all live data files of the newest snapshot."""
     root = place_of(table)
-    manifest = load_manifest(root, latest_snapshot(root))
+    manifest = manifest_at(root, latest_snapshot(root))
     return manifest, [f for c in manifest.components.values() for f in load_files(root, c)]
 
 

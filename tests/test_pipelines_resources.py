@@ -7,10 +7,9 @@ import time
 
 import pytest
 from clocks import clock_off
-from crawling import crawl, manifest_of, nutbeam, reach, state_of, tree
+from crawling import crawl, latest_snapshot, manifest_of, nutbeam, reach, state_of, tree
 from short_form import first
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.web.simweb.server import SimWeb
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact")

@@ -1,12 +1,11 @@
 """Stores that refuse in the middle of a job: one line, nothing changes, the same again ends right."""
 
 import pytest
-from crawling import manifest_of, nutbeam, state_of
+from crawling import latest_snapshot, manifest_of, nutbeam, state_of
 from flaky_proxy import Proxy
 from made_up import MadeUpWeb
 from short_form import first
 
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.io.storage.places import place_of
 
 WEB = MadeUpWeb()

@@ -19,6 +19,7 @@ from crawling import (
     crawl,
     files_of,
     json_lines,
+    latest_snapshot,
     manifest_of,
     manifests_of,
     nutbeam,
@@ -29,7 +30,6 @@ from short_form import first
 from stores_here import here_and_in_a_store, in_stores
 
 from nutbeam.io.parsing.parse_pool import shared_pool
-from nutbeam.io.snapshots.manifest import latest_snapshot
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
 from nutbeam.io.storage.places import place_of
 from nutbeam.web.simweb.server import SimWeb

@@ -1,17 +1,16 @@
 import apache_beam as beam
 import polars as pl
 import pytest
+from crawling import latest_snapshot, manifest_at
 from frames import frame_of, table_of
 from running import run
 
-from nutbeam.io.rows.fold import folded
-from nutbeam.io.rows.resolve import Resolved
 from nutbeam.io.snapshots.commit import Written, check_whole, commit
-from nutbeam.io.snapshots.manifest import latest_snapshot, load_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
@@ -86,13 +85,13 @@ def apply(table, changes, range_bytes=None, **options):
 
 def rows_of(table, component, schema, *columns):
     operation = begin(table, "look", "look")
-    manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    manifest = manifest_at(operation.root, latest_snapshot(operation.root))
     files = load_files(operation.root, manifest.components.get(component))
     if component.startswith("batches/"):
         frames = [collect(scan([operation.root / file.path], schema)) for file in files]
     else:
         known = tablets(files)
-        frames = [rows for t in known for rows in folded(operation.root, component, t)]
+        frames = [rows for t in known for rows in operation.root.scan(component, t)]
     return [row for frame in frames for row in frame.select(columns).rows()]
 
 

@@ -7,24 +7,23 @@ import os
 import shutil
 
 import polars as pl
-from crawling import cells_of
+from crawling import cells_of, latest_snapshot
 
 from nutbeam.io.batches.batches import place
-from nutbeam.io.rows.fold import read_tablets
-from nutbeam.io.snapshots.manifest import Pinned, latest_snapshot
-from nutbeam.io.snapshots.roots import files_of, root_of
+from nutbeam.io.snapshots.manifest import Pinned
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.parquet_files import collect, scan
-from nutbeam.io.tablets.tablets import TABLETS, tablets
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.upkeep.fsck import left_over
-from nutbeam.policy.schema import COMPONENTS
+from nutbeam.policy.kinds import KINDS, kind_of
 
 SETTINGS = b"settings"
 
 
 def newest(table):
     """Returns the number of the newest snapshot of a table."""
-    return latest_snapshot(root_of(table))
+    return latest_snapshot(open_table(table))
 
 
 class InFolder:
@@ -60,7 +59,7 @@ class InFolder:
 
     def age(self, table, days):
         """Makes all that there is so many days older, by the store's clock."""
-        for path in files_of(root_of(table)).rglob("*"):
+        for path in open_table(table).files.rglob("*"):
             then = path.stat().st_mtime - days * 86_400
             os.utime(path, (then, then))
 
@@ -70,8 +69,8 @@ class InFolder:
 
     def left(self, table):
         """Returns the names of what lies about: files in no snapshot, half files, locks."""
-        root = files_of(root_of(table))
-        found = left_over(root_of(table))
+        root = open_table(table).files
+        found = left_over(open_table(table))
         named = [str(path.relative_to(root)) for path in root.rglob("*")]
         strange = [n for n in named if n.endswith((".writing", ".claim", "/aside")) or "lock" in n]
         lost = [f"{found.orphans} orphans"] * bool(found.orphans)
@@ -113,20 +112,20 @@ class InBigtable(InFolder):
     def copy(self, table):
         """Copies rows, cell by cell with their versions, and files."""
         other = self.fresh()
-        source, target = root_of(table), root_of(other)
+        source, target = open_table(table), open_table(other)
         shutil.copytree(source.files, target.files, dirs_exist_ok=True)
         copy_rows(source, target)
         return other
 
     def promised(self, table):
-        return root_of(table).log.head().snapshot
+        return open_table(table).log.head().snapshot
 
     def left(self, table):
-        changes = list_files(root_of(table) / "changes")
+        changes = list_files(open_table(table) / "changes")
         return super().left(table) + [str(found.path) for found in changes]
 
     def remove(self, table):
-        root = root_of(table)
+        root = open_table(table)
         super().remove(root.files)
         from nutbeam.io.bigtable.admin import drop_table
 
@@ -153,8 +152,8 @@ class Snapshot(Pinned):
     def read(self, part, component="state"):
         """Returns the rows of a part in key order."""
         with self.reading():
-            names = COMPONENTS[component].names
-            return read_tablets(self.root, component, [part], names).sort("key")
+            names = KINDS[component].schema.names
+            return self.root.read(component, [part], names).sort("key")
 
     def rows(self, component="state"):
         """Returns all rows of a component in key order."""
@@ -166,14 +165,14 @@ class Snapshot(Pinned):
         files = self.files(place(batch, kind))
         with self.reading():
             paths = [self.root / file.path for file in files]
-            return collect(scan(paths, COMPONENTS[kind]).sort("key")) if paths else None
+            return collect(scan(paths, KINDS[kind].schema).sort("key")) if paths else None
 
     def contents(self):
         """Returns all rows by component, batches included."""
         found = {}
         for name in self.manifest().components:
             kind = name.rpartition("/")[2]
-            if name in TABLETS:
+            if kind_of(name).in_tablets:
                 found[name] = self.rows(name)
             elif name != kind:
                 found[name] = self.of_batch(name.split("/")[1], kind)

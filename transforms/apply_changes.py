@@ -8,10 +8,10 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.rows.resolve import Resolver, resolve_range
 from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation
 from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
+from ..io.tablets.resolve import Resolver
 from ..io.tablets.tablets import tablets
 from ..policy.schema import to_frame
 from .chunks import Chunk
@@ -143,6 +143,6 @@ def _resolve(
     resolver = target.resolver(operation)
     order = operation.snapshot + 1
     with operation.reading():
-        for done in resolve_range(operation.root, name, part, changes, resolver, places, order):
+        for done in operation.root.resolve(name, part, changes, resolver, places, order):
             yield Written(done.component, done.files, done.replaced, done.counts)
     yield Written(done={RESOLVE: len(changes)})

@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
-from ..io.snapshots.manifest import PHASES, Batch, Manifest, latest_snapshot, load_manifest
+from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
 from ..io.storage.errors import PurgedMeanwhile
 from ..io.upkeep.over_purges import commit_over_purges
@@ -127,7 +127,7 @@ def next_batch(table: str, job: str, needs: str) -> str:
         NothingInLine: There is none.
     """
     operation = Operation(table, "", job, 0, 0, 0)
-    manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    manifest = load_manifest(operation.root, operation.root.latest_snapshot())
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
         raise NothingInLine(f"no batch is {needs}: nothing to {job}")
@@ -399,5 +399,5 @@ def commit_job(
 
 
 def _batch_of(operation: Operation) -> bool:
-    manifest: Manifest = load_manifest(operation.root, latest_snapshot(operation.root))
+    manifest: Manifest = load_manifest(operation.root, operation.root.latest_snapshot())
     return operation.batch in manifest.batches

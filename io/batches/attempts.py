@@ -12,10 +12,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..snapshots.roots import Root
 from ..storage.exclusive import create_exclusive
 from ..storage.files import names, read_if_there
-from ..storage.places import Place
+from ..storage.places import Folder, Place
 from ..storage.processes import is_dead, same_clock
 from .batches import place
 
@@ -84,7 +83,7 @@ class Watch:
 
     next: Attempt
 
-    def __init__(self, root: Root, stale: float, fresh: float) -> None:
+    def __init__(self, root: Folder, stale: float, fresh: float) -> None:
         self._root, self._stale, self._fresh = root, stale, fresh
         self._ended: dict[Attempt, float] = {}
         self._seen: dict[Attempt, tuple[bytes, float]] = {}

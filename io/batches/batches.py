@@ -6,27 +6,23 @@ A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from io import BytesIO
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS
 from ..snapshots.manifest import Manifest
-from ..snapshots.roots import Root
 from ..storage.files import (
     crc32_of,
     file_size,
     names,
     new_name,
-    read_bytes,
     remove_tree,
-    write_bytes,
-    writing,
 )
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
-from ..storage.places import Place, Remote, below
+from ..storage.places import Folder, Place, below
+from ..storage.reach import read_ipc, write_ipc
 from ..tablets.file_lists import DataFile, load_files
 
 _FILES_OF_ATTEMPT = 100_000
@@ -38,7 +34,7 @@ def place(batch: str, kind: str) -> str:
 
 
 def write_file(
-    root: Root,
+    root: Folder,
     batch: str,
     kind: str,
     tables: Iterable[pa.Table | pl.DataFrame],
@@ -61,7 +57,7 @@ def write_file(
     path = root / place(batch, kind) / (name or new_name())
     first: str | None = None
     last: str | None = None
-    with ParquetWriter(path, COMPONENTS[kind]) as writer:
+    with ParquetWriter(path, KINDS[kind].schema) as writer:
         for table in tables:
             writer.write(table)
             low, high = key_range(table)
@@ -87,12 +83,12 @@ def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     return found["min"].as_py(), found["max"].as_py()
 
 
-def batch_files(root: Root, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
+def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
     """Returns the files of one kind of a batch."""
     return load_files(root, manifest.components.get(place(batch, kind)))
 
 
-def live_file(root: Root, manifest: Manifest, path: str) -> DataFile | None:
+def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
     """Returns the file of a batch that a row means by a path, or None.
 
     It may have taken another one's place since the row was written; there is
@@ -133,7 +129,7 @@ def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
 
 
 def adopted_pages(
-    root: Root,
+    root: Folder,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -154,7 +150,7 @@ def adopted_pages(
     files: list[DataFile] = []
     seen: set[str] = set()
     for path in _of_partition(folder, partition):
-        keys = collect(scan([path], COMPONENTS["pages"]).select("key")).get_column("key")
+        keys = collect(scan([path], KINDS["pages"].schema).select("key")).get_column("key")
         if barred is not None:
             seen.update(keys.filter(barred(keys)))
         new = [key for key in keys if key not in seen]
@@ -181,7 +177,7 @@ def adopted_pages(
 
 
 def adopted_learnt(
-    root: Root,
+    root: Folder,
     batch: str,
     partition: int,
     barred: Callable[[pl.Series], pl.Series] | None = None,
@@ -202,7 +198,7 @@ def adopted_learnt(
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     files = []
     for path in last.values():
-        keys = collect(scan([path], COMPONENTS["learnt"]).select("key")).get_column("key")
+        keys = collect(scan([path], KINDS["learnt"].schema).select("key")).get_column("key")
         if len(keys) and not (barred is not None and barred(keys).any()):
             files.append(
                 DataFile(
@@ -236,8 +232,8 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
         "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
     )
     wanted = pa.array(keys, pa.string())
-    with ParquetWriter(rest, COMPONENTS["pages"]) as writer:
-        for group in row_groups(path, COMPONENTS["pages"]):
+    with ParquetWriter(rest, KINDS["pages"].schema) as writer:
+        for group in row_groups(path, KINDS["pages"].schema):
             rows = group.filter(pc.is_in(group["key"], wanted))
             if len(rows):
                 writer.write(rows)
@@ -245,7 +241,7 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
 
 
 def claimed_keys(
-    root: Root, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
+    root: Folder, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
 ) -> pl.Series:
     """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
 
@@ -265,7 +261,7 @@ def claimed_keys(
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)
-    keys = scan(paths, COMPONENTS["fetchlist"]).select("key")
+    keys = scan(paths, KINDS["fetchlist"].schema).select("key")
     if low is not None:
         keys = keys.filter(pl.col("key") >= low)
     if high is not None:
@@ -273,29 +269,21 @@ def claimed_keys(
     return collect(keys).get_column("key")
 
 
-def put_aside(root: Root, batch: str, rows: pl.DataFrame) -> str:
+def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
     """Writes rows for a later step of the same job; returns the path below the table.
 
     Such files are in no manifest. They need not survive the machine.
     """
     path = root / place(batch, "aside") / new_name(".arrow")
-    if isinstance(path, Remote):
-        sink = BytesIO()
-        rows.write_ipc(sink)
-        write_bytes(path, sink.getvalue())
-    else:
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            rows.write_ipc(path)
+    write_ipc(path, rows)
     return below(root, path)
 
 
-def take_up(root: Root, path: str) -> pl.DataFrame:
+def take_up(root: Folder, path: str) -> pl.DataFrame:
     """Reads what ``put_aside`` wrote."""
-    file = root / path
-    return pl.read_ipc(read_bytes(file) if isinstance(file, Remote) else file)
+    return read_ipc(root / path)
 
 
-def remove_aside(root: Root, batch: str) -> None:
+def remove_aside(root: Folder, batch: str) -> None:
     """Removes all that was put aside for a batch."""
     remove_tree(root / place(batch, "aside"))

@@ -11,7 +11,7 @@ from ...policy.documents import NEEDED, DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
 from ..snapshots.commit import Written
-from ..snapshots.roots import Root, files_of
+from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .documents import write_documents
 
@@ -59,7 +59,7 @@ class DocumentQueue:
         parser: Parses.
     """
 
-    def __init__(self, root: Root, batch: str, parser: Parser) -> None:
+    def __init__(self, root: Place, batch: str, parser: Parser) -> None:
         self._root, self._batch, self._parser = root, batch, parser
         self._groups: list[_Group] = []  # of the file that is yet to be written
         self._files: deque[tuple[DataFile, list[_Group]]] = deque()
@@ -130,5 +130,5 @@ class DocumentQueue:
 
     def _job(self, name: str, number: int) -> Job:
         parser = self._parser
-        root = str(files_of(self._root))
+        root = str(self._root)
         return Job(root, name, (number,), parser.hosts, parser.options)

@@ -8,8 +8,8 @@ from ...policy.documents import DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
 from ..snapshots.commit import Written
-from ..snapshots.roots import Root, files_of
 from ..storage.parquet_files import row_group_count
+from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .batches import place, write_file
 
@@ -18,7 +18,7 @@ _JOB_GROUPS = 4
 
 
 def parse_file(
-    root: Root,
+    root: Place,
     batch: str,
     pages: DataFile,
     hosts: tuple[str, ...],
@@ -42,14 +42,14 @@ def parse_file(
     # children should have something to do, up to the end.
     size = max(1, min(_JOB_GROUPS, len(groups) // (2 * pool.size)))
     jobs = (
-        Job(str(files_of(root)), pages.path, tuple(groups[at : at + size]), hosts, options)
+        Job(str(root), pages.path, tuple(groups[at : at + size]), hosts, options)
         for at in range(0, len(groups), size)
     )
     return write_documents(root, batch, pages, pool.parse(jobs), on_done)
 
 
 def write_documents(
-    root: Root,
+    root: Place,
     batch: str,
     pages: DataFile,
     parsed: Iterable[Parsed],

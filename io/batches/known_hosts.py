@@ -10,24 +10,19 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.clocks import set_right_hosts
-from ...policy.schema import HOSTS
+from ...policy.schema import HOSTS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key
-from ..bigtable.root import BigtableRoot
-from ..rows.fold import read_tablets, rows_of_keys, tablets_of_keys
-from ..snapshots.roots import Root
-from ..storage.parquet_files import batches
+from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 from .attempts import Note
 
 _TEXT = "robots_text"
 _COLUMNS = [name for name in HOSTS.names if name != _TEXT]
-_KEYS = 5_000
 _ROWS = 5_000
 _GROUP_CHARS = 8 << 20
 
@@ -43,14 +38,11 @@ class KnownHosts:
     """
 
     def __init__(
-        self, root: Root, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
+        self, root: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
     ) -> None:
         self._notes = notes
         self._texts: dict[str, bytes] = {}
-        if isinstance(root, BigtableRoot):
-            rows = self._received(root, keys)
-        else:
-            rows = self._read(root, files, keys)
+        rows = self._read(root, files, keys)
         self._rows, _ = set_right_hosts(rows, now_ms())
         self._keys = self._rows.get_column("key")
 
@@ -69,24 +61,12 @@ class KnownHosts:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _read(self, root: Root, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
-        some = tablets_of_keys(tablets(files), keys)
-        sought = keys.to_arrow()
-        # Of a base and its runs, oldest first, the last has the row that counts.
-        for path in (root / path for tablet in some for path in tablet.paths):
-            for rows in batches(path, HOSTS, ["key", _TEXT]):
-                self._keep(rows.filter(pc.is_in(rows["key"], sought)))
-        wanted = pl.col("key").is_in(keys.implode())
-        rows = read_tablets(root, "hosts", some, _COLUMNS, lambda all_: all_.filter(wanted))
-        return rows.sort("key")
-
-    def _received(self, root: BigtableRoot, keys: pl.Series) -> pl.DataFrame:
-        parts = []
-        for start in range(0, max(1, len(keys)), _KEYS):
-            rows = rows_of_keys(root, "hosts", (), keys.slice(start, _KEYS))
+    def _read(self, root: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+        parts = [empty(HOSTS).select(_COLUMNS)]
+        for rows in root.find_in_pieces("hosts", tablets(files), keys):
             self._keep(rows.select("key", _TEXT).to_arrow())
             parts.append(rows.select(_COLUMNS))
-        return pl.concat(parts).sort("key")
+        return pl.concat(parts).unique("key", keep="last").sort("key")
 
     def _keep(self, rows: pa.Table) -> None:
         for key, text in zip(rows["key"].to_pylist(), rows[_TEXT].to_pylist(), strict=True):

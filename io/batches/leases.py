@@ -46,11 +46,11 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from ...web.base.errors import Unavailable, UserError
-from ..snapshots.roots import Root
 from ..storage.exclusive import create_exclusive
 from ..storage.files import overwrite_bytes, read_if_there
-from ..storage.places import Remote
+from ..storage.places import Folder
 from ..storage.processes import this_process
+from ..storage.reach import is_shared
 from .attempts import HELD, PROCESS, Attempt, Note, Watch
 
 _LOG = logging.getLogger(__name__)
@@ -211,7 +211,7 @@ class Lease:
 
 
 def acquire(
-    root: Root,
+    root: Folder,
     batch: str,
     partition: int,
     others: Callable[[], Iterable[str]] = tuple,
@@ -236,7 +236,7 @@ def acquire(
         Unavailable: Somebody held it all the time.
         UserError: The batch's folder may not be written.
     """
-    times = times or (IN_STORES if isinstance(root, Remote) else TIMES)
+    times = times or (IN_STORES if is_shared(root / "batches") else TIMES)
     watch = Watch(root, times.stale, times.fresh)
     told: set[Attempt] = set()  # their first attempts stand for all
     began = _now()

@@ -25,8 +25,8 @@ from ...web.exchange.status import (
     classify,
 )
 from ..snapshots.commit import Written
-from ..snapshots.roots import Root
 from ..storage.parquet_files import collect, scan
+from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .batches import page_name, page_order, page_started, place, write_file
 from .document_queue import DocumentQueue, Parser
@@ -56,7 +56,7 @@ class PageWriter:
 
     def __init__(
         self,
-        root: Root,
+        root: Place,
         batch: str,
         partition: int,
         flush_seconds: float,

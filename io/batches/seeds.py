@@ -5,7 +5,6 @@ import io
 import itertools
 import logging
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 
@@ -14,9 +13,9 @@ from ...policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, conform, to_frame
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
-from ..storage import stores
 from ..storage.files import opened
-from ..storage.places import Place, Remote, in_store, place_of
+from ..storage.places import Place, in_store, place_of
+from ..storage.reach import absolute, files_in, is_shared
 from ..storage.store_errors import StoreUnreachable
 
 LINES = 100_000
@@ -84,8 +83,7 @@ def sources(words: Sequence[str]) -> list[Source]:
             found.append(Source(len(found), tuple(group)))
             continue
         for path in (path for word in group for path in _files(place_of(word))):
-            absolute = path if isinstance(path, Remote) else path.absolute()
-            found.append(Source(len(found), path=str(absolute)))
+            found.append(Source(len(found), path=str(absolute(path))))
     return found
 
 
@@ -106,7 +104,7 @@ def is_url(word: str) -> bool:
 
 def _files(path: Place) -> list[Place]:
     try:
-        files = _in_store(path) if isinstance(path, Remote) else _in_folder(path)
+        files = files_in(path)
         if not files:
             raise UsageError(f"no seed files in folder {str(path)!r}")
         for file in files:
@@ -114,23 +112,11 @@ def _files(path: Place) -> list[Place]:
                 if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not isinstance(path, Remote)
+        missing = isinstance(error, FileNotFoundError) and not is_shared(path)
         hint = "; a URL begins with http:// or https://" if missing else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
     return files
-
-
-def _in_folder(path: Path) -> list[Place]:
-    return sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-
-
-def _in_store(path: Remote) -> list[Place]:
-    """Returns the objects directly below a name, or the one of that name."""
-    try:
-        return sorted(path / name for name in stores.names(path, folders=False)) or [path]
-    except NotADirectoryError:
-        return [path]
 
 
 def _reason(error: OSError) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..storage.errors import SnapshotTooOld
@@ -360,7 +360,7 @@ def rows_in(root: Place) -> RowsOf:
 
 
 def _rows_in(root: Place, change: Change) -> Iterator[pa.Table]:
-    schema = COMPONENTS[change.component]
+    schema = KINDS[change.component].schema
     check_bytes(root / change.path, change.crc32)
     yield from row_groups(root / change.path, schema, ("key",) if change.deleted else None)
 

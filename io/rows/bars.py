@@ -5,8 +5,8 @@ import functools
 from ...policy.bars import Bars, bars_of
 from ...policy.schema import BARS
 from ..snapshots.manifest import Pinned
-from ..snapshots.roots import Root
 from ..storage.parquet_files import collect, scan
+from ..storage.places import Folder
 
 COMPONENT = "bars"
 
@@ -17,7 +17,7 @@ def read_bars(pinned: Pinned) -> Bars:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(root: Root, paths: tuple[str, ...]) -> Bars:
+def _read(root: Folder, paths: tuple[str, ...]) -> Bars:
     if not paths:
         return Bars()
     return bars_of(collect(scan([root / path for path in paths], BARS)))

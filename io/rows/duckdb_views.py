@@ -5,14 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS, STATUS_NAMES
+from ...policy.kinds import kind_of, kinds_in_tablets, kinds_of_batches
+from ...policy.schema import STATUS_NAMES
 from ..snapshots.manifest import Manifest
-from ..snapshots.roots import Root
+from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
+from ..tablets.tablets import NUMBER, Tablet, tablets
 
-# The files of all batches together, one view each.
-KINDS = ("fetchlist", "pages", "learnt", "documents", "outcome")
 # The URL of a row key, and the host of a reversed host, as SQL.
 MACROS = (
     """CREATE MACRO host_of(key) AS CASE WHEN starts_with(key, '[')
@@ -40,13 +39,13 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
-def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
+def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
     """Returns the files that a view reads: (batch or empty, file).
 
     Raises:
         UserError: A list is missing or damaged.
     """
-    if view in TABLETS:
+    if kind_of(view).in_tablets:
         return [("", file) for file in load_files(root, manifest.components.get(view))]
     return [
         (name.split("/")[1], file)
@@ -56,13 +55,12 @@ def files_of(root: Root, manifest: Manifest, view: str) -> list[tuple[str, DataF
     ]
 
 
-def shown(manifest: Manifest) -> list[str]:
+def shown() -> list[str]:
     """Returns the views of components that a snapshot has; ``batches`` and ``links`` are two more."""
-    tablets = [name for name in TABLETS if name in COMPONENTS or name in manifest.components]
-    return [*(name for name in tablets if name != "links"), *KINDS]
+    return [*kinds_in_tablets(), *kinds_of_batches()]
 
 
-def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
+def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
 
     Args:
@@ -73,7 +71,7 @@ def view_sql(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> st
     return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
 
 
-def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
+def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
     """Returns the SQL of the view of links: those of each page's newest document.
 
     The view ``state`` and a relation ``empty_documents`` must exist.
@@ -110,14 +108,14 @@ def links_sql(root: Root, files: Sequence[tuple[str, DataFile]]) -> str:
 
 
 def _first(view: str) -> str:
-    if view in ("hosts", "learnt"):
+    if kind_of(view).of_hosts:
         return "host_of(key) AS host,"
     return "url_of(key) AS url,"
 
 
-def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
-    if view in TABLETS:
+    if kind_of(view).in_tablets:
         known = tablets(file for _, file in files)
         plain = [tablet.base for tablet in known if not tablet.runs]
         if plain:
@@ -133,7 +131,7 @@ def _parts(root: Root, view: str, files: Sequence[tuple[str, DataFile]]) -> Iter
         yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
 
 
-def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
+def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
     """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
     lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
@@ -157,15 +155,15 @@ def _folded(root: Root, layered: Sequence[Tablet]) -> Iterator[str]:
     yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}) FROM ({newest})"
 
 
-def _read(root: Root, files: Iterable[DataFile], how: str = "") -> str:
+def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
     paths = ", ".join(_quoted(str(root / file.path)) for file in files)
     return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
 
 
 def empty_table(view: str) -> pa.Table:
     """Returns a table of no rows with the columns that a view has, those of the schema first."""
-    schema = COMPONENTS.get(view, pa.schema([("key", pa.large_string())]))
-    if view not in TABLETS:
+    schema = kind_of(view).schema
+    if not kind_of(view).in_tablets:
         schema = schema.append(pa.field("batch", pa.large_string()))
     return schema.empty_table()
 

@@ -11,17 +11,11 @@ from types import MappingProxyType
 from ...policy.rule_counts import capped
 from ...policy.schedule import TOLERANCE_MS
 from ...web.base.errors import UserError
-from ..bigtable.key_ranges import grown
-from ..bigtable.root import BigtableRoot
+from ..storage.errors import ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
-from ..tablets.tablets import TABLETS
-from .manifest import Batch, Manifest, load_manifest, purged_since, settled_snapshot, store_manifest
+from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
 from .operations import Operation, committed, note_loss
-
-
-class ConflictError(UserError):
-    """Somebody else changed what the operation had read; nothing was written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,12 +91,12 @@ def commit_once(
     """Does what ``commit`` does, for who tries again: a conflict is not noted."""
     before = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
-    changes = _changes(operation, written)
+    changes = _by_component(written)
     while True:
         done = committed(operation)
         if done is not None:
             return done
-        latest = load_manifest(operation.root, settled_snapshot(operation.root))
+        latest = load_manifest(operation.root, operation.root.settled_snapshot())
         _check_unchanged(operation, before, latest, reads)
         check_there(operation, written)
         if batch is not None:
@@ -118,14 +112,11 @@ def commit_once(
             return following
 
 
-def _changes(operation: Operation, written: list[Written]) -> dict[str, list[DataFile]]:
-    """Returns the files of changes that go into rows in Bigtable, by component."""
-    if not isinstance(operation.root, BigtableRoot):
-        return {}
-    return {
-        name: [file for part in written if part.component == name for file in part.files]
-        for name in TABLETS
-    }
+def _by_component(written: Iterable[Written]) -> dict[str, list[DataFile]]:
+    found: dict[str, list[DataFile]] = {}
+    for part in written:
+        found.setdefault(part.component, []).extend(part.files)
+    return found
 
 
 def check_there(operation: Operation, written: list[Written]) -> None:
@@ -135,10 +126,10 @@ def check_there(operation: Operation, written: list[Written]) -> None:
         ConflictError: It has.
     """
     if purged_since(operation.root, operation.snapshot):
-        in_bigtable = isinstance(operation.root, BigtableRoot)
+        root = operation.root
         for name, file in ((part.component, file) for part in written for file in part.files):
             # What a commit is to apply must not go behind it: that would stop the table.
-            if (in_bigtable and name in TABLETS) or size_of(operation.root / file.path) is None:
+            if not root.in_files(name) or size_of(root / file.path) is None:
                 raise ConflictError(
                     f"{operation.job}: {file.path} was purged in the meantime; "
                     "nothing was written: run it again"
@@ -188,31 +179,21 @@ def _new_list(
     operation: Operation, name: str, old: Component | None, written: list[Written]
 ) -> Component:
     parts = [part for part in written if part.component == name]
-    root = operation.root
-    if isinstance(root, BigtableRoot) and name in TABLETS:
-        files = [file for part in parts for file in part.files]
-        ranges = grown(name, load_files(root, old), files, root.samples)
-        return store_files(root, name, ranges)
-    known = {file.path: file for file in load_files(operation.root, old)}
+    before = {file.path: file for file in load_files(operation.root, old)}
     runs: dict[str, set[str]] = {}
-    for file in known.values():
+    for file in before.values():
         if file.base is not None:
             runs.setdefault(file.base, set()).add(file.path)
-    applied = [part for part in parts if not part.tidies or _is_as_it_was(part, known, runs)]
+    applied = [part for part in parts if not part.tidies or _is_as_it_was(part, before, runs)]
+    added = [file for part in applied for file in part.files]
     replaced = {path for part in applied for path in part.replaced}
-    live = {path: file for path, file in known.items() if path not in replaced}
-    live |= {file.path: file for part in applied for file in part.files}
-    missing = replaced - known.keys()
-    missing |= {file.base for file in live.values() if file.base and file.base not in live}
-    if missing:
-        # What was read is still true, but it lies in other files now.
-        raise ConflictError(
-            f"{operation.job}: {name} was compacted in the meantime; nothing was written: "
-            "run it again"
-        )
+    try:
+        files = operation.root.files_after(name, [*before.values()], added, replaced)
+    except ConflictError as error:
+        raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:
         return old
-    made = store_files(operation.root, name, live.values())
+    made = store_files(operation.root, name, files)
     if old is not None and all(part.tidies for part in applied):
         return dataclasses.replace(made, content=old.identity)
     return made

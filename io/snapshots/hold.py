@@ -21,7 +21,7 @@ from ...web.base.errors import UserError
 from ..storage.files import overwrite_bytes, read_if_there, remove_file
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
-from .roots import Root
+from ..table.web_table import WebTable
 
 _LOG = logging.getLogger(__name__)
 HOLD = "operations/purge.hold"
@@ -47,7 +47,7 @@ TIMES = Times()
 
 
 @contextlib.contextmanager
-def held(root: Root, operation: str) -> Iterator[None]:
+def held(root: WebTable, operation: str) -> Iterator[None]:
     """Keeps jobs from beginning while the block runs; waits for the hold of another purge.
 
     Args:
@@ -68,7 +68,7 @@ def held(root: Root, operation: str) -> Iterator[None]:
             remove_file(root / HOLD)
 
 
-def _beat(root: Root, operation: str, over: threading.Event) -> None:
+def _beat(root: WebTable, operation: str, over: threading.Event) -> None:
     number = 0
     while not over.wait(TIMES.beat):
         number += 1
@@ -76,12 +76,12 @@ def _beat(root: Root, operation: str, over: threading.Event) -> None:
             _write(root, operation, number)
 
 
-def _write(root: Root, operation: str, number: int) -> None:
+def _write(root: WebTable, operation: str, number: int) -> None:
     record = {"operation": operation, "beat": number, "process": this_process()}
     overwrite_bytes(root / HOLD, json.dumps(record).encode())
 
 
-def wait_for_purge(root: Root, operation: str) -> None:
+def wait_for_purge(root: WebTable, operation: str) -> None:
     """Waits until no purge is about to commit, and says so.
 
     Args:

@@ -11,26 +11,18 @@ import functools
 import json
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
 from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
-from ..storage.exclusive import create_exclusive
-from ..storage.files import cure, file_version, first_line, names, read_bytes, versions
+from ..storage.files import first_line
 from ..storage.formats import WRITER, check_format, json_object, this_version
-from ..storage.places import Place, Remote
+from ..table.opening import open_table
+from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from .roots import Root, root_of
 
 # 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
 FORMAT = 2
-
-
-# Where, in a folder of ours, an empty file says of each snapshot that it was made, should its manifest
-# get lost.
-MADE = "manifest/made"
 PHASES = ("generated", "fetched", "parsed", "updated")
 
 
@@ -107,63 +99,19 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
-def manifest_path(root: Root, snapshot: int) -> Place:
-    return root / "manifest" / f"{snapshot:08d}.json"
-
-
-# Of each table in a store the versions of its manifests, as they were listed last: a manifest
-# is asked for behind a listing, and need not be looked at again.
-_LISTED: dict[Place, Mapping[str, str]] = {}
-
-
-def snapshots(root: Root) -> list[int]:
-    """Returns the numbers of the snapshots that have a manifest, in order.
-
-    Raises:
-        UserError: The folder, or Bigtable, cannot be read.
-    """
-    if isinstance(root, BigtableRoot):
-        return root.log.snapshots()
-    folder = root / "manifest"
-    if isinstance(folder, Remote):
-        found = versions(folder, f"table {root}")
-        _LISTED[root] = found
-    else:
-        found = dict.fromkeys(names(folder, f"table {root}"), "")
-    return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
-
-
-def latest_snapshot(root: Root) -> int:
-    """Returns the number of the newest snapshot, 0 where there is none; see ``snapshots``."""
-    if isinstance(root, BigtableRoot):
-        return root.log.pin()
-    return max(snapshots(root), default=0)
-
-
-def settled_snapshot(root: Root) -> int:
-    """Returns the number of the newest snapshot; finishes first one that was only begun.
-
-    To be called by who is going to change the table: what such a commit has
-    changed cannot be read before.
-    """
-    if isinstance(root, BigtableRoot):
-        return root.log.roll_forward().snapshot
-    return latest_snapshot(root)
-
-
-def lineage(root: Root, since: int = 0) -> Iterator[Manifest]:
+def lineage(root: WebTable, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's past: the newest snapshot, the one it was made from, and so on.
 
     What a rollback has gone back behind is left out, and so is what has expired.
 
     Args:
-        root: The table's folder.
+        root: The table.
         since: Number of the snapshot at which to stop; it is not yielded.
 
     Raises:
         UserError: One of the manifests is missing or damaged.
     """
-    known = snapshots(root)
+    known = root.snapshots()
     number, lost = max(known, default=0), set[int]()
     while known and number > since and number >= known[0]:
         if number in lost:
@@ -175,12 +123,12 @@ def lineage(root: Root, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def purged_since(root: Root, snapshot: int) -> bool:
+def purged_since(root: WebTable, snapshot: int) -> bool:
     """Returns whether a purge was committed after a snapshot."""
     return any(manifest.job == "purge" for manifest in lineage(root, snapshot))
 
 
-def undone_by(root: Root, snapshot: int) -> int | None:
+def undone_by(root: WebTable, snapshot: int) -> int | None:
     """Returns the number of the snapshot that has gone back behind another one, or None."""
     for manifest in lineage(root, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
@@ -188,11 +136,11 @@ def undone_by(root: Root, snapshot: int) -> int | None:
     return None
 
 
-def load_manifest(root: Root, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
-        root: The table's folder.
+        root: The table.
         snapshot: Number of the snapshot.
         pinned: What reads this one snapshot alone, if it does.
 
@@ -201,71 +149,37 @@ def load_manifest(root: Root, snapshot: int, pinned: "Pinned | None" = None) -> 
     """
     if snapshot == 0:
         return Manifest()
-    if isinstance(root, BigtableRoot):
-        # A table may be dropped and made anew: only who has pinned it knows that it is the same.
-        return _pinned_record(root, snapshot, pinned) if pinned else _record(root, snapshot)
-    path = manifest_path(root, snapshot)
-    version: Hashable = pinned
-    if not isinstance(path, Remote):
-        version = file_version(path)
-        if not version:
-            check_kept(root, snapshot)
-    elif pinned is None:
-        version = _LISTED.get(root, {}).get(path.name) or file_version(path)
     try:
-        return _parse_manifest(path, version)
+        version = root.record_version(snapshot, pinned)
+        return _cached(root, snapshot, version) if version else _read(root, snapshot)
     except UserError:
-        if isinstance(path, Remote):
-            check_kept(root, snapshot)
+        check_kept(root, snapshot)
         raise
 
 
-def check_kept(root: Root, snapshot: int) -> None:
+def check_kept(root: WebTable, snapshot: int) -> None:
     """Sees whether a snapshot that was pinned is still there.
 
     Raises:
         SnapshotTooOld: It was deleted.
     """
-    if not snapshot or snapshot >= latest_snapshot(root):
-        return
-    if isinstance(root, BigtableRoot):
-        kept = snapshot in snapshots(root)
-    else:
-        kept = bool(file_version(manifest_path(root, snapshot)))
-    if not kept:
+    if snapshot and snapshot < root.latest_snapshot() and not root.is_kept(snapshot):
         raise SnapshotTooOld(
             f"snapshot too old: {snapshot} of table {root} was deleted by compact "
             "(--snapshot_retention): run it again"
         )
 
 
-@functools.lru_cache(maxsize=64)
-def _pinned_record(root: BigtableRoot, snapshot: int, pinned: Hashable) -> Manifest:
-    return _record(root, snapshot)
-
-
-def _record(root: BigtableRoot, snapshot: int) -> Manifest:
-    called, cured = f"snapshot {snapshot} of {root}", f": run nutbeam fsck {root}"
-    log = root.log
-    try:
-        data = log.record(snapshot)
-    except UserError as error:
-        check_kept(root, snapshot)
-        if snapshot <= log.pin():
-            raise UserError(f"manifest is missing: {called}{cured}") from error
-        raise
-    return _parsed(data, snapshot, called, cured)
-
-
 @functools.lru_cache(maxsize=256)
-def _parse_manifest(path: Place, version: Hashable) -> Manifest:
-    return _parsed(read_bytes(path), int(path.stem), str(path), cure(path))
+def _cached(root: WebTable, snapshot: int, version: Hashable) -> Manifest:
+    return _read(root, snapshot)
 
 
-def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
+def _read(root: WebTable, snapshot: int) -> Manifest:
+    data, label = root.record(snapshot), root.record_label(snapshot)
     try:
         record = json_object(data)
-        check_format(record, FORMAT, called)
+        check_format(record, FORMAT, label)
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")
         manifest = _from_record(record)
@@ -274,20 +188,19 @@ def _parsed(data: bytes, snapshot: int, called: str, cured: str) -> Manifest:
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"manifest is damaged: {called}: {first_line(error)[:200]}{cured}"
+            f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {root}"
         ) from error
 
 
 def store_manifest(
-    root: Root, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
+    root: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
 ) -> bool:
     """Commits a snapshot.
 
     Args:
         root: The table.
         manifest: The snapshot.
-        changes: Files of changes, by component, that the commit brings into
-            the rows; of a table whose rows are in Bigtable.
+        changes: Files of changes, by component; see ``WebTable.store``.
 
     Returns:
         False if its number was taken by somebody else.
@@ -297,35 +210,20 @@ def store_manifest(
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
     record["digest"] = _digest(record)  # a bit that flips may leave good JSON
-    data = json.dumps(record).encode()
-    if isinstance(root, BigtableRoot):
-        return root.store(manifest.snapshot, data, changes or {})
-    if not create_exclusive(manifest_path(root, manifest.snapshot), data):
-        return False
-    if isinstance(root, Path):  # stores lose no names, and each further one is a request
-        with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
-            create_exclusive(root / MADE / f"{manifest.snapshot:08d}", b"", durable=False)
-    return True
+    return root.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
 
-def check_newest(root: Root, snapshot: int) -> None:
+def check_newest(root: WebTable, snapshot: int) -> None:
     """Sees whether the newest snapshot that is there is the newest that was made.
 
     Raises:
         UserError: The manifest of the next one is missing.
     """
-    if not isinstance(root, Path) or not (root / MADE / f"{snapshot + 1:08d}").exists():
-        return
-    if latest_snapshot(root) == snapshot:  # nobody has made it just now
-        path = manifest_path(root, snapshot + 1)
-        raise UserError(f"manifest is missing: {path}{cure(path)}")
-
-
-def made_snapshots(root: Root) -> list[int]:
-    """Returns the numbers of snapshots that were made, whether their manifests are there or not."""
-    if not isinstance(root, Path):
-        return []
-    return [int(name) for name in names(root / MADE) if name.isdigit()]
+    if (
+        root.is_made(snapshot + 1) and root.latest_snapshot() == snapshot
+    ):  # nobody has made it just now
+        label = root.record_label(snapshot + 1)
+        raise UserError(f"manifest is missing: {label}: run nutbeam fsck {root}")
 
 
 def _digest(record: Mapping[str, Any]) -> str:
@@ -358,10 +256,9 @@ class Pinned:
     snapshot: int
 
     @property
-    def root(self) -> Root:
-        """Where the table is; of one in Bigtable the rows are those of the snapshot."""
-        root = root_of(self.table)
-        return root.at(self.snapshot) if isinstance(root, BigtableRoot) else root
+    def root(self) -> WebTable:
+        """The table; rows are read as the snapshot has them."""
+        return open_table(self.table).at(self.snapshot)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:

@@ -20,22 +20,11 @@ from ..storage.exclusive import check_exclusive, create_exclusive
 from ..storage.files import list_files, read_bytes, read_if_there
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
+from ..table.opening import open_table
+from ..table.web_table import WebTable
 from .hold import wait_for_purge
-from .manifest import (
-    Manifest,
-    Pinned,
-    check_kept,
-    check_newest,
-    latest_snapshot,
-    lineage,
-    load_manifest,
-    made_snapshots,
-    settled_snapshot,
-    snapshots,
-    undone_by,
-)
+from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
-from .roots import Root, root_of
 
 # Where nothing else says which snapshots were made, so many newer ones than the newest may be lost.
 MOST_AHEAD = 100
@@ -89,7 +78,7 @@ def begin(
     Raises:
         UserError: The id belongs to another job or batch.
     """
-    root = root_of(table)
+    root = open_table(table)
     path, known = _pin(root, operation)
     if known is None and job != "crawl":  # its phases wait, each for itself
         wait_for_purge(root, operation)
@@ -97,7 +86,7 @@ def begin(
         table=table,
         id=operation,
         job=job,
-        snapshot=settled_snapshot(root),
+        snapshot=root.settled_snapshot(),
         now=0,
         seed=zlib.crc32(operation.encode()),
         batch=batch,
@@ -123,7 +112,7 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(root: Root, operation: str) -> tuple[Place, bytes | None]:
+def _pin(root: WebTable, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
 
     What was pinned in a past that the table has gone back behind is not
@@ -134,7 +123,7 @@ def _pin(root: Root, operation: str) -> tuple[Place, bytes | None]:
     return path, data
 
 
-def _pins(root: Root, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+def _pins(root: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
     """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
     path = root / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
@@ -156,7 +145,7 @@ def _lost_to(path: Place) -> int | None:
 
 def note_loss(operation: Operation) -> None:
     """Notes that what an operation has pinned is of no use: the same id will be pinned anew."""
-    newest = str(settled_snapshot(operation.root)).encode()
+    newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
         if data is not None and _from_json(path, data).snapshot == operation.snapshot:
             create_exclusive(path.with_suffix(LOST), newest)
@@ -206,30 +195,30 @@ def has_ended(operation: Operation) -> bool:
 def has_committed(operation: Operation) -> bool:
     """Returns whether an operation has made a snapshot, one that was rolled back included."""
     root = operation.root
-    later = (number for number in snapshots(root) if number > operation.snapshot)
+    later = (number for number in root.snapshots() if number > operation.snapshot)
     return any(load_manifest(root, number).operation == operation.id for number in later)
 
 
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
-    path, data = _pin(root_of(table), operation)
+    path, data = _pin(open_table(table), operation)
     return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
 
 
-def reach(root: Root) -> tuple[int, int]:
+def reach(root: WebTable) -> tuple[int, int]:
     """Returns (the newest snapshot known to be made, the newest that an operation can have read).
 
     In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
     operation may be all that says that a newer one was there.
     """
-    made = made_snapshots(root)
-    newest = max([latest_snapshot(root), *made])
+    made = root.made_snapshots()
+    newest = max([root.latest_snapshot(), *made])
     return newest, newest if made else newest + MOST_AHEAD
 
 
-def seen_snapshots(root: Root) -> list[int]:
+def seen_snapshots(root: WebTable) -> list[int]:
     """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
-    found, (_, most) = made_snapshots(root), reach(root)
+    found, (_, most) = root.made_snapshots(), reach(root)
     for file in list_files(root / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):

@@ -3,25 +3,24 @@
 from collections.abc import Callable
 
 from ...policy.schedule import Clock
-from ..bigtable.root import BigtableRoot
 from ..storage.files import size_of
 from ..storage.places import Place
+from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Due, tablets
-from .manifest import Manifest, latest_snapshot, load_manifest
+from .manifest import Manifest, load_manifest
 from .operations import Operation, find, since_pinned
-from .roots import Root, files_of
 from .table_clock import clock_of
 
 STOP = ".STOP"  # Nutch's name
 
 
-def stop_file(root: Root) -> Place | None:
+def stop_file(root: WebTable) -> Place | None:
     """Returns the file that ends a crawl's loop, if somebody has put it into the table.
 
     It is in the folder of the table's files, in a store or of a table in Bigtable, too.
     """
-    place = files_of(root) / STOP
+    place = root.files / STOP
     return place if size_of(place) is not None else None
 
 
@@ -67,19 +66,18 @@ def next_round(
     open_batches = unfinished(operation.manifest(), operation.now)
     if number <= len(open_batches):
         return number, open_batches[number - 1]
-    latest = load_manifest(operation.root, latest_snapshot(operation.root))
+    latest = load_manifest(operation.root, operation.root.latest_snapshot())
     if chosen is None and not may_have_due(operation.root, latest, due):
         return None
     return number, None
 
 
-def may_have_due(root: Root, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
-    """Returns whether a row may be due; files are asked for their zone maps, Bigtable for a row."""
+def may_have_due(root: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
+    """Returns whether a row may be due."""
     known = tablets(load_files(root, manifest.components.get("state")))
     due = due_at(clock_of(root, manifest))
-    if isinstance(root, BigtableRoot):
-        return any(root.at(manifest.snapshot).has_due(tablet, due) for tablet in known)
-    return any(tablet.may_have(due) for tablet in known)
+    shown = root.at(manifest.snapshot)
+    return any(shown.may_have_due(tablet, due) for tablet in known)
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:

@@ -6,14 +6,13 @@ import functools
 from ...policy.schedule import LONGEST_RETRY_S, TOLERANCE_MS, Clock, ScheduleOptions
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
+from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
 from .manifest import Manifest, lineage
-from .roots import Root
 
 
-def clock_of(root: Root, manifest: Manifest, now: int | None = None) -> Clock:
+def clock_of(root: WebTable, manifest: Manifest, now: int | None = None) -> Clock:
     """Returns the time for a table, and what it knows of clocks that were ahead.
 
     Args:
@@ -28,7 +27,7 @@ def clock_of(root: Root, manifest: Manifest, now: int | None = None) -> Clock:
 
 
 @functools.lru_cache(maxsize=4)
-def _back(root: Root, snapshot: int, now: int) -> int | None:
+def _back(root: WebTable, snapshot: int, now: int) -> int | None:
     """Returns when the clock was right again, of a table where it was right, then ahead."""
     try:
         times = [made.time for made in lineage(root) if made.snapshot <= snapshot][::-1]
@@ -47,7 +46,7 @@ def oldest_open(manifest: Manifest, now: int) -> int:
 
 
 def clock_warnings(
-    root: Root, manifest: Manifest, options: ScheduleOptions | None = None
+    root: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
 ) -> list[str]:
     """Returns a line for each thing that is wrong with the clock, or with a table's times.
 
@@ -69,10 +68,8 @@ def clock_warnings(
     return found
 
 
-def _due(root: Root, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
+def _due(root: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
     """Returns the latest due time by zone maps, ms, if it is one that no option allows; else 0."""
-    if isinstance(root, BigtableRoot):
-        return 0
     longest = max((options or ScheduleOptions()).max_fetch_interval, LONGEST_RETRY_S)
     known = tablets(load_files(root, manifest.components.get("state")))
     latest = max((tablet.max_fetch_time or 0 for tablet in known), default=0)

@@ -9,3 +9,7 @@ class SnapshotTooOld(UserError):
 
 class PurgedMeanwhile(UserError):
     """A purge that left nothing behind has deleted what was to be read."""
+
+
+class ConflictError(UserError):
+    """Somebody else changed what the operation had read; nothing was written."""

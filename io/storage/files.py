@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from ...policy.kinds import folders
 from ...web.base.errors import UserError
 from . import stores
 from .places import Place, Remote
@@ -320,7 +321,7 @@ def cure(path: Place) -> str:
         if folder in _CALLED:
             return f": run nutbeam fsck {_CALLED[folder]}"
     for folder in path.parents:
-        if folder.name in ("manifest", "operations", "state", "hosts", "links", "bars", "batches"):
+        if folder.name in ("manifest", "operations", *folders()):
             return f": run nutbeam fsck {folder.parent}"
     return ""
 

@@ -91,6 +91,11 @@ def _scan_remote(
     return pl_plugins.register_io_source(read, schema=declared)
 
 
+def reads_parts(path: Place) -> bool:
+    """Returns whether parts of a file are read for nothing: in a store each costs requests."""
+    return not isinstance(path, Remote)
+
+
 def _check_end(path: Path) -> None:
     """Sees whether a file is there and whole: of many, polars does not say which one is not."""
     try:
@@ -109,7 +114,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
     """Reads what a lazy frame describes; a damaged file is one clear line."""
     try:
         return rows.collect()
-    except (OSError, pl.exceptions.ComputeError) as error:
+    except (OSError, pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError) as error:
         # polars names the file in its plan, but not always in its error.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""

@@ -12,8 +12,9 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from ...web.base.errors import UserError
-from ..storage.files import cure, file_version, first_line, new_name, read_bytes, write_bytes
-from ..storage.places import Folder, Place, Remote
+from ..storage.files import cure, first_line, new_name, read_bytes, write_bytes
+from ..storage.places import Folder, Place
+from ..storage.reach import list_version
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +107,7 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    # Asking a store takes a request, and the name of a list is never used again.
-    version = () if isinstance(path, Remote) else file_version(path)
-    return list(_parse_files(path, version))
+    return list(_parse_files(path, list_version(path)))
 
 
 @functools.lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder, below
@@ -31,7 +31,7 @@ class TabletWriter:
     def __init__(self, root: Folder, place: str, kind: str) -> None:
         self.place = place
         self._root = root
-        self._schema = COMPONENTS[kind]
+        self._schema = KINDS[kind].schema
         self._writer: ParquetWriter | None = None
         self._rows = 0  # of the file at hand,
         self._pending: list[pl.DataFrame] = []  # and those that are not yet written

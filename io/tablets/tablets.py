@@ -11,12 +11,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS
 from ...web.urls.row_keys import host_of
 from .file_lists import DataFile
-
-# The components that are kept in tablets; the others are plain lists of files.
-TABLETS = ("state", "hosts", "links")
 
 # How many runs a tablet has at most, and what share of the rows of its base they hold.
 MOST_RUNS = 8
@@ -136,7 +133,7 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
 
 def run_schema(component: str) -> pa.Schema:
     """Returns what a row of a run is: that of the component, and which of the tablet's it is."""
-    return COMPONENTS[component].append(pa.field(NUMBER, pa.uint32()))
+    return KINDS[component].schema.append(pa.field(NUMBER, pa.uint32()))
 
 
 def host_start(key: str) -> str:

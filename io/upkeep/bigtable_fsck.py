@@ -15,9 +15,9 @@ from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
 from ..bigtable.cells import CELLS, CellKind, decode
 from ..bigtable.key_ranges import KeyRange
-from ..bigtable.root import BigtableRoot
 from ..bigtable.snapshot_log import Change, SnapshotLog
 from ..snapshots.manifest import Manifest
+from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile, load_files
 from .fsck import Problem, Rows, list_problem, without
 
@@ -40,7 +40,7 @@ class Cells:
     damaged: Mapping[bytes, str]
 
 
-def check_rows(root: BigtableRoot, manifest: Manifest, quick: bool, threads: int) -> Rows:
+def check_rows(root: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
     """Looks at the last commit, and at all rows of a snapshot.
 
     Args:
@@ -86,7 +86,7 @@ def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
     return [n for n in before if n in there and n not in times and n not in lost]
 
 
-def check_changes(root: BigtableRoot, quick: bool) -> tuple[int | None, list[Problem]]:
+def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
     """Looks at the commit that is the last one.
 
     Returns:
@@ -108,7 +108,7 @@ def check_changes(root: BigtableRoot, quick: bool) -> tuple[int | None, list[Pro
             return (head.snapshot if head.applying else None), problems
 
 
-def unreadable(root: BigtableRoot, change: Change, quick: bool = False) -> str:
+def unreadable(root: BigtableWebTable, change: Change, quick: bool = False) -> str:
     """Returns what is wrong with a file of changes; empty if it can be applied."""
     try:
         # Quickly: whether there is a file that begins and ends as one.

@@ -16,12 +16,12 @@ from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut
 from ..bigtable.manifest_row import Head
-from ..bigtable.root import BigtableRoot
 from ..bigtable.row_filters import history_filter
 from ..bigtable.snapshot_log import Change
-from ..snapshots.commit import ConflictError
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
+from ..storage.errors import ConflictError
+from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
 from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
@@ -34,7 +34,7 @@ _SOUGHT = 1_000
 Versions = list[tuple[int, bytes]]
 
 
-def settle(root: BigtableRoot, drop: bool) -> int | None:
+def settle(root: BigtableWebTable, drop: bool) -> int | None:
     """Finishes a commit that was cut off, and puts back what the history lacks, if it is known.
 
     Cut off itself, it may be repeated; a job that finishes the same commit does no harm.
@@ -62,7 +62,7 @@ def settle(root: BigtableRoot, drop: bool) -> int | None:
     return head.snapshot
 
 
-def _complete_history(root: BigtableRoot, head: Head) -> None:
+def _complete_history(root: BigtableWebTable, head: Head) -> None:
     """Puts back what else is known: all of the newest snapshot, the time of older ones."""
     try:
         lost = load_manifest(root, head.snapshot).lost
@@ -78,7 +78,7 @@ def _complete_history(root: BigtableRoot, head: Head) -> None:
 
 
 def repair(
-    root: BigtableRoot,
+    root: BigtableWebTable,
     operation: str,
     snapshot: int,
     rows: Rows,
@@ -121,15 +121,16 @@ def repair(
             if total is None:
                 total = read_cells(root.log, name, snapshot, 1).rows
             lists[name] = _ranges(root, base, name, total - numbers["deleted"])
-    top = max([snapshot, *seen_snapshots(root)])
+    # No number is passed over: those that somebody has seen become repairs, too.
+    to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2)
     rest = {name: paths for name, paths in files.items() if name not in CELLS}
     changes = {name: some for name, some in changes.items() if some}
     mended = Mended(changes, tuple(change.path for change in lost) + tuple(gone), counts)
-    return commit_repair(root, operation, top, base, lists, rest if drop else {}, (), mended)
+    return commit_repair(root, operation, to_make, base, lists, rest if drop else {}, (), mended)
 
 
 def _lists(
-    root: BigtableRoot, base: Manifest, drop: bool
+    root: BigtableWebTable, base: Manifest, drop: bool
 ) -> tuple[dict[str, list[DataFile]], list[str]]:
     """Returns new lists of files for those that are broken, and which lists are given up."""
     lists: dict[str, list[DataFile]] = {}
@@ -146,7 +147,7 @@ def _lists(
     return lists, gone
 
 
-def _is_wrong(root: BigtableRoot, base: Manifest, name: str, rows: Rows) -> bool:
+def _is_wrong(root: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
     """Returns whether the ranges of a component are not those of its rows."""
     component = base.components.get(name)
     if component is not None and list_problem(root, component):
@@ -163,7 +164,7 @@ def _rows_of(lost: Sequence[Change]) -> dict[str, int]:
     return counts
 
 
-def _ranges(root: BigtableRoot, base: Manifest, name: str, rows: int) -> list[DataFile]:
+def _ranges(root: BigtableWebTable, base: Manifest, name: str, rows: int) -> list[DataFile]:
     """Returns other ranges of a component, which has so many rows."""
     known = base.components.get(name)
     whole = [DataFile(name, rows, known.bytes if known is not None else 0)]
@@ -171,7 +172,7 @@ def _ranges(root: BigtableRoot, base: Manifest, name: str, rows: int) -> list[Da
 
 
 def _mend(
-    root: BigtableRoot, kind: CellKind, keys: Sequence[bytes], snapshot: int
+    root: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
 ) -> tuple[list[DataFile], dict[str, int]]:
     """Writes files of changes for rows that cannot be read.
 
@@ -218,7 +219,7 @@ def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int
     return None
 
 
-def _past(root: BigtableRoot) -> tuple[set[int], set[int]]:
+def _past(root: BigtableWebTable) -> tuple[set[int], set[int]]:
     """Returns numbers of snapshots: those that the table has gone back behind, and purges."""
     undone: set[int] = set()
     purges: set[int] = set()

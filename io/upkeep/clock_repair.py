@@ -9,18 +9,16 @@ import polars as pl
 from ...policy.clocks import COUNT, set_right, set_right_hosts, wrong_hosts, wrong_times
 from ...policy.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
-from ..rows.fold import read_tablets
-from ..rows.resolve import Resolved, resolve_range
 from ..snapshots.commit import Written, commit
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, begin
-from ..snapshots.roots import Root
 from ..snapshots.table_clock import date_of, oldest_open
+from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.ranges import Range
+from ..tablets.resolve import Resolved
 from ..tablets.tablets import Tablet, tablets
-from .fsck import Problem, manifest_name
+from .fsck import Problem
 from .repair import Repair
 
 KIND = "clock"
@@ -28,7 +26,7 @@ _COMPONENTS = ("state", "hosts")
 
 
 def check_clock(
-    root: Root, manifest: Manifest, options: ScheduleOptions, now: int, quick: bool
+    root: WebTable, manifest: Manifest, options: ScheduleOptions, now: int, quick: bool
 ) -> Iterator[Problem]:
     """Finds times that cannot be: of the manifest, of batches, and of rows.
 
@@ -42,7 +40,7 @@ def check_clock(
     late, says = now + TOLERANCE_MS, f"the clock says {date_of(now)}"
     if manifest.latest_time > late:
         text = f"{date_of(manifest.latest_time)} has counted as now, {says}"
-        yield Problem(KIND, manifest_name(root, manifest.snapshot), text)
+        yield Problem(KIND, root.record_name(manifest.snapshot), text)
     for name, batch in manifest.batches.items():
         if batch.created > late:
             text = f"was made at {date_of(batch.created)}, {says}"
@@ -54,10 +52,10 @@ def check_clock(
 
 
 def _wrong(
-    root: Root, manifest: Manifest, component: str, options: ScheduleOptions, now: int
+    root: WebTable, manifest: Manifest, component: str, options: ScheduleOptions, now: int
 ) -> Iterator[tuple[Tablet, pl.DataFrame]]:
     """Yields tablets, and the keys of those of their rows whose times cannot be."""
-    root = root.at(manifest.snapshot) if isinstance(root, BigtableRoot) else root
+    root = root.at(manifest.snapshot)
     wrong = wrong_times(now, options) if component == "state" else wrong_hosts(now)
     with contextlib.suppress(UserError):  # damage is told of elsewhere
         known = tablets(load_files(root, manifest.components.get(component)))
@@ -67,9 +65,9 @@ def _wrong(
                 yield tablet, keys
 
 
-def _keys(root: Root, component: str, tablet: Tablet, wrong: pl.Expr) -> pl.DataFrame:
+def _keys(root: WebTable, component: str, tablet: Tablet, wrong: pl.Expr) -> pl.DataFrame:
     try:
-        return read_tablets(root, component, [tablet], ["key"], lambda rows: rows.filter(wrong))
+        return root.read(component, [tablet], ["key"], lambda rows: rows.filter(wrong))
     except UserError:
         return pl.DataFrame({"key": []}, schema={"key": pl.String})
 
@@ -91,8 +89,8 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
         Written(part.component, part.files, part.replaced, part.counts)
         for component in _COMPONENTS
         for tablet, keys in _wrong(pinned.root, before, component, options, pinned.now)
-        for part in resolve_range(
-            pinned.root, component, Range(None, None, tablet), keys,
+        for part in pinned.root.resolve(
+            component, Range(None, None, tablet), keys,
             _resolver(component, pinned, options), {}, before.snapshot + 1,
         )
     ]  # fmt: skip

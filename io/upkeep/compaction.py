@@ -3,17 +3,15 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, SEED_HOSTS
 from ..batches.batches import place
-from ..rows.fold import folded
-from ..rows.hosts import SEED_HOSTS
-from ..rows.resolve import write_bases
 from ..snapshots.commit import Written
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
 from ..tablets.checksums import check_file, check_tablets
+from ..tablets.resolve import write_bases
 from ..tablets.tablet_writer import TabletWriter
 from ..tablets.tablets import Tablet
 
@@ -50,7 +48,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
     """Writes neighbouring tablets anew: their rows as they are, without runs."""
     check_tablets(operation.root, *group)
-    frames = (folded(operation.root, component, tablet) for tablet in group)
+    frames = (operation.root.scan(component, tablet) for tablet in group)
     files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}
@@ -64,7 +62,7 @@ def merge_seeds(operation: Operation) -> Iterator[Written]:
         return
     for file in files:
         check_file(operation.root, file)
-    rows = collect(scan([operation.root / file.path for file in files], COMPONENTS["hosts"]))
+    rows = collect(scan([operation.root / file.path for file in files], KINDS["hosts"].schema))
     writer = TabletWriter(operation.root, SEED_HOSTS, "hosts")
     writer.write(rows.unique("key").sort("key"))
     replaced = tuple(file.path for file in files)

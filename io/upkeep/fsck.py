@@ -1,6 +1,6 @@
-"""Looks whether a table is whole: manifests, lists, data files, and what is left over.
+"""Checks that a table is whole: manifests, lists, data files; counts leftover files.
 
-Of a table in Bigtable, what is in rows is looked at by ``bigtable_fsck``.
+``table_checks`` checks rows.
 """
 
 import dataclasses
@@ -12,25 +12,21 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, kind_of
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
-from ..snapshots.manifest import Manifest, latest_snapshot, load_manifest, manifest_path, snapshots
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
-from ..snapshots.roots import Root, files_of
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import crc32_of, list_files, size_of
 from ..storage.formats import NewerFormat
 from ..storage.parquet_files import parquet_file
-from ..storage.places import Place, below
+from ..storage.places import Folder, Place, below
+from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.tablets import TABLETS
 from .purge import unnamed_files
 from .retention import named_files
 
-# In key order within a file; files of pages and documents are as they were fetched.
 _CHANGED = "is not what was written: its checksum is another"
-SORTED = ("bars", "fetchlist", "outcome", *TABLETS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,22 +101,22 @@ def without(error: UserError, path: Place | str) -> str:
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
 
 
-def check_manifests(root: Root) -> list[Problem]:
+def check_manifests(root: WebTable) -> list[Problem]:
     """Finds manifests that are missing, damaged, of a newer format, or of one number."""
     # In this order: what is pinned or committed meanwhile is known by the time it is looked for.
     seen = max(seen_snapshots(root), default=0)
-    problems = [] if isinstance(root, BigtableRoot) else _check_names(root)
-    newest = latest_snapshot(root)
-    known = snapshots(root)
+    problems = _check_names(root)
+    newest = root.latest_snapshot()
+    known = root.snapshots()
     for number in known:
         try:
             load_manifest(root, number)
         except SnapshotTooOld:
             continue  # deleted since
         except UserError as error:
-            text = without(error, _called(root, number))
+            text = without(error, root.record_label(number))
             newer = isinstance(error, NewerFormat)
-            problems.append(Problem("manifest", manifest_name(root, number), text, newer=newer))
+            problems.append(Problem("manifest", root.record_name(number), text, newer=newer))
     first = known[0] if known else max(1, newest)
     accepted = _lost(root, known)
     problems = [p for p in problems if _number(p.path) not in accepted]
@@ -130,10 +126,10 @@ def check_manifests(root: Root) -> list[Problem]:
     return problems + list(_missing(root, beyond, ": an operation has read or made {}"))
 
 
-def _missing(root: Root, numbers: list[int], why: str) -> Iterator[Problem]:
+def _missing(root: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
     """Says which manifests are missing; three or more in a row in one line."""
     for first, last in runs(numbers):
-        names = [manifest_name(root, number) for number in range(first, last + 1)]
+        names = [root.record_name(number) for number in range(first, last + 1)]
         if len(names) > 2:
             path = f"{names[0]} to {PurePosixPath(names[-1]).name}"
             yield Problem("manifest", path, "are missing" + why.format("them"))
@@ -157,21 +153,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def manifest_name(root: Root, number: int) -> str:
-    """Returns what a manifest is called below its table."""
-    if isinstance(root, BigtableRoot):
-        return f"snapshot/{number:08d}"  # in the history, behind a zero byte
-    return below(root, manifest_path(root, number))
-
-
-def _called(root: Root, number: int) -> str:
-    """Returns what errors call a manifest."""
-    if isinstance(root, BigtableRoot):
-        return f"snapshot {number} of {root}"
-    return str(manifest_path(root, number))
-
-
-def _check_names(root: Place) -> list[Problem]:
+def _check_names(root: WebTable) -> list[Problem]:
     """Finds manifests of one number in a folder."""
     problems = []
     names = [
@@ -182,11 +164,11 @@ def _check_names(root: Place) -> list[Problem]:
         if times > 1:
             same = [n for n in sorted(names) if n[:-5].isdigit() and int(n[:-5]) == number]
             text = f"{times} manifests have the number {number}: {', '.join(same)}"
-            problems.append(Problem("manifest", manifest_name(root, number), text))
+            problems.append(Problem("manifest", root.record_name(number), text))
     return problems
 
 
-def _lost(root: Root, known: list[int]) -> set[int]:
+def _lost(root: WebTable, known: list[int]) -> set[int]:
     """Returns the numbers of manifests of which a repair has said that they are lost."""
     for number in reversed(known):
         try:
@@ -201,7 +183,7 @@ def _number(path: str) -> int:
     return int(PurePosixPath(path).stem)
 
 
-def check_lists(root: Root, manifest: Manifest) -> list[Problem]:
+def check_lists(root: WebTable, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
     problems = []
     for name, component in manifest.components.items():
@@ -211,7 +193,7 @@ def check_lists(root: Root, manifest: Manifest) -> list[Problem]:
     return problems
 
 
-def list_problem(root: Root, component: Component) -> str:
+def list_problem(root: Folder, component: Component) -> str:
     """Returns what is wrong with a list; empty if nothing is."""
     path = root / component.list
     if size_of(path) is None:
@@ -229,7 +211,7 @@ def list_problem(root: Root, component: Component) -> str:
     return ""
 
 
-def check_file(root: Root, component: str, file: DataFile, quick: bool = False) -> Problem | None:
+def check_file(root: Folder, component: str, file: DataFile, quick: bool = False) -> Problem | None:
     """Looks whether a data file is what its description says.
 
     Args:
@@ -247,7 +229,7 @@ def check_file(root: Root, component: str, file: DataFile, quick: bool = False) 
         return Problem("size", file.path, text, component)
     if not quick and file.crc32 not in (None, crc32_of(root / file.path)):
         return Problem("damaged", file.path, _CHANGED, component)
-    kind = component.rpartition("/")[2]
+    kind = kind_of(component)
     try:
         rows, keys = _verify(root / file.path, quick)
     except UserError as error:
@@ -261,9 +243,9 @@ def check_file(root: Root, component: str, file: DataFile, quick: bool = False) 
     if found != (file.first, file.last):
         text = f"has keys from {found[0]!r} to {found[1]!r}, should be from {file.first!r}"
         return Problem("range", file.path, text, component)
-    if kind in SORTED and not keys.is_sorted():
+    if kind.in_order and not keys.is_sorted():
         return Problem("order", file.path, "its rows are not in key order", component)
-    if kind in TABLETS and keys.n_unique() < len(keys):
+    if kind.in_tablets and keys.n_unique() < len(keys):
         return Problem("order", file.path, "has a key twice", component)
     return None
 
@@ -291,7 +273,7 @@ def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
         raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
 
 
-def whole(root: Root, manifest: Manifest) -> bool:
+def whole(root: WebTable, manifest: Manifest) -> bool:
     """Returns whether all files of a snapshot are there, by their sizes."""
     try:
         for component in manifest.components.values():
@@ -304,10 +286,10 @@ def whole(root: Root, manifest: Manifest) -> bool:
     return True
 
 
-def left_over(root: Root) -> Left:
+def left_over(root: WebTable) -> Left:
     """Counts what lies about."""
     manifests = []
-    for number in snapshots(root):
+    for number in root.snapshots():
         try:
             manifests.append(load_manifest(root, number))
         except UserError:
@@ -319,26 +301,15 @@ def left_over(root: Root) -> Left:
                 named |= named_files(root, [Manifest(components={"": component})])
             except UserError:
                 named.add(component.list)
-    if isinstance(root, BigtableRoot):
-        named |= _needed_changes(root)
-    orphans = list(unnamed_files(files_of(root), named, np.inf))
+    named |= root.needed_files()
+    orphans = list(unnamed_files(root.files, named, np.inf))
     temporary = [found for found in orphans if found.path.name.startswith(".")]
     claims = [f for f in list_files(root / "batches") if f.path.suffix == ".claim"]
     rest = [found for found in orphans if not found.path.name.startswith(".")]
     return Left(len(rest), sum(f.bytes for f in rest), len(temporary), len(claims))
 
 
-def _needed_changes(root: BigtableRoot) -> set[str]:
-    """Returns the files of changes that are needed: to finish a commit, or to erase old versions."""
-    from ..bigtable.changes import purged_component  # late: Google's libraries take a second
-
-    names = [below(root, file.path) for file in list_files(root / "changes")]
-    head = root.log.head()
-    waiting = [change.path for change in root.log.changes(head)] if head.applying else []
-    return {*waiting, *(name for name in names if purged_component(name))}
-
-
-def described(root: Root, component: str, path: Place) -> DataFile:
+def described(root: Folder, component: str, path: Place) -> DataFile:
     """Returns the description of a whole Parquet file, as far as the file itself has it.
 
     Raises:
@@ -362,4 +333,4 @@ def _text(value: object) -> str | None:
 
 def known_kind(component: str) -> bool:
     """Returns whether this version knows what rows a component has."""
-    return component.rpartition("/")[2] in COMPONENTS
+    return component.rpartition("/")[2] in KINDS

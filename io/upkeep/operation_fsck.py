@@ -13,13 +13,14 @@ from pathlib import Path
 
 from ...web.base.errors import UserError
 from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, load_manifest, snapshots
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operation_records import FOLDER, LOST, id_of, parse_record
 from ..snapshots.operations import Operation, reach, to_json
-from ..snapshots.roots import Root
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
+from ..storage.reach import is_shared
+from ..table.web_table import WebTable
 from .fsck import Left, Problem, without
 from .retention import UNDER_WAY
 
@@ -40,7 +41,7 @@ class Mended:
         return f"{self.path}: {self.done}{after}"
 
 
-def check_operations(root: Root) -> list[Problem]:
+def check_operations(root: WebTable) -> list[Problem]:
     """Finds records of operations that are damaged, of a newer format, or name what is not there."""
     records = list(_records(root))
     known = reach(root)  # after the records: one that is pinned just now is not among them
@@ -55,17 +56,17 @@ def check_operations(root: Root) -> list[Problem]:
     return problems
 
 
-def _records(root: Root) -> Iterator[Found]:
+def _records(root: WebTable) -> Iterator[Found]:
     for found in list_files(root / FOLDER):
         direct = found.path.parent == root / FOLDER and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
             yield found
 
 
-def _no_files(root: Root) -> Iterator[Problem]:
+def _no_files(root: WebTable) -> Iterator[Problem]:
     """Finds folders and dead links that stand where a record belongs."""
     folder = root / FOLDER
-    for path in sorted(folder.glob("*")) if isinstance(folder, Path) else ():
+    for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
         named = path.suffix in (".json", LOST) and not path.name.startswith(".")
         dead = path.is_symlink() and not path.exists()
         if named and (dead or path.is_dir()):
@@ -73,7 +74,7 @@ def _no_files(root: Root) -> Iterator[Problem]:
             yield Problem(KIND, below(root, path), f"{text}, not a record: remove it")
 
 
-def _problem(root: Root, path: Place, known: tuple[int, int]) -> str:
+def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit():
@@ -85,7 +86,7 @@ def _problem(root: Root, path: Place, known: tuple[int, int]) -> str:
     if record["job"] != job:
         return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
-    if on_batch and snapshot in (0, *snapshots(root)):
+    if on_batch and snapshot in (0, *root.snapshots()):
         with contextlib.suppress(UserError):  # of a damaged manifest its own check tells
             if batch not in load_manifest(root, snapshot).batches:
                 return f"names batch {batch!r}, which snapshot {snapshot} does not have"
@@ -100,7 +101,7 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def left_operations(root: Root) -> Left:
+def left_operations(root: WebTable) -> Left:
     """Counts what lies about among the records, and names operations that began long ago and never committed."""
     known = {found.path for found in _records(root)}
     others = [f for f in list_files(root / FOLDER) if f.path not in (known | {root / HOLD})]
@@ -114,7 +115,7 @@ def left_operations(root: Root) -> Left:
     )
 
 
-def _unfinished(root: Root) -> Iterator[str]:
+def _unfinished(root: WebTable) -> Iterator[str]:
     manifests = _history(root)
     done = {manifest.operation for manifest in manifests}
     first = min((manifest.snapshot for manifest in manifests), default=0)
@@ -132,7 +133,7 @@ def _unfinished(root: Root) -> Iterator[str]:
             yield id_of(path)
 
 
-def mend_operations(root: Root, problems: list[Problem], drop: bool) -> list[Mended]:
+def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
     """Makes damaged records again, or removes those that cannot be.
 
     A record that may be of an operation under way, younger than a day, is only
@@ -161,10 +162,10 @@ def mend_operations(root: Root, problems: list[Problem], drop: bool) -> list[Men
     return done
 
 
-def _history(root: Root) -> list[Manifest]:
+def _history(root: WebTable) -> list[Manifest]:
     """Returns all manifests that can be read, oldest first."""
     found = []
-    for number in snapshots(root):
+    for number in root.snapshots():
         try:
             found.append(load_manifest(root, number))
         except UserError:

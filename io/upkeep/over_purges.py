@@ -8,21 +8,15 @@ import dataclasses
 from collections.abc import Iterable
 
 from ...policy.bars import REASON
+from ...policy.kinds import kind_of
 from ..rows.bars import COMPONENT as BARS
 from ..rows.bars import read_bars
-from ..snapshots.commit import (
-    ConflictError,
-    Written,
-    check_batch,
-    check_there,
-    commit_once,
-    sum_counts,
-)
-from ..snapshots.manifest import Batch, Manifest, purged_since, settled_snapshot
+from ..snapshots.commit import Written, check_batch, check_there, commit_once, sum_counts
+from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, note_loss
-from ..snapshots.roots import files_of
+from ..storage.errors import ConflictError
 from ..tablets.file_lists import DataFile
-from .purge import FLUSHED, Purge, purge_file
+from .purge import Purge, purge_file
 
 
 def commit_over_purges(
@@ -60,7 +54,7 @@ def _behind_purges(
     operation: Operation, written: list[Written], reads: frozenset[str]
 ) -> Operation:
     """Returns the operation as if it had read the newest snapshot, if nothing but purges came between."""
-    newest = dataclasses.replace(operation, snapshot=settled_snapshot(operation.root))
+    newest = dataclasses.replace(operation, snapshot=operation.root.settled_snapshot())
     try:
         check_there(operation, written)
         check_batch(operation, newest.manifest())
@@ -88,9 +82,9 @@ def _without_barred(operation: Operation, written: list[Written]) -> list[Writte
 
 
 def _clean(operation: Operation, part: Written, purge: Purge) -> Written:
-    if part.component.rpartition("/")[2] not in FLUSHED:
+    if not kind_of(part.component).flushed:
         return part
-    root, counts = files_of(operation.root), [part.counts]
+    root, counts = operation.root.files, [part.counts]
     files: list[DataFile] = []
     for file in part.files:
         (left,) = [*purge_file(root, part.component, file, purge)] or [Written()]

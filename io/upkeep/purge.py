@@ -3,47 +3,34 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from ...policy.bars import Bars, Names, bars_of
-from ...policy.purging import BODIES, pattern_of, purge_rows
+from ...policy.kinds import folders, kind_of
+from ...policy.purging import pattern_of, purge_rows
 from ...policy.schema import BARS, to_frame
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key
 from ..batches.batches import key_range
-from ..bigtable.root import BigtableRoot
 from ..rows.bars import COMPONENT
-from ..rows.fold import folded
-from ..rows.hosts import SEED_HOSTS
-from ..rows.resolve import write_bases
 from ..snapshots.commit import Written
-from ..snapshots.manifest import (
-    latest_snapshot,
-    load_manifest,
-    manifest_path,
-    settled_snapshot,
-    snapshots,
-)
+from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
-from ..snapshots.roots import Root, files_of
-from ..storage.errors import SnapshotTooOld
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
-from ..storage.places import Place, Remote, below
-from ..tablets.checksums import check_file, check_tablets
+from ..storage.places import Place, below
+from ..storage.reach import is_shared
+from ..table.edits import EditCounts, is_touched
+from ..table.web_table import WebTable
+from ..tablets.checksums import check_file
 from ..tablets.file_lists import DataFile
 from ..tablets.tablet_writer import TabletWriter
-from ..tablets.tablets import TABLETS, Tablet, tablets
-from .retention import erase_versions, named_files
-
-# What a fetch writes before it commits.
-FLUSHED = ("pages", "learnt", "documents")
-# Folders that hold rows; what lies there and is named by no snapshot is left over.
-DATA = ("bars", "batches", "changes", "exports", "hosts", "links", "seed_hosts", "state")
+from ..tablets.tablets import Tablet, tablets
+from .retention import named_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,14 +42,12 @@ class Piece:
         component: Where it belongs.
         tablet: A tablet, or None.
         file: A file of a batch, or None.
-        clean: Paths of files of which it is known that they hold nothing of it.
     """
 
     operation: Operation
     component: str
     tablet: Tablet | None = None
     file: DataFile | None = None
-    clean: frozenset[str] = frozenset()
 
 
 def pieces(operation: Operation) -> Iterator[Piece]:
@@ -76,7 +61,7 @@ def pieces(operation: Operation) -> Iterator[Piece]:
 def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
     """Yields what a component other than the bars holds."""
     files = operation.files(component)
-    if component in TABLETS:
+    if kind_of(component).in_tablets:
         yield from (Piece(operation, component, tablet=tablet) for tablet in tablets(files))
     else:
         yield from (Piece(operation, component, file=file) for file in files)
@@ -84,16 +69,12 @@ def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
 
 def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
     """Writes a piece anew without what is purged, if there is something."""
-    table, component = piece.operation.root, piece.component
-    root = files_of(table)
-    purge = purge_of(names)
-    if piece.tablet is not None and isinstance(table, BigtableRoot):
-        rows = fresh_rows(table, component, piece.tablet)
-        yield from purge_rows_of_range(table, component, piece.tablet, rows, purge)
-    elif piece.tablet is not None:
-        yield from _purge_tablet(root, component, piece.tablet, purge, piece.clean)
+    root, component, purge = piece.operation.root, piece.component, purge_of(names)
+    if piece.tablet is not None:
+        for part in root.edit(component, piece.tablet, purge):
+            yield Written(part.component, part.files, part.replaced, part.counts)
     elif piece.file is not None:
-        yield from purge_file(root, component, piece.file, purge)
+        yield from purge_file(root.files, component, piece.file, purge)
     else:
         yield set_bars(piece.operation, names)
 
@@ -116,83 +97,12 @@ class Purge:
     pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        of_hosts = component.rpartition("/")[2] in ("hosts", "learnt", SEED_HOSTS)
-        return purge_rows(table, self.bars, self.pattern, of_hosts)
-
-
-def _purge_tablet(
-    root: Place, component: str, tablet: Tablet, purge: Purge, clean: frozenset[str]
-) -> Iterator[Written]:
-    # Each file by itself: what a run supersedes is still in the file below.
-    unknown = [path for path in tablet.paths if path not in clean]
-    if not any(touched(root / path, component, purge) for path in unknown):
-        return
-    check_tablets(root, tablet)
-    counted = _Counts(component)
-
-    def left() -> Iterator[pl.DataFrame]:
-        for frame in folded(root, component, tablet):
-            rows, *numbers = purge(frame.to_arrow(), component)
-            counted.add(*numbers)
-            yield to_frame(rows)
-
-    files = write_bases(root, component, left())
-    yield Written(component, files, tablet.paths, counted.named())
-
-
-def fresh_rows(root: BigtableRoot, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-    """Yields the rows of a range in Bigtable, each as some snapshot has it, pinned or newer.
-
-    Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
-    snapshot; what was changed since the pinned one must be read again anyway.
-    """
-    while True:
-        try:
-            for rows in root.scan(component, tablet):
-                root.check_fresh()
-                yield rows
-                behind = f"{rows.get_column('key')[-1]}\0"
-                tablet = Tablet(dataclasses.replace(tablet.base, first=behind))
-            return
-        except SnapshotTooOld:
-            root = root.at(latest_snapshot(root))
-
-
-def purge_rows_of_range(
-    root: BigtableRoot,
-    component: str,
-    tablet: Tablet,
-    frames: Iterable[pl.DataFrame],
-    purge: Purge,
-) -> Iterator[Written]:
-    """Writes what is to become of rows of a range in Bigtable as files of changes."""
-    from ..bigtable.changes import changed_rows, write_changes, write_deletions
-
-    counted = _Counts(component)
-    gone, changed = [], []
-    for frame in frames:
-        rows, *numbers = purge(frame.to_arrow(), component)
-        counted.add(*numbers)
-        left = to_frame(rows)
-        if len(left) < len(frame):
-            keys = frame.get_column("key")
-            gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
-        if numbers[1]:
-            changed.append(changed_rows(frame, left))
-    done = [write_deletions(root.files, component, pl.concat(gone))] if gone else []
-    if changed:
-        rows = pl.concat(changed)
-        done.append(write_changes(root.files, component, rows, rows.get_column("key"), purges=True))
-    files = tuple(
-        dataclasses.replace(one.file, base=tablet.base.path) for one in done if one.file is not None
-    )
-    if files:
-        yield Written(component, files, (), counted.named())
+        return purge_rows(table, self.bars, self.pattern, kind_of(component).of_hosts)
 
 
 def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> Iterator[Written]:
     """Writes a file of a batch anew without what is purged, if there is something."""
-    if not touched(root / file.path, component, purge):
+    if not is_touched(root / file.path, component, purge):
         return
     check_file(root, file)
     new = root / component / new_name()
@@ -208,19 +118,11 @@ def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> I
     yield Written(component, (kept,), (file.path,), counted.named())
 
 
-def touched(path: Place, component: str, purge: Purge) -> bool:
-    """Returns whether a file holds something that is purged."""
-    schema = schema_of(path)
-    columns = [name for name in schema.names if name not in BODIES]
-    groups = row_groups(path, schema, columns)
-    return any(sum(purge(group, component)[1:]) for group in groups)
-
-
 def _rewrite(
     path: Place, new: Place, component: str, purge: Purge
-) -> tuple["_Counts", dict[str, Any]]:
+) -> tuple[EditCounts, dict[str, Any]]:
     schema = schema_of(path)
-    counted = _Counts(component)
+    counted = EditCounts(component)
     ranges: list[str] = []
     with ParquetWriter(new, schema) as writer:
         for group in row_groups(path, schema):
@@ -266,23 +168,6 @@ def _no_bars() -> pl.DataFrame:
     return to_frame(BARS.empty_table())
 
 
-class _Counts:
-    def __init__(self, component: str) -> None:
-        self.rows = self.mentions = 0
-        self._kind = component.rpartition("/")[2]
-
-    def __bool__(self) -> bool:
-        return bool(self.rows or self.mentions)
-
-    def add(self, rows: int, mentions: int) -> None:
-        self.rows += rows
-        self.mentions += mentions
-
-    def named(self) -> dict[str, int]:
-        counts = {f"rows/{self._kind}": self.rows, f"mentions/{self._kind}": self.mentions}
-        return {name: number for name, number in counts.items() if number}
-
-
 # What is deleted.
 
 
@@ -295,14 +180,14 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
         before: Time of the store's clock, s: files that were written later are
             left alone, for an operation may be about to commit them.
     """
-    for folder in (*DATA, "manifest/lists"):
+    for folder in (*folders(), "changes", "exports", "manifest/lists"):
         for found in list_files(root / folder):
             inside = below(root, found.path)
             if inside not in named and found.changed < before and "/leases/" not in inside:
                 yield found
 
 
-def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
+def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
     """Deletes all that snapshots before one need alone, and what may name what is purged.
 
     Manifests stay: they hold numbers and names of files, no URLs. Flushed pages
@@ -316,13 +201,14 @@ def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
     Returns:
         ``files`` and ``bytes``: what was deleted.
     """
-    root = files_of(table)
-    settled_snapshot(table)  # files of changes are needed until they are applied
-    before = _written_at(table, since)
-    if isinstance(root, Remote):
+    root = table.files
+    table.settled_snapshot()  # files of changes are needed until they are applied
+    components = load_manifest(table, since).components
+    before = table.written_at(since, {component.list for component in components.values()})
+    if is_shared(root):
         # S3 tells whole seconds: what is as old as the purge goes, too, rather than stays unseen.
         before = math.nextafter(before, math.inf)
-    kept = [load_manifest(table, number) for number in snapshots(table) if number >= since]
+    kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
     purge = purge_of(names)
@@ -330,7 +216,7 @@ def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
     for found in unnamed_files(root, named, before):
         if _spared(root, found.path, waiting, purge):
             continue
-        erase_versions(table, found.path, since)
+        table.erase(found.path, since)
         counts["bytes"] += remove_file(found.path)
         counts["files"] += 1
     for found in list_files(root / "seeds"):
@@ -341,26 +227,16 @@ def sweep(table: Root, since: int, names: Names) -> dict[str, int]:
     return counts
 
 
-def _written_at(table: Root, snapshot: int) -> float:
-    """Returns when a snapshot was committed, by the store's clock: what was there by then is older."""
-    if isinstance(table, BigtableRoot):  # just behind its lists
-        lists = {component.list for component in load_manifest(table, snapshot).components.values()}
-        found = list_files(table.files / "manifest")
-        return max((f.changed for f in found if below(table, f.path) in lists), default=0.0)
-    path = manifest_path(table, snapshot)
-    return max((f.changed for f in list_files(path.parent) if f.path == path), default=0.0)
-
-
 def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
     """Tells whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
     parts = below(root, path).split("/")
     # A fetch that runs may be about to commit documents.
-    if len(parts) != 4 or parts[1] not in waiting or parts[2] not in FLUSHED:
+    if len(parts) != 4 or parts[1] not in waiting or not kind_of(parts[2]).flushed:
         return False
     if path.name.startswith("."):
         return False
     component = "/".join(parts[:3])
-    if not touched(path, component, purge):
+    if not is_touched(path, component, purge):
         return True
     if parts[2] == "pages":  # under a name of its own, of the same attempt
         head, _, number = path.stem.rpartition("-")

@@ -10,22 +10,20 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 
-import polars as pl
 import pyarrow as pa
 
 from ...policy.bars import Names
+from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
 from ..rows.bars import COMPONENT as BARS
-from ..snapshots.commit import ConflictError, Written, commit_once
+from ..snapshots.commit import Written, commit_once
 from ..snapshots.hold import pause
-from ..snapshots.manifest import Manifest, settled_snapshot
+from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
-from ..storage.errors import SnapshotTooOld
-from ..storage.parquet_files import collect, scan
-from ..storage.places import Place
-from ..tablets.tablets import TABLETS, Tablet
-from .purge import Piece, pieces, pieces_of, purge_of, purge_piece, purge_rows_of_range, set_bars
+from ..storage.errors import ConflictError, SnapshotTooOld
+from ..tablets.resolve import Part
+from ..tablets.tablets import tablets
+from .purge import Piece, pieces, purge_of, purge_piece, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
@@ -144,7 +142,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
 
 def rebase(purged: Purged, task: Task) -> Purged:
     """Returns the same for the newest snapshot; reads what is not in the older one."""
-    newest = settled_snapshot(purged.operation.root)
+    newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged
     now = dataclasses.replace(purged.operation, snapshot=newest)
@@ -164,56 +162,29 @@ def _rebase_component(
         yield from known
     elif component == BARS:
         yield from task(Piece(now, BARS))
-    elif isinstance(now.root, BigtableRoot) and component in TABLETS:
-        yield from _rebase_rows(purged, now, component, task.names)
+    elif kind_of(component).in_tablets:
+        yield from _rebase_tablets(purged, now, component, known, task)
     else:
         yield from _rebase_files(purged, now, component, known, task)
+
+
+def _rebase_tablets(
+    purged: Purged, now: Operation, component: str, known: list[Written], task: Task
+) -> Iterator[Written]:
+    before, after = (tablets(op.files(component)) for op in (purged.operation, now))
+    done = [Part(component, part.files, part.replaced, part.counts) for part in known]
+    edit, since = purge_of(task.names), purged.operation.snapshot
+    for part in now.root.edit_again(component, edit, done, before, since, after):
+        yield Written(component, part.files, part.replaced, part.counts)
 
 
 def _rebase_files(
     purged: Purged, now: Operation, component: str, known: list[Written], task: Task
 ) -> Iterator[Written]:
     rewritten = {part.replaced: part for part in known}
-    held = {path for part in known for path in part.replaced}
-    seen = {_paths(piece) for piece in pieces_of(purged.operation, component)}
-    clean = frozenset(path for paths in seen for path in paths) - held
-    for piece in pieces_of(now, component):
-        paths = _paths(piece)
-        if paths in rewritten:
-            yield rewritten[paths]
-        elif paths not in seen:
-            yield from task(dataclasses.replace(piece, clean=clean))
-
-
-def _paths(piece: Piece) -> tuple[str, ...]:
-    if piece.tablet is not None:
-        return piece.tablet.paths
-    assert piece.file is not None
-    return (piece.file.path,)
-
-
-def _rebase_rows(purged: Purged, now: Operation, component: str, names: Names) -> Iterator[Written]:
-    """Purges the rows in Bigtable that were purged or changed, as they are now."""
-    root = now.root
-    assert isinstance(root, BigtableRoot)
-    files = [f for part in purged.written if part.component == component for f in part.files]
-    purged_keys = [_keys_of(root / file.path) for file in files]
-    for piece in pieces_of(now, component):
-        tablet = piece.tablet
-        assert tablet is not None
-        found = list(root.changed_keys(component, tablet, purged.operation.snapshot))
-        found += [_within(keys, tablet) for keys in purged_keys]
-        if found:
-            some = pl.concat(found).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
-            rows = (root.find(component, keys.to_series()) for keys in some)
-            yield from purge_rows_of_range(root, component, tablet, rows, purge_of(names))
-
-
-def _keys_of(path: Place) -> pl.Series:
-    return collect(scan([path], _KEYS)).get_column("key")
-
-
-def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
-    """Returns those keys that are in a range, whose last one belongs to the next."""
-    keys = keys.filter(keys >= (tablet.first or ""))
-    return keys if tablet.last is None else keys.filter(keys < tablet.last)
+    seen = {file.path for file in purged.operation.files(component)}
+    for file in now.files(component):
+        if (file.path,) in rewritten:
+            yield rewritten[file.path,]
+        elif file.path not in seen:
+            yield from task(Piece(now, component, file=file))

@@ -5,22 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
-from ...policy.schema import COMPONENTS
+from ...policy.kinds import KINDS, kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import page_order, place
-from ..bigtable.root import BigtableRoot
-from ..snapshots.commit import ConflictError
-from ..snapshots.manifest import Manifest, load_manifest, snapshots, store_manifest
+from ..snapshots.manifest import Manifest, load_manifest, store_manifest
 from ..snapshots.operations import seen_snapshots
-from ..snapshots.roots import Root
+from ..storage.errors import ConflictError
 from ..storage.files import list_files
 from ..storage.formats import NewerFormat
 from ..storage.parquet_files import collect, scan, schema_of
-from ..storage.places import Place, below, place_of
+from ..storage.places import Place, below
+from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.tablet_writer import zone
-from ..tablets.tablets import NUMBER, TABLETS, run_schema, tablets
+from ..tablets.tablets import NUMBER, run_schema, tablets
 from .fsck import described, list_problem
 
 
@@ -63,7 +62,7 @@ class Mended:
 NOTHING = Mended()
 
 
-def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
+def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
     """Makes a snapshot of what is whole: the newest for which that can be done.
 
     A list that is gone is made anew from the files in its folder, if what is
@@ -71,7 +70,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
     else the table goes back to an older snapshot.
 
     Args:
-        table: The table's address.
+        root: The table.
         operation: Id of this operation.
         drop: Paths of data files to leave out, by component.
 
@@ -79,8 +78,7 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
         UserError: No snapshot can be repaired; or a newer version is needed.
         ConflictError: Somebody else has committed meanwhile.
     """
-    root = place_of(table)
-    known = snapshots(root)
+    known = root.snapshots()
     top = max([*known, *seen_snapshots(root)], default=0)
     unreadable: list[int] = []
     for number in range(top, 0, -1):
@@ -95,11 +93,13 @@ def repair(table: str, operation: str, drop: Mapping[str, frozenset[str]]) -> Re
             continue
         lists = _lists(root, manifest)
         if lists is not None:
-            return commit_repair(root, operation, top, manifest, lists, drop, unreadable)
-    raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
+            return commit_repair(
+                root, operation, range(top + 1, top + 2), manifest, lists, drop, unreadable
+            )
+    raise UserError(f"no snapshot of {root} can be repaired: restore manifest/ from a copy")
 
 
-def _lists(root: Place, manifest: Manifest) -> dict[str, list[DataFile]] | None:
+def _lists(root: WebTable, manifest: Manifest) -> dict[str, list[DataFile]] | None:
     """Returns new lists for the components whose own are broken; None if that cannot be."""
     made: dict[str, list[DataFile]] = {}
     for name, component in manifest.components.items():
@@ -113,28 +113,29 @@ def _lists(root: Place, manifest: Manifest) -> dict[str, list[DataFile]] | None:
 
 
 def commit_repair(
-    root: Root,
+    root: WebTable,
     operation: str,
-    top: int,
+    numbers: range,
     base: Manifest,
     lists: dict[str, list[DataFile]],
     drop: Mapping[str, frozenset[str]],
     unreadable: Iterable[int] = (),
     mended: Mended = NOTHING,
 ) -> Repair:
-    """Makes the snapshot behind all others.
+    """Makes the snapshot after all others.
 
     Args:
         root: The table.
         operation: Id of this operation.
-        top: The largest number that anybody has seen.
+        numbers: Of the snapshots to make, all alike; before the last are numbers that
+            somebody has seen.
         base: The snapshot whose content it has.
         lists: New lists, by component.
         drop: Paths of data files to leave out, by component.
         unreadable: Numbers of snapshots behind ``base`` that are lost.
         mended: What it brings in besides.
     """
-    known = snapshots(root)
+    known, top = root.snapshots(), numbers[-1] - 1
     # Older ones, which nobody reads so far.
     older = range(base.snapshot - 1, known[0] - 1, -1)
     lost = tuple(sorted({*base.lost, *unreadable, *(n for n in older if _is_lost(root, n))}))
@@ -168,8 +169,7 @@ def commit_repair(
         restores=base.snapshot if base.snapshot < top else None,
         lost=lost,
     )
-    # In Bigtable no number is passed over: those that somebody has seen become repairs, too.
-    for number in range((base.snapshot if isinstance(root, BigtableRoot) else top) + 1, top + 2):
+    for number in numbers:
         made = dataclasses.replace(made, snapshot=number)
         if not store_manifest(root, made, mended.changes if number > top else {}):
             raise ConflictError("the table was changed meanwhile: run it again")
@@ -177,7 +177,7 @@ def commit_repair(
     return Repair(made, base.snapshot, names, tuple(dropped), lost, mended.counts)
 
 
-def _is_lost(root: Root, number: int) -> bool:
+def _is_lost(root: WebTable, number: int) -> bool:
     try:
         load_manifest(root, number)
     except UserError:
@@ -191,14 +191,14 @@ def with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> f
     Runs go with their base, and with older runs: they count the rows from there.
     """
     more: set[str] = set()
-    for tablet in tablets(files) if component in TABLETS else ():
+    for tablet in tablets(files) if kind_of(component).in_tablets else ():
         broken = [number for number, path in enumerate(tablet.paths) if path in paths]
         more.update(tablet.paths[min(broken) :] if broken else ())
     return paths | more
 
 
 def rebuilt(
-    root: Root, manifest: Manifest, name: str, component: Component
+    root: WebTable, manifest: Manifest, name: str, component: Component
 ) -> list[DataFile] | None:
     """Returns a component's live files without its list; None if they cannot be told for sure."""
     others = _described_elsewhere(root, name, component)
@@ -237,7 +237,7 @@ def rebuilt(
 
 
 def layers(
-    root: Root,
+    root: WebTable,
     name: str,
     manifest: Manifest,
     bases: list[DataFile],
@@ -280,19 +280,19 @@ def layers(
     return [file for files in under.values() for file in files]
 
 
-def _lies_on(root: Root, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
+def _lies_on(root: WebTable, name: str, base: DataFile, rows: pl.DataFrame) -> bool:
     """Returns whether a run replaces rows of just these keys; one that only adds rows tells nothing."""
     changed = rows.filter(pl.col(NUMBER) < base.rows)
-    keys = collect(scan([root / base.path], COMPONENTS[name]).select("key")).get_column("key")
+    keys = collect(scan([root / base.path], KINDS[name].schema).select("key")).get_column("key")
     right = keys.gather(changed.get_column(NUMBER))
     return bool(len(changed)) and right.equals(changed.get_column("key"))
 
 
-def _described_elsewhere(root: Root, name: str, component: Component) -> dict[str, DataFile]:
+def _described_elsewhere(root: WebTable, name: str, component: Component) -> dict[str, DataFile]:
     """Returns what the lists of other snapshots say about a component's files, by path."""
     found: dict[str, DataFile] = {}
     seen = {component.list}
-    for number in snapshots(root):
+    for number in root.snapshots():
         try:
             other = load_manifest(root, number).components.get(name)
             if other is not None and other.list not in seen:
@@ -313,11 +313,11 @@ def _newest(files: list[DataFile]) -> Iterator[DataFile]:
             yield file
 
 
-def _described(root: Root, manifest: Manifest, name: str, path: Place) -> DataFile | None:
+def _described(root: WebTable, manifest: Manifest, name: str, path: Place) -> DataFile | None:
     """Returns a file's description by its content and its name; None if these do not say enough."""
     file = described(root, name, path)
     kind = name.rpartition("/")[2]
-    if name in TABLETS:
+    if kind_of(name).in_tablets:
         return _with_zone(root, name, file)
     if kind in ("pages", "learnt"):
         words = path.stem.split("-")
@@ -333,23 +333,23 @@ def _described(root: Root, manifest: Manifest, name: str, path: Place) -> DataFi
     return file
 
 
-def _with_zone(root: Root, name: str, file: DataFile) -> DataFile:
+def _with_zone(root: WebTable, name: str, file: DataFile) -> DataFile:
     if name != "state" or not file.rows:
         return file
     columns = ("key", "fetch_time", "score", "status")
-    rows = collect(scan([root / file.path], COMPONENTS[name]).select(columns))
+    rows = collect(scan([root / file.path], KINDS[name].schema).select(columns))
     known = zone(rows)
     names = ("min_fetch_time", "max_fetch_time", "max_score", "statuses")
     return dataclasses.replace(file, **{name: known[name] for name in names})  # type: ignore[arg-type]
 
 
-def _paired(root: Root, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
+def _paired(root: WebTable, manifest: Manifest, name: str, file: DataFile) -> DataFile | None:
     """Gives a file of documents the place of the file of pages that they were made from."""
     pages = manifest.components.get(place(name.split("/")[1], "pages"))
     try:
         files = load_files(root, pages)
         for known in files:
-            keys = scan([root / known.path], COMPONENTS["pages"]).select("key")
+            keys = scan([root / known.path], KINDS["pages"].schema).select("key")
             # One without rows tells nothing: its pages must be the only ones.
             alone = file.first is None and len(files) == 1
             if alone or len(collect(keys.filter(pl.col("key") == file.first))):

@@ -9,28 +9,17 @@ named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
 or gone, and the next sweep deletes the rest.
 """
 
-import contextlib
 import itertools
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ...policy.clocks import COUNT
+from ...policy.kinds import folders
 from ...policy.schedule import TOLERANCE_MS
-from ..bigtable.root import BigtableRoot
-from ..snapshots.manifest import (
-    PHASES,
-    Batch,
-    Manifest,
-    latest_snapshot,
-    lineage,
-    load_manifest,
-    snapshots,
-)
+from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of, parse_record
-from ..snapshots.roots import Root, files_of
 from ..storage.files import (
     empty_folders,
     list_files,
@@ -41,13 +30,11 @@ from ..storage.files import (
     store_time,
 )
 from ..storage.places import Place, below
+from ..storage.reach import redate
+from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
-# What holds data files, and what is in use only as long as its job runs.
-FOLDERS = (
-    "manifest", "state", "hosts", "links", "changes", "seed_hosts", "bars", "batches", "exports",
-    "seeds",
-)  # fmt: skip
+# What is in use only as long as its job runs.
 SCRATCH = ("exports", "seeds")
 # What a fetch that goes on takes up of an earlier one, though it is in no manifest.
 LEASES = "leases"
@@ -59,7 +46,7 @@ UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
 
 
-def sweep(root: Root, retention_s: float) -> dict[str, int]:
+def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
     """Deletes what is too old to be of use; may be cut off and repeated.
 
     Args:
@@ -77,14 +64,9 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
     operations = _operations(root, now, until)
     oldest = _oldest_kept(root, until, now, operations.pinned)
     counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0, COUNT: redated}
-    if isinstance(root, BigtableRoot):
-        counts["deleted/snapshots"] += root.log.forget(oldest)
-    for snapshot, path, _ in _manifests(root):
-        if snapshot < oldest:
-            counts["deleted/bytes"] += remove_file(path)
-            counts["deleted/snapshots"] += 1
+    counts["deleted/snapshots"], counts["deleted/bytes"] = root.forget_snapshots(oldest)
     for path in _unnamed(root, until, operations.since, now, oldest):
-        erase_versions(root, path, oldest)
+        root.erase(path, oldest)
         counts["deleted/bytes"] += remove_file(path)
         counts["deleted/files"] += 1
     # At last: until then the same operation again would say that its snapshot is gone.
@@ -94,44 +76,21 @@ def sweep(root: Root, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def _redate(root: Root, now: float) -> int:
+def _folders() -> tuple[str, ...]:
+    """Returns the folders that hold data files."""
+    return ("manifest", *folders(), "changes", *SCRATCH)
+
+
+def _redate(root: WebTable, now: float) -> int:
     """Gives files of a folder that are younger than now the time that it is; returns how many.
 
     Not while the newest snapshot is younger than now: then it is the clock now that is wrong.
     """
-    made = _written(root)
-    if not isinstance(files_of(root), Path) or (made and made[-1][1] > now + _TOLERANCE_S):
+    made = root.commit_times()
+    if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    folders = (*FOLDERS, "operations")
-    files = [f for name in folders for f in list_files(root / name)]
-    late = [found.path for found in files if found.changed > now + _TOLERANCE_S]
-    for path in late:
-        with contextlib.suppress(OSError):  # somebody else has removed it
-            os.utime(str(path), (now, now))
-    return len(late)
-
-
-def erase_versions(root: Root, path: Place, oldest: int) -> None:
-    """Erases, in Bigtable, what no snapshot shows any more of the rows that a purge has changed.
-
-    Args:
-        root: The table.
-        path: A file that is about to be deleted; most have no such rows.
-        oldest: Number of the oldest snapshot that can be read.
-    """
-    if isinstance(root, BigtableRoot):
-        root.erase(below(root, path), oldest)
-
-
-def _manifests(root: Root) -> list[tuple[int, Place, float]]:
-    """Returns (number, path, when it was written) of all manifests, oldest first."""
-    return sorted(
-        (int(file.path.stem), file.path, file.changed)
-        for file in list_files(root / "manifest")
-        if file.path.parent == root / "manifest"
-        and file.path.suffix == ".json"
-        and file.path.stem.isdigit()
-    )
+    folders = (root / name for name in (*_folders(), "operations"))
+    return redate(folders, now, _TOLERANCE_S)
 
 
 class _Operations(NamedTuple):
@@ -142,7 +101,7 @@ class _Operations(NamedTuple):
     since: float
 
 
-def _operations(root: Root, now: float, until: float) -> _Operations:
+def _operations(root: WebTable, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in list_files(root / "operations")}
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
     under_way = _under_way(root, now, files, pins)
@@ -161,7 +120,7 @@ def _operations(root: Root, now: float, until: float) -> _Operations:
     )
 
 
-def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]:
+def changes_under_way(root: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
     """Returns the operations of some jobs, those that change tablets, that may be under way."""
     now = store_time(root / "manifest")
     files = {
@@ -179,7 +138,7 @@ def changes_under_way(root: Root, jobs: tuple[str, ...] = CHANGING) -> list[str]
 
 
 def _under_way(
-    root: Root, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+    root: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
 ) -> list[Place]:
     manifests = _readable(root)
     past = {manifest.snapshot for manifest in lineage(root)} | {0}
@@ -205,9 +164,9 @@ def _under_way(
     ]
 
 
-def _readable(root: Root) -> list[Manifest]:
+def _readable(root: WebTable) -> list[Manifest]:
     """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
-    known = snapshots(root)
+    known = root.snapshots()
     lost = load_manifest(root, known[-1]).lost if known else ()
     return [load_manifest(root, number) for number in known if number not in lost]
 
@@ -232,15 +191,8 @@ def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
     return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
 
 
-def _written(root: Root) -> list[tuple[int, float]]:
-    """Returns (number, when it was made, s) of all snapshots, oldest first."""
-    if isinstance(root, BigtableRoot):
-        return [(number, time / 1000) for number, time in root.log.times().items()]
-    return [(number, written) for number, _, written in _manifests(root)]
-
-
-def _oldest_kept(root: Root, until: float, now: float, pinned: list[int]) -> int:
-    known = _written(root)
+def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) -> int:
+    known = root.commit_times()
     # None was made later than the next one, or than now, whatever a clock said.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
     found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
@@ -252,7 +204,7 @@ def _oldest_kept(root: Root, until: float, now: float, pinned: list[int]) -> int
     return max(first, min([*kept, *pinned], default=0))
 
 
-def named_files(root: Root, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Args:
@@ -275,11 +227,13 @@ def named_files(root: Root, manifests: Iterable[Manifest], whole_from: int = 0) 
     return named
 
 
-def _unnamed(root: Root, until: float, since: float, now: float, oldest: int) -> Iterator[Place]:
+def _unnamed(
+    root: WebTable, until: float, since: float, now: float, oldest: int
+) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before it is known what is named: what is committed meanwhile is younger.
-    files = [(f.path, f.changed) for name in FOLDERS for f in list_files(root / name)]
-    newest = latest_snapshot(root)
+    files = [(f.path, f.changed) for name in _folders() for f in list_files(root / name)]
+    newest = root.latest_snapshot()
     kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
     # A purge deletes what older snapshots need alone.
     named = named_files(root, kept, whole_from=newest)

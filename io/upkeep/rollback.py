@@ -4,24 +4,16 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
+from ...policy.kinds import kinds_in_tablets
 from ...web.base.errors import UsageError, UserError
-from ..bigtable.root import BigtableRoot
 from ..rows.bars import COMPONENT as BARS
-from ..snapshots.commit import ConflictError
-from ..snapshots.manifest import (
-    Manifest,
-    latest_snapshot,
-    lineage,
-    load_manifest,
-    snapshots,
-    store_manifest,
-)
+from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, note_loss
-from ..snapshots.roots import Root
-from ..storage.errors import SnapshotTooOld
+from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.files import file_version, size_of
+from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.tablets import TABLETS, tablets
+from ..tablets.tablets import tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
 
@@ -57,14 +49,14 @@ class Event:
     undone: bool = False
 
 
-def events(root: Root, last: int = 0) -> Iterator[Event]:
+def events(root: WebTable, last: int = 0) -> Iterator[Event]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
         root: The table's folder.
         last: How many, the newest; 0 is all.
     """
-    numbers = snapshots(root)
+    numbers = root.snapshots()
     shown = numbers[-last:] if last else numbers
     try:
         past = {manifest.snapshot for manifest in lineage(root, shown[0] - 1 if shown else 0)}
@@ -79,7 +71,7 @@ def events(root: Root, last: int = 0) -> Iterator[Event]:
         yield Event(number, manifest, _changes(root, manifest), undone=number not in past)
 
 
-def _changes(root: Root, manifest: Manifest) -> dict[str, Change]:
+def _changes(root: WebTable, manifest: Manifest) -> dict[str, Change]:
     try:
         before = load_manifest(root, manifest.snapshot - 1)
     except UserError:
@@ -88,9 +80,7 @@ def _changes(root: Root, manifest: Manifest) -> dict[str, Change]:
     pairs = {name: (before.components.get(name), manifest.components.get(name)) for name in names}
     return {
         # Of what is in no files, it is known how many rows there are, not which were changed.
-        name: _balance(*pair)
-        if isinstance(root, BigtableRoot) and name in TABLETS
-        else _change(root, *pair)
+        name: _change(root, *pair) if root.in_files(name) else _balance(*pair)
         for name, pair in pairs.items()
         if pair[0] != pair[1]
     }
@@ -103,7 +93,7 @@ def _balance(old: Component | None, new: Component | None) -> Change:
     return Change((more[0], more[1], more[2]), (less[0], less[1], less[2]), exact=False)
 
 
-def _change(root: Root, old: Component | None, new: Component | None) -> Change:
+def _change(root: WebTable, old: Component | None, new: Component | None) -> Change:
     try:
         were, are = _by_path(root, old), _by_path(root, new)
     except UserError:
@@ -113,7 +103,7 @@ def _change(root: Root, old: Component | None, new: Component | None) -> Change:
     return Change(_sum(added), _sum(removed))
 
 
-def _by_path(root: Root, component: Component | None) -> dict[str, DataFile]:
+def _by_path(root: WebTable, component: Component | None) -> dict[str, DataFile]:
     if component is not None and not file_version(root / component.list):
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(root, component)}
@@ -160,7 +150,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     if done is not None:
         return done
     root = pinned.root
-    numbers = snapshots(root)
+    numbers = root.snapshots()
     if numbers and 0 < to < numbers[0]:
         raise UsageError(
             f"snapshot {to} was deleted by compact (--snapshot_retention): "
@@ -168,7 +158,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         )
     if to not in numbers:
         raise UsageError(f"no snapshot {to} in this table, it has {_spans(numbers)}")
-    latest = load_manifest(root, latest_snapshot(root))
+    latest = load_manifest(root, root.latest_snapshot())
     if latest.snapshot != pinned.snapshot:
         note_loss(pinned)
         raise ConflictError(f"the table was changed by {latest.job} meanwhile: run it again")
@@ -196,16 +186,11 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     return made
 
 
-def _way_back(root: Root, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
-    """Returns the files of changes, by component, that make rows in Bigtable what they were."""
-    if not isinstance(root, BigtableRoot):
-        return {}
+def _way_back(root: WebTable, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
+    """Returns the files of changes, by component, that make rows what they were."""
     try:
-        return {
-            name: [file for tablet in tablets(load_files(root, latest.components.get(name)))
-                   for file in root.way_back(name, tablet, to)]
-            for name in TABLETS
-        }  # fmt: skip
+        lists = {name: load_files(root, latest.components.get(name)) for name in kinds_in_tablets()}
+        return {name: root.way_back(name, tablets(files), to) for name, files in lists.items()}
     except SnapshotTooOld as error:
         raise UsageError(
             f"cannot go back to snapshot {to}: Bigtable may have removed versions of rows that it "
@@ -213,7 +198,7 @@ def _way_back(root: Root, latest: Manifest, to: int) -> dict[str, list[DataFile]
         ) from error
 
 
-def _check_purges(root: Root, to: int) -> None:
+def _check_purges(root: WebTable, to: int) -> None:
     for manifest in lineage(root, to):
         if manifest.job == "purge" and not manifest.counts.get("unbarred"):
             raise UsageError(
@@ -222,7 +207,7 @@ def _check_purges(root: Root, to: int) -> None:
             )
 
 
-def _check_files(root: Root, manifest: Manifest) -> None:
+def _check_files(root: WebTable, manifest: Manifest) -> None:
     gone = [path for path, size in missing(root, manifest)]
     if gone:
         raise UserError(
@@ -231,14 +216,14 @@ def _check_files(root: Root, manifest: Manifest) -> None:
         )
 
 
-def missing(root: Root, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
+def missing(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, int | None]]:
     """Yields the files of a snapshot that are not there in their full size: (path, size or None)."""
     for name, component in manifest.components.items():
         if size_of(root / component.list) is None:
             yield component.list, None
             continue
-        if isinstance(root, BigtableRoot) and name in TABLETS:
-            continue  # ranges of rows, no files
+        if not root.in_files(name):
+            continue
         for file in load_files(root, component):
             size = size_of(root / file.path)
             if size != file.bytes:

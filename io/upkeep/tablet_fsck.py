@@ -1,22 +1,24 @@
-"""Looks whether the tablets of a table in a folder fit one another; of one in Bigtable see ``bigtable_fsck``."""
+"""Checks that tablets in files are consistent; ``bigtable_fsck`` checks rows in Bigtable."""
 
 from collections.abc import Iterator
 
 import polars as pl
 import pyarrow as pa
 
+from ...policy.kinds import kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import parquet_file
-from ..storage.places import Place
+from ..storage.places import Folder, Place
+from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, TABLETS, Tablet, tablets
+from ..tablets.tablets import NUMBER, Tablet, tablets
 from .fsck import Problem, list_problem
 
 
 def check_tablets(
-    root: Place, manifest: Manifest, broken: set[str], quick: bool
+    root: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds tablets that do not fit one another, though their files are whole.
 
@@ -27,7 +29,7 @@ def check_tablets(
         quick: Whether to leave runs unread.
     """
     for name, component in manifest.components.items():
-        if name in TABLETS and not list_problem(root, component):
+        if kind_of(name).in_tablets and root.in_files(name) and not list_problem(root, component):
             known = load_files(root, component)
             yield from check_overlaps(name, known)
             for tablet in tablets(known) if not quick else ():
@@ -38,8 +40,6 @@ def check_tablets(
 
 def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
     """Finds tablets whose ranges of keys meet, and runs without a base."""
-    if component not in TABLETS:
-        return
     last, before = "", ""
     known = tablets(files)
     for tablet in known:
@@ -56,8 +56,8 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
             yield Problem("run", file.path, text, component)
 
 
-def check_runs(root: Place, component: str, tablet: Tablet) -> Problem | None:
-    """Looks whether the runs of a tablet fit what they lie on; its files are whole each.
+def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
+    """Checks that the runs of a tablet fit what they lie on; each of its files is whole.
 
     Args:
         root: The table's folder.

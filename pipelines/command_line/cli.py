@@ -207,9 +207,9 @@ def _run(command: str, words: list[str]) -> int:
             f"--format must be {' or '.join(formats)} for {command}, got {common.format!r}"
         )
     if invocation.table is not None and invocation.table != getattr(module, "NO_TABLE", None):
-        from ...io.snapshots.open_table import check_address
+        from ...io.table.opening import open_table
 
-        check_address(invocation.table)
+        open_table(invocation.table).check_place()
     if invocation.beam_args:
         # For the types of values; what is unknown here belongs to a job server.
         _beam_parser().parse_known_args(invocation.beam_args)

@@ -12,11 +12,11 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.manifest import Manifest, latest_snapshot, load_manifest
-from ...io.snapshots.open_table import open_table
+from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import committed, find, new_id
-from ...io.snapshots.roots import root_of
 from ...io.snapshots.table_clock import clock_warnings
+from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
 from ...policy.schedule import ScheduleOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
@@ -146,7 +146,7 @@ def _shown(table: str) -> int:
     if "://" in table:
         return 0
     Path(table).mkdir(parents=True, exist_ok=True)
-    return latest_snapshot(Path(table))
+    return open_table(table).latest_snapshot()
 
 
 @contextlib.contextmanager
@@ -165,10 +165,10 @@ def _no_empty_folder(table: str) -> Iterator[None]:
 
 def warn_of_clocks(table: str, options: Any = None) -> None:
     """Says in a line each what is wrong with the clock, or with a table's times."""
-    root = root_of(table)
+    root = open_table(table)
     schedule = options if isinstance(options, ScheduleOptions) else None
     with contextlib.suppress(UserError):  # there is no table yet, or the job says what is wrong
-        manifest = load_manifest(root, latest_snapshot(root))
+        manifest = load_manifest(root, root.latest_snapshot())
         for line in clock_warnings(root, manifest, schedule):
             _LOG.warning("%s", line)
 
@@ -180,7 +180,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     check(options)
     preflight(str(invocation.table), options, invocation.beam_args)
     if job not in ("inject", "copy"):  # which begin a table
-        open_table(str(invocation.table))
+        newest_manifest(str(invocation.table))
     warn_of_clocks(str(invocation.table), options)
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:

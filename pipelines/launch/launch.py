@@ -12,10 +12,9 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from ...io.bigtable.address import is_bigtable, parse_address
 from ...io.parsing.plugins import PARSE_FILTERS, check_filters, installed_filters, load_filters
-from ...io.snapshots.roots import files_of, root_of
-from ...io.storage.places import Remote
+from ...io.storage.reach import is_shared
+from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -121,13 +120,12 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
 
 def worker_address(table: str) -> str:
     """Returns a table's address as workers need it: they do not work in our folder."""
-    if is_bigtable(table):
-        return str(parse_address(table))  # with the emulator's address, where there is one
-    return table if "://" in table else str(Path(table).absolute())
+    # Of one in Bigtable with the emulator's address, where there is one.
+    return str(open_table(table)) if "://" in table else str(Path(table).absolute())
 
 
 def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    if options.shared_path or isinstance(files_of(root_of(table)), Remote):
+    if options.shared_path or is_shared(open_table(table).files):
         return
     what = f"the files of {table!r} are in" if "://" in table else f"the table {table!r} is"
     raise UsageError(

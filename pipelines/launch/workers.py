@@ -2,15 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 
 import apache_beam as beam
 
 from ...io.parsing.plugins import load_filters
-from ...io.snapshots.manifest import latest_snapshot
-from ...io.snapshots.roots import files_of, root_of
-from ...io.storage.places import Remote
-from ...io.storage.store_clients import client_of
+from ...io.storage.reach import check_client, exists, is_shared
+from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
 
@@ -85,12 +82,13 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
     """
     check_versions(ticket)
     try:
-        root = files_of(root_of(ticket.table))
-        if isinstance(root, Remote):
-            client_of(root)
+        table = open_table(ticket.table)
+        files = table.files
+        check_client(files)
     except (UserError, OSError) as error:
         raise UsageError(f"on the workers: {error}") from error
-    if isinstance(root, Path) and (not root.is_dir() or latest_snapshot(root) < snapshot):
+    known = exists(files) and not (snapshot and table.latest_snapshot() < snapshot)
+    if not is_shared(files) and not known:
         raise UsageError(
             f"the workers do not find the table {ticket.table!r}: its folder is not shared "
             "with them, whatever --shared_path says"

@@ -9,24 +9,20 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 import apache_beam as beam
-import polars as pl
 
-from ...io.bigtable.root import BigtableRoot
-from ...io.rows.fold import folded
-from ...io.rows.hosts import SEED_HOSTS
-from ...io.rows.resolve import Part, Resolved, resolve_range, write_bases
-from ...io.snapshots.commit import ConflictError, Written, commit
-from ...io.snapshots.manifest import latest_snapshot
-from ...io.snapshots.open_table import check_address, open_table
+from ...io.snapshots.commit import Written, commit
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import Operation, find
-from ...io.snapshots.roots import Root, root_of
+from ...io.storage.errors import ConflictError
+from ...io.table.opening import open_table
 from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
-from ...io.tablets.ranges import Range
-from ...io.tablets.tablets import TABLETS, Tablet, tablets
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.kinds import SEED_HOSTS, kind_of
 from ...transforms.metrics import count
 from ...transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ...web.base.errors import UsageError
@@ -72,8 +68,8 @@ class Piece:
 def run(invocation: Invocation) -> int:
     table, to = str(invocation.table), str(invocation.arguments["to"])
     _check_apart(table, to)
-    manifest = open_table(table)
-    check_address(to)
+    manifest = newest_manifest(table)
+    open_table(to).check_place()
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)
     # Pinned at launch, as what only reads a table does: nothing in it is changed.
@@ -86,17 +82,14 @@ def run(invocation: Invocation) -> int:
 
 
 def _check_apart(table: str, to: str) -> None:
-    source, target = root_of(table), root_of(to)
-    within = source == target
-    if not isinstance(source, BigtableRoot) and not isinstance(target, BigtableRoot):
-        within = within or source in target.parents or target in source.parents
-    if within:
+    source, target = (PurePosixPath(str(open_table(address))) for address in (table, to))
+    if source == target or source in target.parents or target in source.parents:
         raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
 
 
 def _check_free(to: str, operation: str) -> None:
     """Refuses a place where a table is, unless this operation has made it."""
-    snapshots = latest_snapshot(root_of(to))
+    snapshots = open_table(to).latest_snapshot()
     if snapshots and not (operation and find(to, f"{operation}.copy")):
         raise UsageError(
             f"there is a table at {to!r} already, with {snapshots:,} snapshots: "
@@ -134,7 +127,7 @@ class _Pieces:
                     continue  # it follows from the hosts, where rows are in Bigtable
                 check_list(reading.root, component)
                 files = reading.files(name)
-                if name in TABLETS:
+                if kind_of(name).in_tablets:
                     found += [Piece(operation, reading, name, t) for t in tablets(files)]
                 else:
                     found += [Piece(operation, reading, name, file=file) for file in files]
@@ -148,24 +141,13 @@ def _copy(piece: Piece) -> Iterator[Written]:
     with piece.reading.reading():
         if piece.tablet is not None:
             check_tablets(source, piece.tablet)
-            for part in _write(target, name, folded(source, name, piece.tablet)):
+            for part in target.load(name, source.scan(name, piece.tablet)):
                 copied = {kind: sum(f.rows for f in part.files)} if part.component == name else {}
                 yield Written(part.component, part.files, (), {**part.counts, **copied})
         elif piece.file is not None:
             copy_file(source, target, piece.file)
             yield Written(name, (piece.file,), (), {kind: piece.file.rows})
     PROGRESS.add()
-
-
-def _write(target: Root, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
-    """Writes rows, which are in key order, into a table that has none of them."""
-    if not isinstance(target, BigtableRoot):
-        yield Part(component, write_bases(target, component, frames))
-        return
-    for rows in frames:
-        yield from resolve_range(
-            target, component, Range(None, None, None), rows, lambda _, new: Resolved(new), {}
-        )
 
 
 def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:

@@ -13,14 +13,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ...io.bigtable.address import is_bigtable
-from ...io.bigtable.root import BigtableRoot
-from ...io.snapshots.manifest import Manifest, latest_snapshot, load_manifest, snapshots
-from ...io.snapshots.open_table import open_table
+from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
-from ...io.snapshots.roots import Root, root_of
+from ...io.table.opening import open_table
+from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.tablets.tablets import TABLETS
 from ...io.upkeep.clock_repair import KIND as CLOCK
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
@@ -36,8 +34,9 @@ from ...io.upkeep.fsck import (
 )
 from ...io.upkeep.operation_fsck import KIND as OPERATION
 from ...io.upkeep.operation_fsck import Mended, check_operations, left_operations, mend_operations
-from ...io.upkeep.repair import Repair, repair
-from ...io.upkeep.tablet_fsck import check_tablets
+from ...io.upkeep.repair import Repair
+from ...io.upkeep.table_checks import checks_of
+from ...policy.kinds import kinds_in_tablets
 from ...policy.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
@@ -106,10 +105,10 @@ class Findings:
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
-    root = root_of(table)
-    if not _is_begun(root):
-        open_table(table)  # says that there is none
-    finished = _settle(root, options) if options.repair else None
+    root = open_table(table)
+    if not root.begun_snapshot():
+        newest_manifest(table)  # says that there is none
+    finished = checks_of(root).finish(options.drop) if options.repair else None
     with live_view(invocation.progress):
         found = look(root, options)
     mended = _mend_operations(root, found, options)
@@ -133,13 +132,7 @@ def run(invocation: Invocation) -> int:
     return DAMAGED if found.problems else DONE
 
 
-def _is_begun(root: Root) -> bool:
-    if isinstance(root, BigtableRoot):
-        return root.log.head().snapshot > 0
-    return bool(snapshots(root))
-
-
-def _mend_operations(root: Root, found: Findings, options: Options) -> list[Mended]:
+def _mend_operations(root: WebTable, found: Findings, options: Options) -> list[Mended]:
     damaged = [problem for problem in found.problems if problem.kind == OPERATION]
     mends = options.repair and not _is_newer(found.problems)
     return mend_operations(root, damaged, options.drop) if mends else []
@@ -150,26 +143,14 @@ def _is_newer(problems: Iterable[Problem]) -> bool:
     return any(problem.newer and problem.kind == "manifest" for problem in problems)
 
 
-def _settle(root: Root, options: Options) -> int | None:
-    if not isinstance(root, BigtableRoot):
-        return None
-    from ...io.upkeep.bigtable_repair import settle  # late: Google's libraries take a second
-
-    return settle(root, options.drop)
-
-
 def _repair(table: str, found: Findings, options: Options) -> Repair:
-    root, operation = root_of(table), f"{new_id()}.fsck"
+    root, operation = open_table(table), f"{new_id()}.fsck"
     drop: dict[str, frozenset[str]] = {}
     for problem in found.problems if options.drop else ():
         if problem.component and problem.kind not in ("list", CLOCK):
             known = drop.get(problem.component, frozenset())
             drop[problem.component] = known | {problem.path}
-    if not isinstance(root, BigtableRoot):
-        return repair(table, operation, drop)
-    from ...io.upkeep import bigtable_repair  # late: Google's libraries take a second
-
-    return bigtable_repair.repair(root, operation, found.snapshot, found.rows, drop, options.drop)
+    return checks_of(root).repair(operation, found.snapshot, found.rows, drop, options.drop)
 
 
 def _damage(found: Findings) -> bool:
@@ -188,15 +169,15 @@ def _schedule(options: Options) -> ScheduleOptions:
     return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
 
 
-def look(root: Root, options: Options) -> Findings:
+def look(root: WebTable, options: Options) -> Findings:
     """Looks at a table: at its manifests, and at all of the newest that can be read."""
-    problems, newest = check_manifests(root) + check_operations(root), latest_snapshot(root)
+    problems, newest = check_manifests(root) + check_operations(root), root.latest_snapshot()
     if _is_newer(problems):
         # What belongs together, and what is left over, only the newer version can say.
         return Findings(newest, tuple(problems), Left(), 0)
     manifest = _newest(root)
-    if isinstance(root, BigtableRoot) and manifest.snapshot < newest:
-        # Rows are as the newest snapshot has them, whatever older ones say.
+    checks = checks_of(root)
+    if not checks.can_check(manifest.snapshot):
         return Findings(manifest.snapshot, tuple(problems), _left(root), 0)
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
@@ -205,15 +186,9 @@ def look(root: Root, options: Options) -> Findings:
         for problem in pool.map(lambda of: _check(root, of[0], of[1], options.quick), files):
             problems += [problem] if problem else []
     PROGRESS.finish()
-    rows = Rows()
-    if isinstance(root, BigtableRoot):
-        from ...io.upkeep.bigtable_fsck import check_rows  # late: Google's libraries take a second
-
-        rows = check_rows(root, manifest, options.quick, options.threads)
-        problems += rows.problems
-    else:
-        broken = {problem.path for problem in problems}
-        problems += check_tablets(root, manifest, broken, options.quick)
+    broken = {problem.path for problem in problems}
+    rows = checks.check(manifest, broken, options.quick, options.threads)
+    problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
     for batch, known_batch in manifest.batches.items():
@@ -225,18 +200,18 @@ def look(root: Root, options: Options) -> Findings:
     return Findings(manifest.snapshot, tuple(problems), _left(root), len(files), rows)
 
 
-def _left(root: Root) -> Left:
+def _left(root: WebTable) -> Left:
     return left_over(root) + left_operations(root)
 
 
-def _check(root: Root, component: str, file: DataFile, quick: bool) -> Problem | None:
+def _check(root: WebTable, component: str, file: DataFile, quick: bool) -> Problem | None:
     problem = check_file(root, component, file, quick)
     PROGRESS.add()
     return problem
 
 
-def _newest(root: Root) -> Manifest:
-    for number in reversed(snapshots(root)):
+def _newest(root: WebTable) -> Manifest:
+    for number in reversed(root.snapshots()):
         try:
             return load_manifest(root, number)
         except UserError:
@@ -244,11 +219,9 @@ def _newest(root: Root) -> Manifest:
     return Manifest()
 
 
-def _files(root: Root, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
+def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
     for name, component in manifest.components.items():
-        if isinstance(root, BigtableRoot) and name in TABLETS:
-            continue  # its list names ranges
-        if not list_problem(root, component):
+        if root.in_files(name) and not list_problem(root, component):
             yield from ((name, file) for file in load_files(root, component))
 
 
@@ -323,7 +296,8 @@ def _lines(
         yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     elif not options.drop:
         # Bigtable goes back by what was changed since, and that may be what is lost.
-        back = "" if is_bigtable(table) else "go back with nutbeam rollback, "
+        in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
+        back = "go back with nutbeam rollback, " if in_files else ""
         yield (
             f"{len(found.problems):,} problems are left; restore the files from a copy, {back}"
             "or leave them out with --drop"

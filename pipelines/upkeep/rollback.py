@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...io.snapshots.open_table import open_table
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
@@ -38,7 +38,7 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
-    manifest = open_table(table)
+    manifest = newest_manifest(table)
     if options.to == 0:
         raise UsageError("--to must say to which snapshot; nutbeam history lists them")
     if options.to == manifest.snapshot:

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.rows.bars import read_bars
-from ...io.rows.fold import read_tablets, rows_of_keys, tablets_of_keys
-from ...io.rows.hosts import read_hosts, read_seeds_hosts, seed_files
+from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Manifest, Pinned
-from ...io.snapshots.open_table import open_table
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.table_clock import clock_of
+from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.bars import Bars
 from ...policy.clocks import resting, wrong_times
@@ -54,7 +54,7 @@ class Known:
     """
 
     def __init__(self, table: str) -> None:
-        self.manifest: Manifest = open_table(table)
+        self.manifest: Manifest = newest_manifest(table)
         self._pinned = _Snapshot(table, self.manifest.snapshot)
         self.clock = clock_of(self._pinned.root, self.manifest)
         self.now = self.clock.now
@@ -72,13 +72,13 @@ class Known:
     def row(self, key: str) -> dict[str, Any] | None:
         """Returns the STATE row of a key, if it has one."""
         known = tablets(self._pinned.files("state"))
-        found = rows_of_keys(self._pinned.root, "state", known, pl.Series("key", [key]))
+        found = self._pinned.root.find("state", known, pl.Series("key", [key]))
         return found.row(0, named=True) if len(found) else None
 
     def host(self, key: str) -> dict[str, Any] | None:
         """Returns the HOSTS row of a key's host, if it has one."""
         files = self._pinned.files("hosts")
-        found = read_hosts(self._pinned.root, files, pl.Series("key", [host_of(key)]))
+        found = self._pinned.root.find("hosts", tablets(files), pl.Series("key", [host_of(key)]))
         return found.row(0, named=True) if len(found) else None
 
     def rows_of_host(self, key: str) -> int:
@@ -99,8 +99,8 @@ class Known:
         of_group = pl.any_horizontal(pl.col("key").str.starts_with(group + end) for end in ends)
         files = tablets(self._pinned.files("state"))
         near = tablets_of_keys(files, pl.Series([f"{group}{ends[-1]}", f"{group}:\x7f"]))
-        rows = read_tablets(
-            self._pinned.root, "state", near, ["key", "score"],
+        rows = self._pinned.root.read(
+            "state", near, ["key", "score"],
             lambda state: eligible(state.filter(of_group), self.clock, options),
         )  # fmt: skip
         batches = self.manifest.open_batches(self.now)

@@ -6,7 +6,6 @@ import dataclasses
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.snapshots.manifest import Pinned
-from ...io.snapshots.open_table import open_table
+from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
-from ...io.snapshots.roots import files_of, root_of
 from ...io.storage.files import names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
-from ...io.storage.places import Place, Remote, place_of
+from ...io.storage.places import Place, place_of
+from ...io.storage.reach import is_shared, temporary_folder
+from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
@@ -55,7 +55,7 @@ def exported(
 ) -> Iterator[list[Place]]:
     """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
     preflight(table, options, beam_args)
-    manifest = open_table(table)
+    manifest = newest_manifest(table)
     table = worker_address(table)
     folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
     reading = Reading(table, str(folder), manifest.snapshot)
@@ -70,17 +70,17 @@ def exported(
 
 def _folder(table: str, *, elsewhere: bool) -> Place:
     """Returns a folder for parts: in the table, where workers elsewhere find it, too."""
-    folder = files_of(root_of(table)) / "exports" / new_id()
-    if isinstance(folder, Remote):
-        return folder if elsewhere else Path(tempfile.mkdtemp(prefix="nutbeam-"))
+    folder = open_table(table).files / "exports" / new_id()
+    if is_shared(folder):
+        return folder if elsewhere else temporary_folder()
     try:
-        folder.mkdir(parents=True)
+        Path(str(folder)).mkdir(parents=True)
     except OSError as error:  # who may only read a table may export it all the same
         if elsewhere:
             raise UsageError(
                 f"cannot write the parts to {str(folder)!r}: {error.strerror}"
             ) from error
-        return Path(tempfile.mkdtemp(prefix="nutbeam-"))
+        return temporary_folder()
     return folder
 
 

@@ -19,15 +19,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...io.rows.duckdb_views import KINDS, batches_frame, files_of
-from ...io.rows.fold import folded
+from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import check_file, check_tablets
 from ...io.tablets.file_lists import DataFile
-from ...io.tablets.tablets import TABLETS, Tablet, tablets
-from ...policy.schema import COMPONENTS, TEXT, conform, to_frame
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
+from ...policy.schema import TEXT, conform, to_frame
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.urls.row_keys import from_host_key, from_key
@@ -37,7 +37,6 @@ from .export import Reading, check_output, csv_line, exported, join_bytes, join_
 
 ARGUMENTS = (TABLE,)
 HELP = "Write a component of the table to a file, as it is stored"
-WHAT = ("state", "hosts", "batches", *KINDS)
 COUNT = ".rows"
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
 FORMATS = ("text", "json", *KINDS_OF_FILES)
@@ -50,7 +49,7 @@ class Options(LaunchOptions):
     what: str = option(
         "state",
         "What to write; files of batches are those of all batches that the table has.",
-        choices=WHAT,
+        choices=(*kinds_in_tablets(), "batches", *kinds_of_batches()),
         group="export",
     )
     output: str = option(
@@ -140,20 +139,20 @@ def schema_of(what: str) -> pa.Schema:
     """Returns the columns that are exported: what is stored, behind URL, host or batch."""
     if what == "batches":
         return batches_frame(Manifest()).to_arrow().schema
-    fields = [] if what in TABLETS else [pa.field("batch", TEXT)]
-    stored = COMPONENTS.get(what, pa.schema([("key", TEXT)]))
+    fields = [] if kind_of(what).in_tablets else [pa.field("batch", TEXT)]
+    stored = kind_of(what).schema
     return pa.schema([*fields, pa.field(_name(what), TEXT), *stored])
 
 
 def _name(what: str) -> str:
-    return "host" if what in ("hosts", "learnt") else "url"
+    return "host" if kind_of(what).of_hosts else "url"
 
 
 def _parts(reading: Reading, what: str) -> Iterator[Part]:
     manifest = reading.manifest()
     if what == "batches":
         yield Part(reading, 0)
-    elif what in TABLETS:
+    elif kind_of(what).in_tablets:
         for number, tablet in enumerate(tablets(reading.files(what))):
             yield Part(reading, number, tablet)
     else:
@@ -169,11 +168,11 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
     # What is damaged is not passed on.
     if part.tablet is not None:
         check_tablets(root, part.tablet)
-        frames = folded(root, what, part.tablet)
+        frames = root.scan(what, part.tablet)
     else:
         assert part.file is not None
         check_file(root, part.file)
-        groups = row_groups(root / part.file.path, COMPONENTS[what])
+        groups = row_groups(root / part.file.path, KINDS[what].schema)
         frames = (to_frame(group) for group in groups)
     named = from_host_key if _name(what) == "host" else from_key
     for frame in frames:

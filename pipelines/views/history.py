@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...io.snapshots.open_table import open_table
-from ...io.snapshots.roots import root_of
+from ...io.snapshots.newest import newest_manifest
+from ...io.table.opening import open_table
 from ...io.upkeep.rollback import Change, Event, events, sizes
 from ...web.base.errors import UserError
 from ...web.base.options import option
@@ -27,12 +27,12 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    root = root_of(str(invocation.table))
+    root = open_table(str(invocation.table))
     found = list(events(root, invocation.options.last))
     if not found:
-        open_table(str(invocation.table))  # says that there is none
+        newest_manifest(str(invocation.table))  # says that there is none
     try:
-        total = sizes(open_table(str(invocation.table)))
+        total = sizes(newest_manifest(str(invocation.table)))
     except UserError:
         total = {}  # the newest is damaged: its line says so
     if invocation.format == "json":

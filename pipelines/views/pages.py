@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
-from ...io.rows.fold import read_tablets
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.checksums import check_file, check_tablets
@@ -125,7 +124,7 @@ def _rows_by_document(exported: Exported) -> Iterator[tuple[str, Chunk]]:
     with exported.reading.reading():
         root, tablet = exported.reading.root, exported.tablet
         check_tablets(root, tablet)  # what is damaged is not passed on
-        rows = read_tablets(root, "state", [tablet], ROW_COLUMNS, _with_document)
+        rows = root.read("state", [tablet], ROW_COLUMNS, _with_document)
     for (document,), part in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(part):
             yield str(document), chunk

@@ -19,13 +19,12 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.rows.fold import folded, read_tablets, rows_of_keys
 from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.open_table import open_table
-from ...io.snapshots.roots import root_of
+from ...io.snapshots.newest import newest_manifest
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
+from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets
 from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
@@ -125,7 +124,7 @@ def look(
         best: How many URLs.
         min_score: No URL with a lower score.
     """
-    manifest = open_table(table)
+    manifest = newest_manifest(table)
 
     def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
         _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
@@ -153,7 +152,7 @@ def _look(exported: Exported, best: int, min_score: float) -> None:
     reading = exported.reading
     with reading.reading():
         wanted = columns if best else columns[1:]
-        rows = read_tablets(reading.root, "state", [exported.tablet], wanted)
+        rows = reading.root.read("state", [exported.tablet], wanted)
     write_bytes(reading.part(exported.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
@@ -166,12 +165,12 @@ def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
     """Returns the STATE row of a key, or None."""
     reading = Reading(table, "", manifest.snapshot)
     known = tablets(reading.files("state"))
-    found = rows_of_keys(reading.root, "state", known, pl.Series("key", [key]))
+    found = reading.root.find("state", known, pl.Series("key", [key]))
     return found.row(0, named=True) if len(found) else None
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
-    manifest = open_table(table)
+    manifest = newest_manifest(table)
     admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
         pl.Series([url]), "inject", filters=False
     )
@@ -184,10 +183,10 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         return 1
     record = record_of(row)
     for name in ("page", "document"):
-        file = live_file(root_of(table), manifest, row[name]) if row[name] else None
+        file = live_file(open_table(table), manifest, row[name]) if row[name] else None
         record[name] = file.path if file else None
     if record["document"] is not None:
-        record |= _parsed(root_of(table) / record["document"], key)
+        record |= _parsed(open_table(table) / record["document"], key)
     if invocation.format == "json":
         print(json.dumps(record))
     else:
@@ -237,7 +236,7 @@ def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
         creating(reading.part(exported.number, suffix)) as part,
         io.TextIOWrapper(part, encoding="utf-8", newline="") as file,
     ):
-        for group in folded(reading.root, "state", exported.tablet):
+        for group in reading.root.scan("state", exported.tablet):
             rows = group.filter(pl.col("retries") >= options.retry)
             if options.status:
                 rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])

@@ -19,9 +19,10 @@ from ...io.rows.duckdb_views import (
     view_sql,
 )
 from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.open_table import check_folder, open_table
-from ...io.storage.places import Remote, place_of
+from ...io.snapshots.newest import newest_manifest
+from ...io.storage.reach import is_shared
 from ...io.storage.scratch import ScratchFull, full, scratch
+from ...io.table.opening import open_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.visible import visible
@@ -53,15 +54,16 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     table = str(invocation.table)
-    check_folder(table, "sql")
-    root = place_of(table)
-    if isinstance(root, Remote):
+    opened, root = open_table(table), Path(table)
+    if not opened.in_files("state"):
+        raise UsageError(f"sql works on tables of files only, so far: {table!r} is in Bigtable")
+    if is_shared(opened.files):
         raise UsageError(
             f"sql asks tables in folders alone, got {table!r}: write what you want to ask with "
             "nutbeam export, or copy the table into a folder"
         )
     duckdb = _duckdb()
-    manifest = open_table(table)
+    manifest = newest_manifest(table)
     query = invocation.arguments["query"]
     connection = None
     try:
@@ -119,7 +121,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
     paths: list[str] = []
     for macro in MACROS:
         connection.execute(macro)
-    for view in shown(manifest):
+    for view in shown():
         files = files_of(root, manifest, view)
         paths += [str(root / file.path) for _, file in files]
         connection.register(f"empty_{view}", empty_table(view))

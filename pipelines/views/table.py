@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...io.bigtable.address import BigtableAddress, is_bigtable, parse_address
-from ...io.snapshots.manifest import latest_snapshot, load_manifest
-from ...io.snapshots.roots import root_of
+from ...io.snapshots.manifest import load_manifest
 from ...io.storage.places import place_of
+from ...io.storage.reach import is_shared
+from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -65,8 +66,8 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
     from ...io.bigtable.admin import describe_table
 
     found = describe_table(address)
-    root = root_of(str(address))
-    load_manifest(root, latest_snapshot(root))  # says where a later version made it
+    root = open_table(str(address))
+    load_manifest(root, root.latest_snapshot())  # says where a later version made it
     record = dataclasses.asdict(found) | {"table": str(address)}
     del record["address"]
     record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]
@@ -100,9 +101,9 @@ def _place(files: str) -> str:
     if not files:
         raise UsageError("create needs --files: where page bodies and other files will be")
     place = place_of(files)
-    if not isinstance(place, Path):
+    if is_shared(place):
         return str(place)
-    path = place.absolute()
+    path = Path(files).absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):

@@ -12,36 +12,34 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...policy.kinds import KINDS
+from ...policy.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
-from ..bigtable.root import BigtableRoot
-from ..snapshots.roots import Root
-from ..storage.parquet_files import ROW_GROUP_ROWS, collect, may_have_values, row_groups, scan
-from ..storage.places import Remote
-from ..tablets.tablets import NUMBER, Due, Tablet, run_schema
+from ..storage.parquet_files import ROW_GROUP_ROWS, batches, collect, reads_parts, row_groups, scan
+from ..storage.places import Folder, Place
+from .tablets import NUMBER, Tablet, run_schema
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 _AT = "_row_of_files"
 
 
 def read_tablets(
-    root: Root,
+    root: Folder,
     component: str,
     some: Sequence[Tablet],
     columns: Sequence[str],
     narrow: Narrow | None = None,
-    due: Due | None = None,
 ) -> pl.DataFrame:
     """Returns rows of tablets, each as the newest run has it.
 
     Args:
-        root: The table's folder.
+        root: The folder of the table.
         component: ``state`` or ``hosts``.
         some: Tablets.
         columns: What is wanted of the rows.
         narrow: Filters rows, each by itself; it sees all columns.
-        due: What ``narrow`` asks of due times: Bigtable sends no other rows.
 
     Returns:
         In key order where no tablet has runs. Where some have, the rows of
@@ -50,9 +48,7 @@ def read_tablets(
     Raises:
         UserError: A file is missing or damaged.
     """
-    schema = COMPONENTS[component]
-    if isinstance(root, BigtableRoot):
-        return _received(root, component, some, columns, narrow, due)
+    schema = KINDS[component].schema
     paths = [root / path for tablet in some for path in tablet.paths]
     if not paths:
         return empty(schema).select(columns)
@@ -67,47 +63,40 @@ def read_tablets(
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
 
 
-def may_say(root: Root, tablet: Tablet, column: str) -> bool:
-    """Returns whether a row of a tablet may have a value in a column that few rows have."""
-    if isinstance(root, BigtableRoot):
-        return True
-    return any(may_have_values(root / path, column) for path in tablet.paths)
-
-
-def _received(
-    root: BigtableRoot,
-    component: str,
-    some: Sequence[Tablet],
-    columns: Sequence[str],
-    narrow: Narrow | None,
-    due: Due | None,
-) -> pl.DataFrame:
-    needed = columns if narrow is None else None
-    parts = [empty(COMPONENTS[component]).select(columns)]
-    for tablet in some:
-        for rows in root.scan(component, tablet, needed, due):
-            kept = rows if narrow is None else narrow(rows.lazy()).collect()
-            parts.append(kept.select(columns))
-    return pl.concat(parts)
-
-
 def rows_of_keys(
-    root: Root, component: str, known: Sequence[Tablet], keys: pl.Series
+    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
 ) -> pl.DataFrame:
     """Returns the rows of some keys; of tablets only those are read that may hold one.
 
     Args:
-        root: The table's folder.
+        root: The folder of the table.
         component: ``state`` or ``hosts``.
         known: All of its tablets.
         keys: Sought keys.
     """
-    if isinstance(root, BigtableRoot):
-        return root.find(component, keys)
     some = tablets_of_keys(known, keys)
     sought = pl.col("key").is_in(keys.unique().implode())
-    names = COMPONENTS[component].names
+    names = KINDS[component].schema.names
     return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
+
+
+def pieces_of_keys(
+    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
+) -> Iterator[pl.DataFrame]:
+    """Yields rows of some keys, few at a time: for long texts. Of a key, the last row counts.
+
+    Args:
+        root: The folder of the table.
+        component: ``state`` or ``hosts``.
+        known: All of its tablets.
+        keys: Sought keys.
+    """
+    schema, sought = KINDS[component].schema, keys.to_arrow()
+    # Of a base and its runs, oldest first, the last has the row that counts.
+    for path in (root / path for tablet in tablets_of_keys(known, keys) for path in tablet.paths):
+        for rows in batches(path, schema, schema.names):
+            if len(found := rows.filter(pc.is_in(rows["key"], sought))):
+                yield to_frame(found)
 
 
 def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
@@ -120,13 +109,13 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
     ]
 
 
-def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
     Only row groups into whose range a key falls are read.
 
     Args:
-        root: The table's folder.
+        root: The folder of the table.
         component: ``state`` or ``hosts``.
         tablet: The tablet.
         keys: Sought keys, none of them null, at least one.
@@ -134,7 +123,7 @@ def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl
     paths = [root / path for path in tablet.paths]
     key = pl.col("key")
     sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
-    found = collect(scan(paths, COMPONENTS[component], row_index=_AT).filter(sought))
+    found = collect(scan(paths, KINDS[component].schema, row_index=_AT).filter(sought))
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
@@ -147,12 +136,12 @@ def find_rows(root: Root, component: str, tablet: Tablet, keys: pl.Series) -> pl
 
 
 def newest_rows(
-    root: Root, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Folder, component: str, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Returns the rows of a tablet's runs, in key order, with their numbers.
 
     Args:
-        root: The table's folder.
+        root: The folder of the table.
         component: ``state`` or ``hosts``.
         tablet: The tablet.
         over: Rows of a run that is newer than all of them.
@@ -167,7 +156,7 @@ def newest_rows(
 
 
 def folded(
-    root: Root,
+    root: Folder,
     component: str,
     tablet: Tablet,
     over: pl.DataFrame | None = None,
@@ -178,7 +167,7 @@ def folded(
     """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
 
     Args:
-        root: The table's folder.
+        root: The folder of the table.
         component: ``state`` or ``hosts``.
         tablet: The tablet.
         over: Rows of a run that is newer than all that it has.
@@ -191,9 +180,6 @@ def folded(
         For each row group of the base its rows, and those of runs up to its
         last key (``group_bounds``); then the rest of the runs, if there is one.
     """
-    if isinstance(root, BigtableRoot):
-        yield from root.scan(component, tablet)
-        return
     groups = _groups(root, component, tablet, start, stop)
     if not tablet.runs and over is None:
         yield from (rows for _, rows in groups)
@@ -214,46 +200,46 @@ def folded(
         yield runs.slice(done)
 
 
-def group_bounds(root: Root, component: str, tablet: Tablet) -> pl.Series:
+def group_bounds(root: Folder, component: str, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
     base = root / tablet.base.path
-    if isinstance(base, Remote):
+    if not reads_parts(base):
         ends = [rows.get_column("key")[-1] for rows in _pieces(base, component, ["key"])]
         return pl.Series("key", ends, dtype=pl.String)
-    keys = scan([base], COMPONENTS[component]).select("key")
+    keys = scan([base], KINDS[component].schema).select("key")
     stops = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
     last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in stops]
     return collect(pl.concat(last)).get_column("key")
 
 
 def _groups(
-    root: Root, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
+    root: Folder, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yields the rows of the base, so many at a time as are in a row group, and which is the first."""
     base = root / tablet.base.path
-    if isinstance(base, Remote):
+    if not reads_parts(base):
         begin = 0
         for number, piece in enumerate(itertools.islice(_pieces(base, component), stop)):
             if number >= start:
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], COMPONENTS[component])
+    rows = scan([base], KINDS[component].schema)
     end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
     for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
         yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
 
 
 def _pieces(
-    base: Remote, component: str, columns: Sequence[str] | None = None
+    base: Place, component: str, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields row groups as they are: to read parts of a file in a store costs requests."""
-    for group in row_groups(base, COMPONENTS[component], columns):
+    for group in row_groups(base, KINDS[component].schema, columns):
         if len(group):
             yield to_frame(group)
 
 
-def _numbers(root: Root, tablet: Tablet) -> list[np.ndarray]:
+def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
     """Returns the number of each row of each run."""
     schema = pa.schema([pa.field(NUMBER, pa.uint32())])
     found = []

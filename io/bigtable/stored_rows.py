@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import COMPONENTS, conform, empty, to_frame
+from ...policy.kinds import KINDS
+from ...policy.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place
@@ -108,7 +109,7 @@ def resolve_changes(
     """
     changes = changes.sort("key", maintain_order=True)
     old = find_rows(log, component, changes.get_column("key"), snapshot)
-    new = to_frame(conform(resolver(old, changes), COMPONENTS[component]))
+    new = to_frame(conform(resolver(old, changes), KINDS[component].schema))
     return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
 
 
@@ -158,7 +159,7 @@ def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> N
     """
     kind = CELLS[component]
     log.give_up(oldest)
-    for rows in row_groups(path, COMPONENTS[component], ("key",)):
+    for rows in row_groups(path, KINDS[component].schema, ("key",)):
         keys = to_frame(rows).get_column("key").to_list()
         shown = log.table.newest(kind, keys, oldest)
         log.table.erase(kind, ((key, made + 1 if gone else made) for key, made, gone in shown))

@@ -8,20 +8,19 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, Self
 
 import polars as pl
 
-from ...policy.schema import COMPONENTS, conform, empty, to_frame
-from ..bigtable.root import BigtableRoot
-from ..snapshots.roots import Root
-from ..tablets.checksums import check_tablets
-from ..tablets.file_lists import DataFile
-from ..tablets.ranges import Range, merges, past_limits
-from ..tablets.tablet_writer import TabletWriter, write_run
-from ..tablets.tablets import NUMBER, RUN_SHARE, Tablet
+from ...policy.kinds import KINDS
+from ...policy.schema import conform, empty, to_frame
+from ..storage.places import Folder
+from .checksums import check_tablets
+from .file_lists import DataFile
 from .fold import find_rows, folded, group_bounds, newest_rows
-from .hosts import SEED_HOSTS
+from .ranges import Range, merges, past_limits
+from .tablet_writer import TabletWriter, write_run
+from .tablets import NUMBER, RUN_SHARE, Tablet
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Part:
 
 
 def resolve_range(
-    root: Root,
+    root: Folder,
     component: str,
     part: Range,
     changes: pl.DataFrame,
@@ -85,36 +84,36 @@ def resolve_range(
     """
     if not len(changes) and part.whole:
         return
-    if isinstance(root, BigtableRoot) and component == "hosts":
-        resolver, places = _telling_seeds(resolver), {**places, "hosts": SEED_HOSTS}
-    extras = _Extras(root, places)
-    try:
-        tablet = part.base
-        if isinstance(root, BigtableRoot):
-            found = _note_changes(root, component, part, changes, resolver, extras, order)
-        elif tablet is None or not part.whole or _swamped(tablet, changes):
+    tablet = part.base
+    with Extras(root, places) as extras:
+        if tablet is None or not part.whole or _swamped(tablet, changes):
             found = _rewrite(root, component, part, changes, resolver, extras)
         else:
             found = _add_run(root, component, part, tablet, changes, resolver, extras, order)
         yield dataclasses.replace(found, counts=extras.counts)
         yield from extras.close()
-    except BaseException:
-        extras.abandon()
-        raise
 
 
 def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
     return changes.get_column("key").n_unique() > RUN_SHARE * tablet.base.rows
 
 
-class _Extras:
+class Extras:
     """What resolvers give besides rows: further frames, and counts."""
 
-    def __init__(self, root: Root, places: Mapping[str, str]) -> None:
+    def __init__(self, root: Folder, places: Mapping[str, str]) -> None:
         self.counts: dict[str, int] = {}
         self._root = root
         self._places = places
         self._writers: dict[str, TabletWriter] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for writer in self._writers.values():
+                writer.abandon()
 
     def take(self, resolved: Resolved) -> pl.DataFrame:
         """Keeps what comes besides; returns the rows."""
@@ -133,51 +132,14 @@ class _Extras:
         for writer in self._writers.values():
             yield Part(writer.place, tuple(writer.close()))
 
-    def abandon(self) -> None:
-        for writer in self._writers.values():
-            writer.abandon()
-
-
-def _note_changes(
-    root: BigtableRoot,
-    component: str,
-    part: Range,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    extras: _Extras,
-    order: int,
-) -> Part:
-    """Writes what changed as a file, which the commit brings into the rows."""
-    if not len(changes):
-        return Part(component)
-    done = root.resolve(component, changes, lambda old, new: extras.take(resolver(old, new)))
-    extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
-    if done.file is None:
-        return Part(component)
-    base = part.base.base.path if part.base is not None else None
-    return Part(component, (dataclasses.replace(done.file, base=base, order=order),))
-
-
-def _telling_seeds(resolver: Resolver) -> Resolver:
-    """Makes hosts that become seeds' a frame of their own: who filters links needs them all."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        found = resolver(rows, changes)
-        known = rows.filter(pl.col("seed"))
-        new = found.rows.filter(pl.col("seed")).join(known, on="key", how="anti").sort("key")
-        extra = {"hosts": new} if len(new) else {}
-        return dataclasses.replace(found, extra={**found.extra, **extra})
-
-    return resolve
-
 
 def _rewrite(
-    root: Root,
+    root: Folder,
     component: str,
     part: Range,
     changes: pl.DataFrame,
     resolver: Resolver,
-    extras: _Extras,
+    extras: Extras,
 ) -> Part:
     """Writes bases for a range: its rows, row group by row group, with its changes."""
     if part.base is not None:
@@ -190,7 +152,9 @@ def _rewrite(
     return Part(component, files, part.base.paths if part.base is not None else ())
 
 
-def write_bases(root: Root, component: str, frames: Iterable[pl.DataFrame]) -> tuple[DataFile, ...]:
+def write_bases(
+    root: Folder, component: str, frames: Iterable[pl.DataFrame]
+) -> tuple[DataFile, ...]:
     """Writes rows in key order as new tablets."""
     writer = TabletWriter(root, component, component)
     try:
@@ -203,18 +167,18 @@ def write_bases(root: Root, component: str, frames: Iterable[pl.DataFrame]) -> t
 
 
 def _add_run(
-    root: Root,
+    root: Folder,
     component: str,
     part: Range,
     tablet: Tablet,
     changes: pl.DataFrame,
     resolver: Resolver,
-    extras: _Extras,
+    extras: Extras,
     order: int,
 ) -> Part:
     """Writes what changed as a run; folds the tablet where it may and must."""
     old = find_rows(root, component, tablet, changes.get_column("key"))
-    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), COMPONENTS[component])
+    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), KINDS[component].schema)
     rows = changed_rows(old, to_frame(resolved), tablet.rows)
     if not len(rows):
         return Part(component)
@@ -258,11 +222,11 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 
 
 def _pairs(
-    root: Root, component: str, part: Range, changes: pl.DataFrame
+    root: Folder, component: str, part: Range, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
     if part.base is None:
-        yield empty(COMPONENTS[component]), changes
+        yield empty(KINDS[component].schema), changes
         return
     bounds = group_bounds(root, component, part.base)
     # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
@@ -280,7 +244,7 @@ def _pairs(
     frames = folded(root, component, part.base, None, start, stop, behind)
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
-        rows = empty(COMPONENTS[component]) if rows is None else within(rows, part.low, part.high)
+        rows = empty(KINDS[component].schema) if rows is None else within(rows, part.low, part.high)
         yield rows, changes.slice(begin, end - begin)
 
 

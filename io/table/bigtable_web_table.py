@@ -1,0 +1,402 @@
+"""A web table whose state and hosts are rows in Bigtable; all else is in files.
+
+Google's libraries are loaded when Bigtable is asked for something, so imports of them are late.
+"""
+
+import dataclasses
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ...policy.clocks import resting
+from ...policy.kinds import KINDS, SEED_HOSTS, kind_of
+from ...policy.schema import empty, to_frame
+from ...web.base.errors import UserError
+from ...web.rules.url_rules import host_keys
+from ..bigtable.address import BigtableAddress
+from ..bigtable.key_ranges import KeyRange, Samples, grown
+from ..storage.errors import SnapshotTooOld
+from ..storage.files import list_files
+from ..storage.parquet_files import collect, scan
+from ..storage.places import Place, below, place_of
+from ..storage.reach import folder_names
+from ..tablets.file_lists import DataFile
+from ..tablets.fold import Narrow
+from ..tablets.ranges import Range
+from ..tablets.resolve import Extras, Part, Resolved, Resolver
+from ..tablets.tablets import Due, Tablet
+from .edits import Edit, EditCounts
+from .folder_table import FolderTable
+from .web_table import WebTable
+
+if TYPE_CHECKING:
+    from ..bigtable.snapshot_log import SnapshotLog
+
+_KEYS_AT_ONCE = 50_000
+_FEW_KEYS = 5_000  # rows of hosts are long
+
+
+@dataclasses.dataclass(frozen=True)
+class BigtableWebTable(WebTable):
+    """A table in Bigtable.
+
+    Attributes:
+        address: Where its rows are.
+        snapshot: Which snapshot's rows are read; None reads none.
+    """
+
+    address: BigtableAddress
+    snapshot: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+    @property
+    def log(self) -> "SnapshotLog":
+        """The snapshots.
+
+        Raises:
+            UserError: There is no web table, or Bigtable cannot be reached.
+        """
+        from ..bigtable.snapshot_log import open_log
+
+        return open_log(self.address)
+
+    @property
+    def files(self) -> Place:
+        from ..bigtable.snapshot_log import settings_of
+
+        return place_of(settings_of(self.address).files)
+
+    @property
+    def _in_files(self) -> FolderTable:
+        return FolderTable(self.files)
+
+    @property
+    def seed_component(self) -> str:
+        return SEED_HOSTS
+
+    def at(self, snapshot: int) -> "BigtableWebTable":
+        return dataclasses.replace(self, snapshot=snapshot)
+
+    def in_files(self, component: str) -> bool:
+        return not kind_of(component).in_rows
+
+    def check_place(self) -> None:
+        self.log.head()  # says so where there is none
+        folder_names(self.files, str(self.files))
+
+    def why_empty(self) -> str:
+        return f"the web table at {str(self)!r} is empty: inject puts seeds into it"
+
+    # Snapshots.
+
+    def snapshots(self) -> list[int]:
+        return self.log.snapshots()
+
+    def latest_snapshot(self) -> int:
+        return self.log.pin()
+
+    def begun_snapshot(self) -> int:
+        return self.log.head().snapshot
+
+    def settled_snapshot(self) -> int:
+        return self.log.roll_forward().snapshot
+
+    def is_kept(self, snapshot: int) -> bool:
+        return snapshot in self.snapshots()
+
+    def record(self, snapshot: int) -> bytes:
+        log = self.log
+        try:
+            return log.record(snapshot)
+        except UserError as error:
+            if snapshot > log.pin():
+                raise
+            label = self.record_label(snapshot)
+            raise UserError(f"manifest is missing: {label}: run nutbeam fsck {self}") from error
+
+    def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
+        return reader  # a table may be dropped and made again: who has pinned it knows that it is the same
+
+    def record_name(self, snapshot: int) -> str:
+        return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
+
+    def record_label(self, snapshot: int) -> str:
+        return f"snapshot {snapshot} of {self}"
+
+    def store(
+        self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
+    ) -> bool:
+        from ..bigtable.changes import change_of
+
+        rows = {name: files for name, files in changes.items() if not self.in_files(name)}
+        found = [change_of(name, file) for name, files in rows.items() for file in files]
+        return self.log.store(snapshot, record, found)
+
+    def made_snapshots(self) -> list[int]:
+        return []
+
+    def is_made(self, snapshot: int) -> bool:
+        return False
+
+    def commit_times(self) -> list[tuple[int, float]]:
+        return [(number, time / 1000) for number, time in self.log.times().items()]
+
+    def written_at(self, snapshot: int, lists: Collection[str]) -> float:
+        # Just after its lists.
+        found = list_files(self / "manifest")
+        return max((f.changed for f in found if below(self, f.path) in lists), default=0.0)
+
+    def forget_snapshots(self, before: int) -> tuple[int, int]:
+        return self.log.forget(before), 0
+
+    # Rows.
+
+    def read(
+        self,
+        component: str,
+        some: Sequence[Tablet],
+        columns: Sequence[str],
+        narrow: Narrow | None = None,
+        due: Due | None = None,
+    ) -> pl.DataFrame:
+        if self.in_files(component):
+            return self._in_files.read(component, some, columns, narrow, due)
+        needed = columns if narrow is None else None
+        parts = [empty(KINDS[component].schema).select(columns)]
+        for tablet in some:
+            for rows in self._received(component, tablet, needed, due):
+                kept = rows if narrow is None else narrow(rows.lazy()).collect()
+                parts.append(kept.select(columns))
+        return pl.concat(parts)
+
+    def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+        if self.in_files(component):
+            return self._in_files.scan(component, tablet)
+        return self._received(component, tablet)
+
+    def _received(
+        self,
+        component: str,
+        tablet: Tablet,
+        columns: Sequence[str] | None = None,
+        due: Due | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        from ..bigtable.stored_rows import read_range
+
+        return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
+
+    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+        from ..bigtable.stored_rows import find_rows
+
+        if self.in_files(component):
+            return self._in_files.find(component, known, keys)
+        return find_rows(self.log, component, keys, self._pinned)
+
+    def find_in_pieces(
+        self, component: str, known: Sequence[Tablet], keys: pl.Series
+    ) -> Iterator[pl.DataFrame]:
+        for start in range(0, len(keys), _FEW_KEYS):
+            yield self.find(component, known, keys.slice(start, _FEW_KEYS))
+
+    def may_have_values(self, tablet: Tablet, column: str) -> bool:
+        return True
+
+    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
+        from ..bigtable.stored_rows import any_row
+
+        return any_row(self.log, _range(tablet), self._pinned, due)
+
+    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
+        rows = self.find("hosts", (), host_keys(keys).unique())
+        return rows.filter(resting(now)).get_column("key")
+
+    def resolve(
+        self,
+        component: str,
+        part: Range,
+        changes: pl.DataFrame,
+        resolver: Resolver,
+        places: Mapping[str, str],
+        order: int = 1,
+    ) -> Iterator[Part]:
+        from ..bigtable.stored_rows import resolve_changes
+
+        if self.in_files(component):
+            table = self._in_files
+            yield from table.resolve(component, part, changes, resolver, places, order)
+            return
+        if not len(changes):
+            return
+        if component == "hosts":
+            resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
+        with Extras(self.files, places) as extras:
+            # The commit brings the file into the rows.
+            done = resolve_changes(
+                self.log, self.files, component, changes,
+                lambda old, new: extras.take(resolver(old, new)), self._pinned,
+            )  # fmt: skip
+            extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
+            base = part.base.base.path if part.base is not None else None
+            found = [done.file] if done.file is not None else []
+            files = (dataclasses.replace(file, base=base, order=order) for file in found)
+            yield Part(component, tuple(files), counts=extras.counts)
+            yield from extras.close()
+
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+        if self.in_files(component):
+            yield from self._in_files.load(component, frames)
+            return
+        anywhere = Range(None, None, None)
+        for rows in frames:
+            yield from self.resolve(component, anywhere, rows, lambda _, new: Resolved(new), {})
+
+    def files_after(
+        self,
+        component: str,
+        known: Sequence[DataFile],
+        added: Sequence[DataFile],
+        replaced: Collection[str],
+    ) -> list[DataFile]:
+        if self.in_files(component):
+            return self._in_files.files_after(component, known, added, replaced)
+        return grown(component, known, added, self.samples)
+
+    def samples(self) -> Samples:
+        """Returns (key, bytes before it) of some rows, in key order."""
+        return self.log.table.samples()
+
+    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
+        from ..bigtable.stored_rows import way_back
+
+        if self.in_files(component):
+            return []
+        back = partial(way_back, self.log, self.files, component)
+        done = (written for tablet in known for written in back(_range(tablet), to))
+        return [written.file for written in done if written.file is not None]
+
+    # Takedown.
+
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
+        if self.in_files(component):
+            return self._in_files.edit(component, tablet, edit)
+        return self._edit(component, tablet, self._fresh_rows(component, tablet), edit)
+
+    def edit_again(
+        self,
+        component: str,
+        edit: Edit,
+        done: Sequence[Part],
+        before: Sequence[Tablet],
+        since: int,
+        now: Sequence[Tablet],
+    ) -> Iterator[Part]:
+        from ..bigtable.stored_rows import changed_keys
+
+        if self.in_files(component):
+            yield from self._in_files.edit_again(component, edit, done, before, since, now)
+            return
+        files = [file for part in done for file in part.files]
+        schema = KINDS[component].schema
+        edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
+        for tablet in now:
+            found = list(changed_keys(self.log, component, _range(tablet), since))
+            found += [_within(keys, tablet) for keys in edited]
+            if found:
+                some = pl.concat(found).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
+                rows = (self.find(component, now, keys.to_series()) for keys in some)
+                yield from self._edit(component, tablet, rows, edit)
+
+    def needed_files(self) -> set[str]:
+        """Returns the files of changes that finish a commit, or say which old versions to erase."""
+        from ..bigtable.changes import purged_component
+
+        paths = [below(self, file.path) for file in list_files(self / "changes")]
+        head = self.log.head()
+        waiting = [change.path for change in self.log.changes(head)] if head.applying else []
+        return {*waiting, *(path for path in paths if purged_component(path))}
+
+    def erase(self, path: Place, oldest: int) -> None:
+        from ..bigtable.changes import purged_component
+        from ..bigtable.stored_rows import erase_below
+
+        component = purged_component(below(self, path))
+        if component:
+            erase_below(self.log, component, path, oldest)
+
+    def _fresh_rows(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+        """Yields the rows of a range, each as some snapshot has it, pinned or newer.
+
+        Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
+        snapshot; what was changed since the pinned one must be read again anyway.
+        """
+        table = self
+        while True:
+            try:
+                for rows in table.scan(component, tablet):
+                    table.log.check_fresh(table._pinned)
+                    yield rows
+                    behind = f"{rows.get_column('key')[-1]}\0"
+                    tablet = Tablet(dataclasses.replace(tablet.base, first=behind))
+                return
+            except SnapshotTooOld:
+                table = self.at(self.latest_snapshot())
+
+    def _edit(
+        self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
+    ) -> Iterator[Part]:
+        """Writes what is to become of rows of a range as files of changes."""
+        from ..bigtable.changes import changed_rows, write_changes, write_deletions
+
+        counts = EditCounts(component)
+        gone, changed = [], []
+        for frame in frames:
+            rows, *numbers = edit(frame.to_arrow(), component)
+            counts.add(*numbers)
+            left = to_frame(rows)
+            if len(left) < len(frame):
+                keys = frame.get_column("key")
+                gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
+            if numbers[1]:
+                changed.append(changed_rows(frame, left))
+        done = [write_deletions(self.files, component, pl.concat(gone))] if gone else []
+        if changed:
+            rows = pl.concat(changed)
+            keys = rows.get_column("key")
+            done.append(write_changes(self.files, component, rows, keys, purges=True))
+        files = [written.file for written in done if written.file is not None]
+        if files:
+            base = tablet.base.path
+            files = [dataclasses.replace(file, base=base) for file in files]
+            yield Part(component, tuple(files), counts=counts.named())
+
+    @property
+    def _pinned(self) -> int:
+        assert self.snapshot is not None
+        return self.snapshot
+
+
+def _range(tablet: Tablet) -> KeyRange:
+    return KeyRange(tablet.first, tablet.last)
+
+
+def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
+    """Returns those keys that are in a range, whose last one belongs to the next."""
+    keys = keys.filter(keys >= (tablet.first or ""))
+    return keys if tablet.last is None else keys.filter(keys < tablet.last)
+
+
+def _naming_seeds(resolver: Resolver) -> Resolver:
+    """Makes hosts that become seeds' a frame of their own: filters of links need them all."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        found = resolver(rows, changes)
+        known = rows.filter(pl.col("seed"))
+        new = found.rows.filter(pl.col("seed")).join(known, on="key", how="anti").sort("key")
+        extra = {"hosts": new} if len(new) else {}
+        return dataclasses.replace(found, extra={**found.extra, **extra})
+
+    return resolve

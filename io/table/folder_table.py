@@ -1,0 +1,275 @@
+"""A web table whose rows are in files, in a folder or under names in a store."""
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+
+import polars as pl
+
+from ...policy.clocks import resting
+from ...policy.kinds import folders
+from ...policy.schema import to_frame
+from ...web.base.errors import UsageError, UserError
+from ..storage.errors import ConflictError
+from ..storage.exclusive import create_exclusive
+from ..storage.files import file_version, list_files, names, read_bytes, remove_file
+from ..storage.parquet_files import may_have_values
+from ..storage.places import Place
+from ..storage.reach import exists, folder_names, is_immutable, loses_names, names_and_versions
+from ..tablets.checksums import check_tablets
+from ..tablets.file_lists import DataFile
+from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys
+from ..tablets.ranges import Range
+from ..tablets.resolve import Part, Resolver, resolve_range, write_bases
+from ..tablets.tablets import Due, Tablet, tablets
+from .edits import Edit, EditCounts, is_touched
+from .web_table import WebTable
+
+# Marker files, one per snapshot, so that a lost manifest is noticed.
+MADE = "manifest/made"
+# What the folder of a table may hold, besides rows, before its first snapshot is there.
+_KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
+# Of each table in a store the versions of its manifests, as they were listed last: a manifest
+# is asked for after a listing, and need not be looked at again.
+_LISTED: dict[Place, Mapping[str, str]] = {}
+
+
+def manifest_path(root: Place, snapshot: int) -> Place:
+    """Returns the place of a snapshot's manifest."""
+    return root / "manifest" / f"{snapshot:08d}.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class FolderTable(WebTable):
+    """A table of files.
+
+    Attributes:
+        place: The folder, or the name in a store.
+    """
+
+    place: Place
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+    @property
+    def files(self) -> Place:
+        return self.place
+
+    @property
+    def seed_component(self) -> str:
+        return "hosts"
+
+    def at(self, snapshot: int) -> "FolderTable":
+        return self
+
+    def in_files(self, component: str) -> bool:
+        return True
+
+    def check_place(self) -> None:
+        found = set(folder_names(self.place, str(self)))
+        strange = sorted(
+            name for name in found.difference(_KNOWN, folders()) if not name.startswith(".")
+        )
+        if "manifest" not in found and strange:
+            raise UsageError(
+                f"no web table in folder {str(self)!r}, and it is not empty: it has {strange[0]!r}"
+            )
+
+    def why_empty(self) -> str:
+        hint = "it has no manifest" if exists(self.place) else "it does not exist"
+        return f"no web table at {str(self)!r}: {hint}"
+
+    # Snapshots.
+
+    def snapshots(self) -> list[int]:
+        found = names_and_versions(self.place / "manifest", f"table {self}")
+        _LISTED[self.place] = found
+        return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
+
+    def latest_snapshot(self) -> int:
+        return max(self.snapshots(), default=0)
+
+    def begun_snapshot(self) -> int:
+        return self.latest_snapshot()
+
+    def settled_snapshot(self) -> int:
+        return self.latest_snapshot()
+
+    def is_kept(self, snapshot: int) -> bool:
+        return bool(file_version(manifest_path(self.place, snapshot)))
+
+    def record(self, snapshot: int) -> bytes:
+        return read_bytes(manifest_path(self.place, snapshot))
+
+    def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
+        path = manifest_path(self.place, snapshot)
+        if is_immutable(path):
+            listed = _LISTED.get(self.place, {}).get(path.name)
+            return reader or listed or file_version(path) or None
+        return file_version(path) or None
+
+    def record_name(self, snapshot: int) -> str:
+        return f"manifest/{snapshot:08d}.json"
+
+    def record_label(self, snapshot: int) -> str:
+        return str(manifest_path(self.place, snapshot))
+
+    def store(
+        self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
+    ) -> bool:
+        if not create_exclusive(manifest_path(self.place, snapshot), record):
+            return False
+        if loses_names(self.place):
+            with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+                create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
+        return True
+
+    def made_snapshots(self) -> list[int]:
+        if not loses_names(self.place):
+            return []
+        return [int(name) for name in names(self / MADE) if name.isdigit()]
+
+    def is_made(self, snapshot: int) -> bool:
+        return loses_names(self.place) and exists(self / MADE / f"{snapshot:08d}")
+
+    def commit_times(self) -> list[tuple[int, float]]:
+        return [(number, written) for number, _, written in self._manifests()]
+
+    def written_at(self, snapshot: int, lists: Collection[str]) -> float:
+        return dict(self.commit_times()).get(snapshot, 0.0)
+
+    def forget_snapshots(self, before: int) -> tuple[int, int]:
+        old = [path for number, path, _ in self._manifests() if number < before]
+        return len(old), sum(remove_file(path) for path in old)
+
+    def _manifests(self) -> list[tuple[int, Place, float]]:
+        """Returns (number, path, when it was written) of all manifests, oldest first."""
+        folder = self / "manifest"
+        return sorted(
+            (int(file.path.stem), file.path, file.changed)
+            for file in list_files(folder)
+            if file.path.parent == folder
+            and file.path.suffix == ".json"
+            and file.path.stem.isdigit()
+        )
+
+    # Rows.
+
+    def read(
+        self,
+        component: str,
+        some: Sequence[Tablet],
+        columns: Sequence[str],
+        narrow: Narrow | None = None,
+        due: Due | None = None,
+    ) -> pl.DataFrame:
+        return read_tablets(self.place, component, some, columns, narrow)
+
+    def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+        return folded(self.place, component, tablet)
+
+    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+        return rows_of_keys(self.place, component, known, keys)
+
+    def find_in_pieces(
+        self, component: str, known: Sequence[Tablet], keys: pl.Series
+    ) -> Iterator[pl.DataFrame]:
+        return pieces_of_keys(self.place, component, known, keys)
+
+    def may_have_values(self, tablet: Tablet, column: str) -> bool:
+        return any(may_have_values(self / path, column) for path in tablet.paths)
+
+    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
+        return tablet.may_have(due)
+
+    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
+        return _resting_hosts(self.place, known, now)
+
+    def resolve(
+        self,
+        component: str,
+        part: Range,
+        changes: pl.DataFrame,
+        resolver: Resolver,
+        places: Mapping[str, str],
+        order: int = 1,
+    ) -> Iterator[Part]:
+        return resolve_range(self.place, component, part, changes, resolver, places, order)
+
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+        yield Part(component, write_bases(self.place, component, frames))
+
+    def files_after(
+        self,
+        component: str,
+        known: Sequence[DataFile],
+        added: Sequence[DataFile],
+        replaced: Collection[str],
+    ) -> list[DataFile]:
+        live = {file.path: file for file in known if file.path not in replaced}
+        live |= {file.path: file for file in added}
+        missing = {*replaced} - {file.path for file in known}
+        missing |= {file.base for file in live.values() if file.base and file.base not in live}
+        if missing:
+            # What was read is still true, but it lies in other files now.
+            raise ConflictError(
+                f"{component} was compacted in the meantime; nothing was written: run it again"
+            )
+        return list(live.values())
+
+    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
+        return []
+
+    # Takedown.
+
+    def edit(
+        self, component: str, tablet: Tablet, edit: Edit, clean: Collection[str] = ()
+    ) -> Iterator[Part]:
+        # Each file by itself: what a run supersedes is still in the file below.
+        unknown = [path for path in tablet.paths if path not in clean]
+        if not any(is_touched(self / path, component, edit) for path in unknown):
+            return
+        check_tablets(self.place, tablet)
+        counts = EditCounts(component)
+
+        def left() -> Iterator[pl.DataFrame]:
+            for frame in folded(self.place, component, tablet):
+                rows, *numbers = edit(frame.to_arrow(), component)
+                counts.add(*numbers)
+                yield to_frame(rows)
+
+        files = write_bases(self.place, component, left())
+        yield Part(component, files, tablet.paths, counts.named())
+
+    def edit_again(
+        self,
+        component: str,
+        edit: Edit,
+        done: Sequence[Part],
+        before: Sequence[Tablet],
+        since: int,
+        now: Sequence[Tablet],
+    ) -> Iterator[Part]:
+        edited = {part.replaced: part for part in done}
+        seen = {tablet.paths for tablet in before}
+        clean = {path for paths in seen for path in paths}.difference(*edited)
+        for tablet in now:
+            if tablet.paths in edited:
+                yield edited[tablet.paths]
+            elif tablet.paths not in seen:
+                yield from self.edit(component, tablet, edit, clean)
+
+    def needed_files(self) -> set[str]:
+        return set()
+
+    def erase(self, path: Place, oldest: int) -> None:
+        """Does nothing: what older snapshots show is in files of their own."""
+
+
+@functools.lru_cache(maxsize=4)
+def _resting_hosts(root: Place, known: tuple[DataFile, ...], now: int) -> pl.Series:
+    rests = resting(now)
+    rows = read_tablets(root, "hosts", tablets(known), ["key"], lambda some: some.filter(rests))
+    return rows.get_column("key")

@@ -1,0 +1,22 @@
+"""Opens the web table at an address."""
+
+from ..bigtable.address import is_bigtable, parse_address
+from ..storage.places import HDFS, LOCAL_OR_STORE, place_of
+from .bigtable_web_table import BigtableWebTable
+from .folder_table import FolderTable
+from .web_table import WebTable
+
+
+def open_table(address: str) -> WebTable:
+    """Returns the table at an address; nothing is asked for there.
+
+    Raises:
+        UsageError: The address is malformed, or of a kind that is not supported.
+
+    >>> open_table("s3://bucket/table")
+    FolderTable(place=Remote(store='s3://bucket', key=PurePosixPath('table')))
+    """
+    if is_bigtable(address):
+        return BigtableWebTable(parse_address(address))
+    allowed = f"{LOCAL_OR_STORE}, {HDFS} or bigtable://PROJECT/INSTANCE/TABLE"
+    return FolderTable(place_of(address, allowed))

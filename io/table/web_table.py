@@ -1,0 +1,314 @@
+"""The interface of a web table: what jobs may ask of it, wherever its rows are.
+
+``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps the rows of
+state and hosts in Bigtable, all else in files. ``open_table`` chooses.
+"""
+
+import abc
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+import polars as pl
+
+from ..storage.places import Place
+from ..tablets.file_lists import DataFile
+from ..tablets.fold import Narrow
+from ..tablets.ranges import Range
+from ..tablets.resolve import Part, Resolver
+from ..tablets.tablets import Due, Tablet
+from .edits import Edit
+
+
+class WebTable(abc.ABC):
+    """A web table; ``table / name`` is the place of one of its files.
+
+    Equal tables are at the same address, so a table is the key of a cache, and it is pickled.
+    ``str(table)`` is the address.
+    """
+
+    def __truediv__(self, name: str | PurePosixPath) -> Place:
+        return self.files / name
+
+    @property
+    @abc.abstractmethod
+    def files(self) -> Place:
+        """Where the files of the table are."""
+
+    @property
+    @abc.abstractmethod
+    def seed_component(self) -> str:
+        """Component whose files name the hosts of seeds."""
+
+    @abc.abstractmethod
+    def at(self, snapshot: int) -> "WebTable":
+        """Returns the table whose rows are read as a snapshot has them."""
+
+    @abc.abstractmethod
+    def in_files(self, component: str) -> bool:
+        """Returns whether the list of a component names files; else it names ranges of rows."""
+
+    @abc.abstractmethod
+    def check_place(self) -> None:
+        """Refuses a place where no web table is, nor can be made.
+
+        Raises:
+            UsageError: It is a file, or a folder with something else in it.
+            Unavailable: The store does not answer.
+            UserError: The rows would be in Bigtable, and no table was created there.
+        """
+
+    @abc.abstractmethod
+    def why_empty(self) -> str:
+        """Returns why the table has no snapshot, and what to do, for an error."""
+
+    # Snapshots.
+
+    @abc.abstractmethod
+    def snapshots(self) -> list[int]:
+        """Returns the numbers of the snapshots that have a record, in order.
+
+        Raises:
+            UserError: They cannot be listed.
+        """
+
+    @abc.abstractmethod
+    def latest_snapshot(self) -> int:
+        """Returns the number of the newest snapshot that can be read, 0 where there is none."""
+
+    @abc.abstractmethod
+    def begun_snapshot(self) -> int:
+        """Returns the number of the newest snapshot, its commit finished or not."""
+
+    @abc.abstractmethod
+    def settled_snapshot(self) -> int:
+        """Finishes a commit that was cut off; returns the number of the newest snapshot.
+
+        Jobs that change the table call it: what such a commit changes cannot be read before.
+        """
+
+    @abc.abstractmethod
+    def is_kept(self, snapshot: int) -> bool:
+        """Returns whether the record of a snapshot is still there."""
+
+    @abc.abstractmethod
+    def record(self, snapshot: int) -> bytes:
+        """Returns the record of a snapshot: its manifest, as JSON.
+
+        Raises:
+            UserError: There is none.
+        """
+
+    @abc.abstractmethod
+    def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
+        """Returns a value that is another one where the record may be another one; None is not known.
+
+        Args:
+            snapshot: Number of the snapshot.
+            reader: An operation or export that has pinned the snapshot, if one reads it.
+        """
+
+    @abc.abstractmethod
+    def record_name(self, snapshot: int) -> str:
+        """Returns the name of a record below the table."""
+
+    @abc.abstractmethod
+    def record_label(self, snapshot: int) -> str:
+        """Returns what errors call a record."""
+
+    @abc.abstractmethod
+    def store(
+        self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
+    ) -> bool:
+        """Commits a snapshot, unless its number is taken.
+
+        Args:
+            snapshot: Its number.
+            record: Its record.
+            changes: Files of changes, by component: those of rows are applied. What
+                lies in files is in the lists that the record names.
+
+        Returns:
+            False if somebody else has taken the number.
+        """
+
+    @abc.abstractmethod
+    def made_snapshots(self) -> list[int]:
+        """Returns the numbers of snapshots known to be made, even where their records are lost."""
+
+    @abc.abstractmethod
+    def is_made(self, snapshot: int) -> bool:
+        """Returns whether a snapshot is known to be made, even where its record is lost."""
+
+    @abc.abstractmethod
+    def commit_times(self) -> list[tuple[int, float]]:
+        """Returns (number, when it was committed, s) of the snapshots, oldest first."""
+
+    @abc.abstractmethod
+    def written_at(self, snapshot: int, lists: Collection[str]) -> float:
+        """Returns when a snapshot was committed, s, by the clock of the store that has the files.
+
+        Args:
+            snapshot: Its number.
+            lists: Paths of the file lists that it names.
+        """
+
+    @abc.abstractmethod
+    def forget_snapshots(self, before: int) -> tuple[int, int]:
+        """Removes the records of snapshots before one; returns (how many, bytes)."""
+
+    # Rows.
+
+    @abc.abstractmethod
+    def read(
+        self,
+        component: str,
+        some: Sequence[Tablet],
+        columns: Sequence[str],
+        narrow: Narrow | None = None,
+        due: Due | None = None,
+    ) -> pl.DataFrame:
+        """Returns rows of tablets, in any order.
+
+        Args:
+            component: ``state`` or ``hosts``.
+            some: Tablets.
+            columns: Which columns.
+            narrow: Filters rows, each by itself; it sees all columns.
+            due: The due times that ``narrow`` lets pass; other rows need not be received.
+
+        Raises:
+            UserError: A file is missing or damaged.
+            SnapshotTooOld: The table does not have all rows of the snapshot any more.
+        """
+
+    @abc.abstractmethod
+    def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
+        """Yields all rows of a tablet in key order, piece by piece; raises as ``read`` does."""
+
+    @abc.abstractmethod
+    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+        """Returns the rows of some keys.
+
+        Args:
+            component: ``state`` or ``hosts``.
+            known: All of its tablets; those are read that may hold a key.
+            keys: Sought keys.
+        """
+
+    @abc.abstractmethod
+    def find_in_pieces(
+        self, component: str, known: Sequence[Tablet], keys: pl.Series
+    ) -> Iterator[pl.DataFrame]:
+        """Yields rows of some keys in bounded pieces: of a key, the last row counts; see ``find``."""
+
+    @abc.abstractmethod
+    def may_have_values(self, tablet: Tablet, column: str) -> bool:
+        """Returns whether a row of a tablet may have a value in a column that few rows have."""
+
+    @abc.abstractmethod
+    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
+        """Returns whether a row of a tablet of the state may be due."""
+
+    @abc.abstractmethod
+    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
+        """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms).
+
+        Args:
+            known: Live files of the host table.
+            now: ms.
+            keys: Of URLs. Their hosts count; others may be among those returned.
+        """
+
+    @abc.abstractmethod
+    def resolve(
+        self,
+        component: str,
+        part: Range,
+        changes: pl.DataFrame,
+        resolver: Resolver,
+        places: Mapping[str, str],
+        order: int = 1,
+    ) -> Iterator[Part]:
+        """Resolves the changes of one range, and writes what they change; see ``resolve_range``."""
+
+    @abc.abstractmethod
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+        """Writes rows, in key order, of a component that has none."""
+
+    @abc.abstractmethod
+    def files_after(
+        self,
+        component: str,
+        known: Sequence[DataFile],
+        added: Sequence[DataFile],
+        replaced: Collection[str],
+    ) -> list[DataFile]:
+        """Returns the list of a component after a commit.
+
+        Args:
+            component: Its name.
+            known: Its list before.
+            added: Files that were written.
+            replaced: Paths of the files that they stand for.
+
+        Raises:
+            ConflictError: A file that was replaced, or the base of a run, is gone.
+        """
+
+    @abc.abstractmethod
+    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
+        """Writes files of changes that make rows as an older snapshot has them; see ``store``.
+
+        What lies in files is as the older snapshot's list says, and needs none.
+
+        Raises:
+            SnapshotTooOld: The table does not have all rows of that snapshot any more.
+        """
+
+    # Takedown.
+
+    @abc.abstractmethod
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
+        """Writes a tablet's rows without what ``edit`` takes out, for good; nothing where that is none.
+
+        Args:
+            component: ``state`` or ``hosts``.
+            tablet: The tablet.
+            edit: Takes rows out, or changes them.
+        """
+
+    @abc.abstractmethod
+    def edit_again(
+        self,
+        component: str,
+        edit: Edit,
+        done: Sequence[Part],
+        before: Sequence[Tablet],
+        since: int,
+        now: Sequence[Tablet],
+    ) -> Iterator[Part]:
+        """Edits a component that was edited in an older snapshot, as it is now.
+
+        What has not changed since is not read again.
+
+        Args:
+            component: ``state`` or ``hosts``.
+            edit: Takes rows out, or changes them.
+            done: Parts of the older snapshot that ``edit`` has given.
+            before: Tablets of the older snapshot.
+            since: Number of the older snapshot.
+            now: Tablets now.
+        """
+
+    @abc.abstractmethod
+    def needed_files(self) -> set[str]:
+        """Returns the paths of files that no snapshot names and that the table still needs."""
+
+    @abc.abstractmethod
+    def erase(self, path: Place, oldest: int) -> None:
+        """Removes the older versions of edited rows that a file names; most files name none.
+
+        Args:
+            path: A file that is about to be deleted.
+            oldest: Number of the oldest snapshot that can be read.
+        """

@@ -1,0 +1,81 @@
+"""Kinds of components: each is declared once, and all commands follow its declaration.
+
+A component of a table is a list of files or of ranges of rows: ``state``, ``batches/ID/pages``.
+Its kind is the last part of its name. To add a component is to declare its kind here.
+"""
+
+import dataclasses
+
+import pyarrow as pa
+
+from .schema import BARS, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What all commands need to know of a component.
+
+    Attributes:
+        name: Its name, such as ``state``.
+        schema: Its columns; ``key`` is the first.
+        of_hosts: Whether keys are hosts (reversed). Else they are URLs.
+        in_tablets: Whether it has one row per key, in tablets: bases with runs on them. Else it is
+            a list of files, each read by itself.
+        in_rows: Whether a table in Bigtable keeps it in rows. Else it is in files there, too.
+        in_order: Whether each file is in key order.
+        of_batch: Whether each batch has one of its own.
+        flushed: Whether a fetch writes files of it before it commits.
+    """
+
+    name: str
+    schema: pa.Schema
+    of_hosts: bool = False
+    in_tablets: bool = False
+    in_rows: bool = False
+    in_order: bool = False
+    of_batch: bool = False
+    flushed: bool = False
+
+
+# Files that name the hosts of seeds, of a table whose hosts are in rows.
+SEED_HOSTS = "seed_hosts"
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("state", STATE, in_tablets=True, in_rows=True, in_order=True),
+        Kind("hosts", HOSTS, of_hosts=True, in_tablets=True, in_rows=True, in_order=True),
+        Kind(SEED_HOSTS, HOSTS, of_hosts=True),
+        Kind("bars", BARS, in_order=True),
+        Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),
+        Kind("pages", PAGES, of_batch=True, flushed=True),
+        Kind("learnt", HOSTS, of_hosts=True, of_batch=True, flushed=True),
+        Kind("documents", DOCUMENTS, of_batch=True, flushed=True),
+        Kind("outcome", OUTCOME, of_batch=True, in_order=True),
+    )
+}
+
+
+def kind_of(component: str) -> Kind:
+    """Returns the kind of a component; of one that a later version has added only the key is known.
+
+    >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
+    (True, ['key'])
+    """
+    name = component.rpartition("/")[2]
+    return KINDS.get(name) or Kind(name, pa.schema([("key", TEXT)]))
+
+
+def kinds_in_tablets() -> tuple[str, ...]:
+    """Returns the names of the kinds that are in tablets."""
+    return tuple(name for name, kind in KINDS.items() if kind.in_tablets)
+
+
+def kinds_of_batches() -> tuple[str, ...]:
+    """Returns the names of the kinds of which each batch has one."""
+    return tuple(name for name, kind in KINDS.items() if kind.of_batch)
+
+
+def folders() -> tuple[str, ...]:
+    """Returns the folders of a table that hold rows."""
+    return (*(name for name, kind in KINDS.items() if not kind.of_batch), "batches")

@@ -1,0 +1,319 @@
+"""What a job may ask of a web table holds in a folder, in a store and in Bigtable alike."""
+
+import json
+import pickle
+
+import polars as pl
+import pytest
+from frames import frame_of
+
+from nutbeam.io.bigtable.snapshot_log import SnapshotLog
+from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.manifest import load_manifest, store_manifest
+from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.errors import ConflictError
+from nutbeam.io.table import folder_table
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.ranges import Range
+from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.tablets import Due, tablets
+from nutbeam.io.upkeep import purge
+from nutbeam.io.upkeep.rollback import roll_back
+from nutbeam.policy.bars import Names
+from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.web.base.errors import UsageError, UserError
+
+KINDS = ("local", "gs", "bigtable")
+ROWS = {f"com.a:http/{n:02d}": float(n) for n in range(20)}
+
+
+@pytest.fixture(params=KINDS)
+def table(request, tmp_path, monkeypatch):
+    """The address of a table that is empty."""
+    if request.param == "bigtable":
+        return request.getfixturevalue("bigtable").make(tmp_path / "files")
+    if request.param == "local":
+        return str(tmp_path / "table")
+    stores = request.getfixturevalue("stores")
+    for name, value in stores.environ(request.param).items():
+        monkeypatch.setenv(name, value)
+    return stores.address(request.param)
+
+
+def state_of(scores, **columns):
+    return frame_of(STATE, *({"key": k, "score": s, **columns} for k, s in sorted(scores.items())))
+
+
+def newer(rows, changes):
+    """A resolver: changes take the place of the rows of their keys."""
+    kept = rows.join(changes, on="key", how="anti")
+    return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
+
+
+def change(table, rows, name, component="state", reads=()):
+    """Commits rows, as an inject does."""
+    operation = begin(table, "inject", f"{name}.inject")
+    return commit(operation, resolved(operation, rows, component), reads=frozenset(reads))
+
+
+def resolved(operation, rows, component="state"):
+    known = tablets(operation.files(component))
+    base = known[0] if known else None
+    parts = operation.root.resolve(
+        component, Range(None, None, base), rows, newer, {}, operation.snapshot + 1
+    )
+    return [Written(part.component, part.files, part.replaced, part.counts) for part in parts]
+
+
+def parts_of(table, component="state", snapshot=None):
+    """Returns (the table as of a snapshot, the tablets of a component)."""
+    root = open_table(table)
+    number = root.latest_snapshot() if snapshot is None else snapshot
+    listed = load_manifest(root, number).components.get(component)
+    return root.at(number), tablets(load_files(root, listed))
+
+
+def scores(table, snapshot=None):
+    """Returns the score of each URL, as a reader of the newest or another snapshot sees it."""
+    root, known = parts_of(table, snapshot=snapshot)
+    return dict(row for t in known for rows in root.scan("state", t)
+                for row in rows.select("key", "score").iter_rows())  # fmt: skip
+
+
+def test_an_empty_table(table):
+    root = open_table(table)
+    root.check_place()
+    assert (root.snapshots(), root.latest_snapshot(), root.begun_snapshot()) == ([], 0, 0)
+    assert root.settled_snapshot() == 0
+    with pytest.raises(UsageError, match=r"no web table|is empty"):
+        newest_manifest(table)
+
+
+def test_a_table_is_the_same_in_another_process(table):
+    root = open_table(table)
+    assert pickle.loads(pickle.dumps(root.at(3))) == root.at(3)
+    assert hash(root) == hash(open_table(table))
+    assert open_table(str(root)) == root
+
+
+def test_snapshots_are_numbered_and_kept(table):
+    for number in (1, 2, 3):
+        change(table, state_of({f"com.a:http/{number}": 1.0}), f"n{number}")
+    root = open_table(table)
+    assert root.snapshots() == [1, 2, 3]
+    assert root.latest_snapshot() == root.begun_snapshot() == root.settled_snapshot() == 3
+    assert newest_manifest(table) == load_manifest(root, 3)
+    assert json.loads(root.record(2))["operation"] == "n2.inject"
+    assert root.is_kept(2)
+    assert not root.is_kept(4)
+    numbers, times = zip(*root.commit_times(), strict=True)
+    assert numbers == (1, 2, 3)
+    assert list(times) == sorted(times)
+    lists = {component.list for component in load_manifest(root, 3).components.values()}
+    assert root.written_at(3, lists) > 0
+    assert root.forget_snapshots(3)[0] == 2
+    assert root.snapshots() == [3]
+    with pytest.raises(UserError):
+        root.record(2)
+
+
+def test_of_two_commits_of_a_number_one_counts(table):
+    made = change(table, state_of(ROWS), "first")
+    root = open_table(table)
+    second = {"snapshot": 2, "operation": "second"}
+    assert store_manifest(root, type(made)(**{**vars(made), **second}))
+    assert not store_manifest(root, type(made)(**{**vars(made), **second, "operation": "third"}))
+    assert load_manifest(root, 2).operation == "second"
+
+
+def test_commits_that_do_not_meet_are_both_kept(table):
+    change(table, state_of(ROWS), "first")
+    one, two = (begin(table, "inject", f"{name}.inject") for name in ("one", "two"))
+    parts = [
+        (one, resolved(one, state_of({"com.b:http/": 1.0}))),
+        (two, resolved(two, frame_of(HOSTS, {"key": "com.b", "requests": 7}), "hosts")),
+    ]
+    for operation, written in parts:
+        commit(operation, written, reads=frozenset({written[0].component}))
+    assert scores(table) == {**ROWS, "com.b:http/": 1.0}
+    root, known = parts_of(table, "hosts")
+    assert root.read("hosts", known, ["key", "requests"]).rows() == [("com.b", 7)]
+
+
+def test_a_commit_that_has_read_what_another_one_changed_is_refused(table):
+    change(table, state_of(ROWS), "first")
+    loser = begin(table, "inject", "loser.inject")
+    written = resolved(loser, state_of({"com.a:http/00": -1.0}))
+    change(table, state_of({"com.a:http/01": -2.0}), "winner")
+    with pytest.raises(ConflictError):
+        commit(loser, written, reads=frozenset({"state"}))
+    assert scores(table) == {**ROWS, "com.a:http/01": -2.0}
+
+
+def test_rows_by_tablet_key_and_predicate(table):
+    change(table, state_of(ROWS), "first")
+    change(table, state_of({"com.a:http/03": 30.0, "com.b:http/": 40.0}), "second")
+    root, known = parts_of(table)
+    expected = {**ROWS, "com.a:http/03": 30.0, "com.b:http/": 40.0}
+    scanned = pl.concat(rows for tablet in known for rows in root.scan("state", tablet))
+    assert scanned.columns == KINDS["state"].schema.names
+    assert list(scanned.select("key", "score").iter_rows()) == sorted(expected.items())
+    assert dict(root.read("state", known, ["key", "score"]).iter_rows()) == expected
+    # What a newer row takes the place of does not come back where only the old one matches.
+    few = root.read("state", known, ["key"], lambda rows: rows.filter(pl.col("score") < 5))
+    assert sorted(few["key"]) == [f"com.a:http/{n:02d}" for n in (0, 1, 2, 4)]
+    sought = pl.Series("key", ["com.a:http/03", "com.b:http/", "com.c:http/"])
+    found = root.find("state", known, sought).sort("key")
+    assert found.select("key", "score").rows() == [("com.a:http/03", 30.0), ("com.b:http/", 40.0)]
+    assert root.find("state", known, sought.clear()).is_empty()
+    pieces = pl.concat(root.find_in_pieces("state", known, sought))
+    pieces = pieces.unique("key", keep="last").sort("key")
+    assert pieces.equals(found)
+
+
+def test_columns_that_few_rows_have_are_not_overlooked(table):
+    change(table, state_of(ROWS, metadata=[("a", "b")]), "first")
+    root, known = parts_of(table)
+    assert any(root.may_have_values(tablet, "metadata") for tablet in known)
+
+
+def test_an_older_snapshot_stays_as_it_was(table):
+    change(table, state_of(ROWS), "first")
+    for number in (2, 3):
+        change(table, state_of({"com.a:http/00": float(-number)}), f"n{number}")
+    assert [scores(table, n)["com.a:http/00"] for n in (1, 2, 3)] == [0.0, -2.0, -3.0]
+
+
+def test_changes_that_change_nothing_are_not_written(table):
+    change(table, state_of(ROWS), "first")
+    operation = begin(table, "inject", "again.inject")
+    assert [
+        file
+        for part in resolved(operation, state_of({"com.a:http/07": 7.0}))
+        for file in part.files
+    ] == []
+
+
+def test_rows_are_loaded_into_a_table_that_has_none(table):
+    operation = begin(table, "copy", "load.copy")
+    frames = state_of(ROWS).iter_slices(7)
+    parts = operation.root.load("state", frames)
+    commit(operation, [Written(part.component, part.files) for part in parts])
+    assert scores(table) == ROWS
+
+
+def test_what_may_be_due(table):
+    change(table, state_of(ROWS, fetch_time=1_000), "first")
+    root, known = parts_of(table)
+    assert [root.may_have_due(t, Due(until=1_000)) for t in known] == [True]
+    assert [root.may_have_due(t, Due(until=999)) for t in known] == [False]
+    assert [root.may_have_due(t, Due(until=999, far=500)) for t in known] == [True]
+    due = pl.col("fetch_time") <= 1_000
+    rows = root.read("state", known, ["key"], lambda state: state.filter(due), Due(1_000))
+    assert len(rows) == len(ROWS)
+
+
+def test_hosts_that_rest_and_hosts_of_seeds(table):
+    hosts = [{"key": "com.a", "backoff_until": 2_000}, {"key": "com.b", "seed": True},
+             {"key": "com.c", "backoff_until": 500}]  # fmt: skip
+    change(table, frame_of(HOSTS, *hosts), "first", "hosts")
+    reader = begin(table, "look", "look")
+    root, files = reader.root, tuple(reader.files("hosts"))
+    keys = pl.Series([f"com.{name}:http/" for name in "abc"])
+    assert root.resting_hosts(files, 1_000, keys).to_list() == ["com.a"]
+    seeds = read_seeds_hosts(root, seed_files(reader))
+    assert seeds.hosts == {"b.com"}
+
+
+def test_the_way_back_to_an_older_snapshot(table):
+    change(table, state_of(ROWS), "first")
+    change(table, state_of({"com.a:http/00": -1.0, "com.b:http/": 1.0}), "second")
+    made = roll_back(table, 1, "back.rollback")
+    assert (made.snapshot, made.restores) == (3, 1)
+    assert scores(table) == ROWS
+    assert scores(table, 2) == {**ROWS, "com.a:http/00": -1.0, "com.b:http/": 1.0}
+
+
+def without(key):
+    return purge.purge_of(Names(urls=(key,)))
+
+
+def edited(table, edit, name):
+    operation = begin(table, "purge", name)
+    parts = [
+        part
+        for tablet in tablets(operation.files("state"))
+        for part in operation.root.edit("state", tablet, edit)
+    ]
+    return operation, parts
+
+
+def written(parts):
+    return [Written(part.component, part.files, part.replaced, part.counts) for part in parts]
+
+
+def test_what_is_taken_out_cannot_be_read_any_more(table):
+    gone = "com.a:http/05"
+    change(table, state_of(ROWS), "first")
+    operation, parts = edited(table, without(gone), "purge")
+    made = commit(operation, written(parts))
+    assert made.counts["rows/state"] == 1
+    left = {key: score for key, score in ROWS.items() if key != gone}
+    assert scores(table) == left
+    assert scores(table, 1) == ROWS
+    root = open_table(table)
+    purge.sweep(root, made.snapshot, Names(urls=(gone,)))
+    assert scores(table) == left
+    with pytest.raises(UserError):
+        scores(table, 1)
+
+
+def test_an_edit_that_finds_nothing_writes_nothing(table):
+    change(table, state_of(ROWS), "first")
+    assert edited(table, without("com.z:http/"), "purge")[1] == []
+
+
+def test_an_edit_is_made_again_where_rows_were_changed_since(table):
+    gone = "com.a:http/05"
+    change(table, state_of(ROWS), "first")
+    operation, parts = edited(table, without(gone), "purge")
+    before = tablets(operation.files("state"))
+    change(table, state_of({gone: 50.0, "com.a:http/06": 60.0}), "second")
+    root, now = parts_of(table)
+    again = list(root.edit_again("state", without(gone), parts, before, 1, now))
+    later = begin(table, "purge", "again")
+    commit(later, written(again))
+    left = {key: score for key, score in ROWS.items() if key != gone}
+    assert scores(table) == {**left, "com.a:http/06": 60.0}
+
+
+class Crash(Exception):
+    pass
+
+
+def test_a_commit_that_was_cut_off_is_there_as_a_whole_or_not_at_all(table, monkeypatch):
+    change(table, state_of(ROWS), "first")
+    after = {**ROWS, "com.a:http/00": -1.0, "com.b:http/": 1.0}
+    operation = begin(table, "inject", "cut.inject")
+    parts = resolved(operation, state_of({"com.a:http/00": -1.0, "com.b:http/": 1.0}))
+
+    def crash(*_, **__):
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SnapshotLog, "apply", crash)
+        patch.setattr(folder_table, "create_exclusive", crash)
+        with pytest.raises(Crash):
+            commit(operation, parts)
+    root = open_table(table)
+    assert root.latest_snapshot() == 1
+    assert scores(table) == ROWS  # readers do not see half of it
+    settled = root.settled_snapshot()
+    assert settled == root.latest_snapshot() == root.begun_snapshot()
+    assert scores(table) == (after if settled == 2 else ROWS)
+    commit(operation, parts)  # the same again: it counts once
+    assert (root.latest_snapshot(), scores(table)) == (2, after)
+    assert change(table, state_of({"com.c:http/": 1.0}), "next").snapshot == 3

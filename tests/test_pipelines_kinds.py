@@ -1,0 +1,130 @@
+"""A component that only these tests declare goes through all commands, in a folder and in Bigtable."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from crawling import files_of, manifest_of, nutbeam
+from frames import frame_of
+
+from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.ranges import Range
+from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.tablets import tablets
+from nutbeam.policy.kinds import KINDS, Kind
+from nutbeam.policy.schema import TEXT
+
+MARKS = pa.schema([("key", TEXT), ("mark", pa.int64()), ("target", TEXT)])
+ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
+
+
+@pytest.fixture(params=["folder", "bigtable"])
+def table(request, tmp_path, monkeypatch):
+    """A table with seeds and marks, a run on these."""
+    kind = Kind("marks", MARKS, in_tablets=True, in_order=True)
+    monkeypatch.setitem(KINDS, kind.name, kind)
+    table = str(tmp_path / "table")
+    if request.param == "bigtable":
+        table = request.getfixturevalue("bigtable").make(tmp_path / "files")
+    assert nutbeam("inject", table, "http://a.com/05") == 0
+    mark(table, ROWS, "first")
+    mark(table, {"com.a:http/01": 100}, "second")
+    return table
+
+
+def newer(rows, changes):
+    kept = rows.join(changes, on="key", how="anti")
+    return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
+
+
+def mark(table, marks, name):
+    """Commits marks, as a job of this component would."""
+    operation = begin(table, "mark", f"{name}.mark")
+    known = tablets(operation.files("marks"))
+    part = Range(None, None, known[0] if known else None)
+    rows = frame_of(MARKS, *({"key": k, "mark": n} for k, n in sorted(marks.items())))
+    done = operation.root.resolve("marks", part, rows, newer, {}, operation.snapshot + 1)
+    commit(operation, [Written(p.component, p.files, p.replaced, p.counts) for p in done])
+
+
+def marks_of(table):
+    """Returns the marks of a table by key."""
+    root = open_table(table)
+    root = root.at(root.latest_snapshot())
+    known = tablets(load_files(root, manifest_of(table).components["marks"]))
+    return dict(row for t in known for rows in root.scan("marks", t)
+                for row in rows.select("key", "mark").iter_rows())  # fmt: skip
+
+
+NEWEST = {**ROWS, "com.a:http/01": 100}
+
+
+def test_compact_folds_it_and_deletes_old_files(table):
+    old = files_of(table, "marks")
+    assert len(old) == 2
+    assert nutbeam("compact", table, "--snapshot_retention", "0", "--full") == 0
+    assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    assert marks_of(table) == NEWEST
+    assert len(files_of(table, "marks")) == 1
+    assert not any(path.exists() for path in old)
+
+
+def test_copy_has_it(table, tmp_path):
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert marks_of(str(tmp_path / "copy")) == NEWEST
+    assert nutbeam("fsck", tmp_path / "copy") == 0
+
+
+def test_history_and_rollback(table, capsys):
+    capsys.readouterr()
+    assert nutbeam("history", table) == 0
+    assert "marks" in capsys.readouterr().out
+    assert nutbeam("rollback", table, "--to", "2") == 0
+    assert marks_of(table) == ROWS
+
+
+@pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
+def test_purge_takes_names_out(table, words):
+    assert nutbeam("purge", table, *words, "--now") == 0
+    left = {key: n for key, n in NEWEST.items() if words[0] == "--url" and key != "com.a:http/05"}
+    assert marks_of(table) == left
+    assert nutbeam("fsck", table) == 0
+
+
+def test_damage_is_found_and_left_out(table, capsys):
+    run = files_of(table, "marks")[-1]
+    data = bytearray(run.read_bytes())
+    data[len(data) // 2] ^= 1
+    run.write_bytes(data)
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 3
+    assert run.name in capsys.readouterr().out
+    assert nutbeam("fsck", table, "--repair", "--drop") == 0
+    assert marks_of(table) in (ROWS, {})
+
+
+def test_a_lost_list_is_made_again(table):
+    (open_table(table) / manifest_of(table).components["marks"].list).unlink()
+    assert nutbeam("fsck", table) == 3
+    assert nutbeam("fsck", table, "--repair") == 0
+    assert marks_of(table) == NEWEST
+
+
+def test_tablets_that_do_not_fit_are_found(table, capsys):
+    operation = begin(table, "mark", "wrong.mark")
+    (again,) = operation.root.load("marks", [frame_of(MARKS, {"key": "com.a:http/07", "mark": 7})])
+    commit(operation, [Written(again.component, again.files)])
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 3
+    assert "its keys meet those of" in capsys.readouterr().out
+
+
+def test_it_is_a_view_of_sql(table, capsys):
+    if "://" in table:
+        assert nutbeam("sql", table, "SELECT 1") == 2  # sql asks files alone
+        return
+    capsys.readouterr()
+    assert nutbeam("sql", table, "SELECT sum(mark) FROM marks", "--format", "csv") == 0
+    assert str(sum(NEWEST.values())) in capsys.readouterr().out

@@ -233,11 +233,30 @@ def test_a_slow_name_server_holds_up_nobody_else():
     assert [response.body for response in found] == [b"x"]
 
 
-def test_aiohttp_is_loaded_only_where_it_is_wanted():
+def test_the_event_loop_client_is_loaded_only_where_it_is_wanted():
     code = (
         "import sys, nutbeam.web.engine.engine; from nutbeam.web.clients.open_client import client_of;"
-        "from nutbeam.web.exchange.http_options import HttpOptions;"
-        "client_of(HttpOptions()); assert 'aiohttp' not in sys.modules;"
-        "client_of(HttpOptions(http_client='aiohttp')); assert 'aiohttp' in sys.modules"
+        "from nutbeam.web.exchange.http_options import HttpOptions; name = 'nutbeam.web.clients.aio_client';"
+        "client_of(HttpOptions()); assert name not in sys.modules;"
+        "client_of(HttpOptions(http_client='aiohttp')); assert name in sys.modules"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+def test_a_server_may_send_before_it_is_asked(client):
+    def greet(listening):
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(OK + ONE)
+            connection.recv(4096)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=greet, args=(listening,))
+        thread.start()
+        port = listening.getsockname()[1]
+        asking = client_of(HttpOptions(connect_to=doors(port), http_client=client, timeout=2.0))
+        response = asking.get(URL)
+        asking.close()
+        thread.join()
+    assert (response.status, response.body) == (200, b"x")

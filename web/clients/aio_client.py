@@ -124,14 +124,13 @@ class AioClient(ClientBase):
                 connection = await self._connected(head.origin, deadline)
                 self._pass()  # connecting may have taken long
             try:
-                exchanged = await connection.exchange(head.sent, deadline, patience)
+                answer = await connection.exchange(head.sent, deadline, patience)
             except ConnectionError as error:
                 if was_idle:
                     raise IdleClosed("an idle connection was closed") from error
                 raise
-            answer, payload = exchanged
             limit = self._limit(content_limit, answer.content_type)
-            body = await connection.body(payload, answer.fields, limit)
+            body = await connection.body(answer.fields, limit)
             self._fill(response, answer, body, head.shown, connection)
             whole = body.truncated is None and body.error is None
         finally:
@@ -149,7 +148,7 @@ class AioClient(ClientBase):
     async def _connected(self, origin: Origin, deadline: float) -> AioConnection:
         scheme, host, port = origin
         target = await self._dial(host, port)
-        connection = AioConnection(asyncio.get_running_loop())
+        connection = AioConnection()
         connection.origin, connection.proxied = origin, self._route.is_proxied(origin)
         connection.rate, connection.grace = self._options.min_rate, self._options.min_rate_grace
         tls = None

@@ -1,24 +1,18 @@
 """One HTTP/1.1 exchange at a time on one connection of an event loop, with a limit on everything.
 
-aiohttp's protocol and streams do the work below. Our own are the dialling, which
-asks the guard; the reading of responses, see ``response_reader``; the limits on
-time, rate and size; and the errors, which are those of ``wire``.
+``asyncio`` moves the bytes. The rest is the same as in ``wire``: connections go only where the
+guard allows, ``response_reader`` reads responses, and time, rate and size are limited.
 """
 
 import asyncio
 import http.client
+import math
 import socket
 import ssl
 import time
+from collections import deque
 from typing import Any, cast
 
-from aiohttp import ClientError, ClientOSError, ClientPayloadError, ServerDisconnectedError
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.helpers import _EXC_SENTINEL
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import EofStream, StreamReader
-
-from .aio_reader import Reader
 from .body import Body, Taker, broken_body
 from .failures import NETWORK_ERRORS
 from .guard import Target
@@ -28,20 +22,20 @@ from .response_reader import ResponseReader
 from .wire import LowRate, ProxyFailed, TooSlow, check_tunnel
 
 _PIECE_BYTES = 65_536
+_MAX_UNREAD_BYTES = 131_072
 _GOODBYE_SECONDS = 1.0
-_NONE = _EXC_SENTINEL
 
 
-class AioConnection(ResponseHandler):
+class AioConnection(asyncio.Protocol):
     """A connection.
 
     Attributes:
-        origin: What it is kept under while idle.
-        ip: Address connected to; empty where a proxy was.
+        origin: Key of the connection while it is idle.
+        ip: Address connected to; empty for a proxy.
         proxied: Whether it leads to a proxy.
-        checked: Whether the server's certificate is; None without TLS.
-        rate: Least bytes per second of a response, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
+        checked: Whether the server's certificate is checked; None without TLS.
+        rate: Least bytes per second of a response, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` counts.
     """
 
     origin: Origin
@@ -50,156 +44,141 @@ class AioConnection(ResponseHandler):
     checked: bool | None = None
     rate = 0.0
     grace = 10.0
-    _first = 0.0
-    _received = 0
-    _reader: Reader | None = None
-    _late: asyncio.TimerHandle | None = None
 
-    async def exchange(
-        self, head: bytes, deadline: float, patience: float
-    ) -> tuple[Head, StreamReader]:
-        """Sends a whole request; returns the head of the response, and its body to be read.
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._reader: ResponseReader | None = None
+        self._unread: deque[bytes] = deque()  # as received
+        self._unread_bytes = self._received = 0
+        self._body = b""  # decoded from the chunked coding, not yet taken
+        self._first = 0.0
+        self._deadline, self._patience = math.inf, math.inf
+        self._busy = self._closed = False
+        self._error: BaseException | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def exchange(self, head: bytes, deadline: float, patience: float) -> Head:
+        """Sends a whole request and returns the head of the response; ``body`` reads the rest.
 
         Args:
             head: The request.
-            deadline: Moment on the monotonic clock when all must be over, the body too.
+            deadline: Moment on the monotonic clock at which the exchange must be over, with the body.
             patience: Longest wait for the next bytes, in s.
 
         Raises:
-            http.client.HTTPException: What came back is no HTTP.
+            http.client.HTTPException: The response is not HTTP.
             OSError: The connection broke.
         """
-        self._first, self._received, self._payload = 0.0, 0, None
-        self.set_response_params(
-            read_until_eof=True,
-            auto_decompress=False,
-            read_timeout=patience,
-            read_bufsize=_PIECE_BYTES,
-        )
-        reader = self._reader = Reader(self, self._loop, fresh=self._reader is None)
-        self._parser = cast(Any, reader)
-        if self.transport is None:
-            raise ConnectionResetError("closed while it was idle")
-        self.transport.write(head)
-        self.start_timeout()
-        self._late = self._loop.call_at(deadline, self._expire)
-        try:
-            _, payload = await self.read()
-        except (ClientError, HttpProcessingError, EofStream) as error:
-            raise plain(error) from error
-        assert reader.response.head is not None
-        return reader.response.head, payload
+        if self._transport is None or self._closed:
+            raise ConnectionResetError("the idle connection was closed")
+        self._first, self._received, self._busy = 0.0, 0, True
+        self._deadline, self._patience = deadline, patience
+        reader = self._reader = ResponseReader(fresh=self._reader is None)
+        self._transport.write(head)
+        while reader.head is None:
+            self._body = await self._next(reader)
+        return reader.head
 
-    async def body(self, payload: StreamReader, fields: list[tuple[str, str]], limit: int) -> Body:
+    async def body(self, fields: list[tuple[str, str]], limit: int) -> Body:
         """Reads and decodes a body; see ``read_body``."""
-        parts: list[bytes] = []
+        reader, parts = self._reader, list[bytes]()
+        assert reader is not None
         try:
             taker = Taker(fields, limit)
             parts = taker.parts
-            try:
-                while piece := await payload.read(_PIECE_BYTES):
-                    why = taker.take(piece)
-                    if why is not None:
-                        return taker.cut(why)
-            except (ClientError, HttpProcessingError, OSError, http.client.HTTPException) as error:
-                at = payload._buffer_offset  # aiohttp keeps to itself what came before an error
-                for piece in payload._buffer:
-                    why = taker.take(piece[at:])
-                    if why is not None:
-                        return taker.cut(why)
-                    at = 0
-                if isinstance(error, HttpProcessingError):
-                    raise http.client.IncompleteRead(b"") from error
-                raise plain(error) from error
-            return taker.end()
+            while True:
+                why = taker.take(self._body) if self._body else None
+                if why is not None:
+                    return taker.cut(why)
+                if reader.ended:
+                    return taker.end()
+                if reader.error is not None:
+                    raise reader.error
+                self._body = await self._next(reader)
         except NETWORK_ERRORS as error:
             return broken_body(parts, error)
 
+    async def _next(self, reader: ResponseReader) -> bytes:
+        """Reads on and returns the bytes of the body among the next bytes."""
+        if time.monotonic() >= self._deadline:
+            raise TooSlow("the time for the whole request is over")
+        if not self._unread and not self._closed:
+            await self._wait()
+        if not self._unread:
+            if self._error is not None:
+                raise self._error
+            return reader.end()
+        data = self._unread.popleft()
+        self._unread_bytes -= len(data)
+        if not self._unread and self._transport is not None:
+            self._transport.resume_reading()
+        return reader.feed(data)
+
+    async def _wait(self) -> None:
+        """Waits until bytes come or the connection ends."""
+        now = time.monotonic()
+        took = now - self._first
+        if self.rate and self._first and took > self.grace and self._received < self.rate * took:
+            raise LowRate(f"{self._received} bytes in {took:.1f} s")
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+        timer = loop.call_at(min(now + self._patience, self._deadline), self._expire)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _expire(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            late = time.monotonic() >= self._deadline
+            error = TooSlow("the time for the whole request is over") if late else TimeoutError()
+            self._waiter.set_exception(error)
+
     def end(self) -> None:
-        """Ends an exchange: from now on nothing is late."""
-        self._drop_timeout()
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        """Ends an exchange: bytes that come later were not requested."""
+        self._busy = False
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""
-        keeps = self._reader is None or self._reader.response.keeps
-        return keeps and not self.should_close and self.is_connected()
+        if self._transport is None or self._transport.is_closing() or self._unread:
+            return False
+        return self._reader is None or (self._reader.ended and self._reader.keeps)
 
     def close(self) -> None:
-        """Ends the connection at once, and whatever goes on."""
-        self.end()
-        self.abort()
+        """Ends the connection at once."""
+        self._busy, self._closed = False, True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Callback: the connection is open."""
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Is given what came, and counts it."""
-        if not data or self._reader is None:
-            super().data_received(data)
-            return
-        if self._late is None:  # nobody asked
+        """Callback: keeps and counts received bytes."""
+        if self._reader is not None and not self._busy:  # not requested
             self.close()
             return
-        now = time.monotonic()
-        if not self._received:
-            self._first = now
+        self._first = self._first or time.monotonic()
         self._received += len(data)
-        super().data_received(data)
-        payload = self._payload
-        if payload is not None and payload.is_eof():
-            return
-        if self.rate:
-            took = now - self._first
-            if took > self.grace and self._received < self.rate * took:
-                self._fail(LowRate(f"{self._received} bytes in {took:.1f} s"))
-
-    def _expire(self) -> None:
-        self._fail(TooSlow("the time for the whole request is over"))
-
-    def _fail(self, error: Exception) -> None:
-        if self.exception() is None:
-            self.set_exception(error)
-        if self.transport is not None:
-            self.transport.abort()
-
-    def set_exception(self, exc: BaseException, exc_cause: BaseException = _NONE) -> None:
-        """Is told what went wrong; whoever reads a body is told, too."""
-        self._break_off(exc)
-        super().set_exception(exc, exc_cause)
+        self._unread.append(data)
+        self._unread_bytes += len(data)
+        if self._unread_bytes > _MAX_UNREAD_BYTES and self._transport is not None:
+            self._transport.pause_reading()
+        self._wake()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Is told that the connection is over; ``exc`` says if not as it should be."""
-        if exc is not None:  # else a body that ends with the connection would seem whole
-            self._break_off(exc)
-        elif self._reader is not None:
-            try:
-                for message, payload in self._reader.last():
-                    self._payload = payload
-                    self.feed_data((cast(Any, message), payload))
-            except http.client.HTTPException as error:
-                self.set_exception(HttpProcessingError(), error)
-        super().connection_lost(exc)
+        """Callback: the connection is over; ``exc`` says why, if it broke."""
+        self._closed = True
+        if exc is not None and not isinstance(exc, OSError):
+            exc = http.client.HTTPException(str(exc))
+        self._error = exc
+        self._wake()
 
-    def _break_off(self, error: BaseException) -> None:
-        payload = self._payload
-        if payload is not None and not payload.is_eof() and payload.exception() is None:
-            payload.set_exception(error)
-
-
-def plain(error: BaseException) -> Exception:
-    """Returns the error of ``wire`` that stands for one of aiohttp's."""
-    cause = error.__cause__
-    if isinstance(error, http.client.HTTPException):
-        return error
-    if isinstance(cause, http.client.HTTPException):
-        return cause
-    if isinstance(error, ClientPayloadError):
-        return http.client.IncompleteRead(b"")
-    if isinstance(error, ServerDisconnectedError):
-        return http.client.RemoteDisconnected("no response")
-    if isinstance(error, ClientOSError) and isinstance(cause, OSError):
-        return cause
-    return error if isinstance(error, OSError) else http.client.HTTPException(str(error))
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 async def connect(

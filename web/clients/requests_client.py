@@ -1,7 +1,7 @@
 """The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
 
 ``requests`` and urllib3 do the work below, through ``GuardedAdapter``; with
-``http_client=aiohttp`` it is done by ``aio``, under the same rules, which are here.
+``http_client=asyncio`` it is done by ``aio``, under the same rules, which are here.
 """
 
 import time

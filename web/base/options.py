@@ -111,6 +111,8 @@ def option(
 ) -> Any:
     """Returns the dataclass field that declares an option; see ``Option``.
 
+    A class attribute ``GROUP`` is the group of the options that name none.
+
     >>> @dataclasses.dataclass(frozen=True)
     ... class HttpOptions:
     ...     timeout: float = option(10.0, "wait", unit="s", nutch="http.timeout", minimum=0)
@@ -202,8 +204,10 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _group(cls: type, name: str) -> str:
-    """Returns the name of the class that declares a field, without "Options"."""
+    """Returns ``GROUP`` of the class that declares a field, else its name without "Options"."""
     owner = [base for base in cls.__mro__ if name in vars(base).get("__annotations__", {})][-1]
+    if "GROUP" in vars(owner):
+        return str(vars(owner)["GROUP"])
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", owner.__name__.removesuffix("Options")).lower()
     return words or owner.__module__.rpartition(".")[2]
 

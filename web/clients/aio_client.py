@@ -16,12 +16,12 @@ from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
 from ..exchange.steps import Locate, Request
 from ..network.aio_wire import AioConnection, connect
-from ..network.failures import NETWORK_ERRORS, may_resend, reason_of
-from ..network.guard import Denied, Guard, Target
+from ..network.failures import NETWORK_ERRORS
+from ..network.guard import Guard, Target, check_gate
 from ..network.idle import Idle, IdleClosed, Origin
 from ..network.route import Head, Route, split_url
 from ..urls.schemes import scheme_of
-from .client_base import ClientBase
+from .client_base import ClientBase, failed_response
 
 T = TypeVar("T")
 _MAX_LOOKUPS = 64
@@ -99,16 +99,12 @@ class AioClient(ClientBase):
         response = Response(url, started=now_ms())
         began = time.monotonic()
         try:
-            sent, authorized = self._sent(url, headers)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            await self._exchange(response, self._route.head("GET", url, sent), content_limit)
-            if self._asks_again(response, authorized):
-                sent, _ = self._sent(url, headers)
+            for sent in self._attempts(response, headers):
                 await self._exchange(response, self._route.head("GET", url, sent), content_limit)
         except NETWORK_ERRORS as error:
-            response = Response(url, started=response.started, error=reason_of(error))
-            response.resend = may_resend(error)
+            response = failed_response(response, error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
@@ -116,13 +112,13 @@ class AioClient(ClientBase):
         """Sends one request and takes its answer."""
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout
-        self._pass()
+        check_gate(self._gate)
         connection, whole = self.idle.take(head.origin), False
         was_idle = connection is not None
         try:
             if connection is None:
                 connection = await self._connected(head.origin, deadline)
-                self._pass()  # connecting may have taken long
+                check_gate(self._gate)  # connecting may have taken long
             try:
                 answer = await connection.exchange(head.sent, deadline, patience)
             except ConnectionError as error:
@@ -140,10 +136,6 @@ class AioClient(ClientBase):
                     self.idle.put(connection)
                 else:
                     connection.close()
-
-    def _pass(self) -> None:
-        if self._gate is not None and not self._gate():
-            raise Denied("stopped", "no more requests may be sent")
 
     async def _connected(self, origin: Origin, deadline: float) -> AioConnection:
         scheme, host, port = origin

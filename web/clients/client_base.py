@@ -1,7 +1,7 @@
 """What the clients share: what is sent, and how an answer is filled in."""
 
 import mimetypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..base.agent import agent_token, missing_agent, user_agent
@@ -11,6 +11,7 @@ from ..exchange.http_options import _HEADER, HttpOptions, guard_of
 from ..exchange.response import Response
 from ..exchange.steps import Locate, Request
 from ..network.body import ACCEPTED, Body
+from ..network.failures import may_resend, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.heads import Head
@@ -164,9 +165,21 @@ class ClientBase:
         if self._jar is not None and response.status:
             self._jar.take(response.url, response.header_values("set-cookie"))
 
-    def _asks_again(self, response: Response, authorized: bool) -> bool:
-        """Returns whether credentials may help where an answer was 401."""
-        if response.status != 401:
-            return False
-        challenges = response.header_values("www-authenticate")
-        return self._credentials.challenged(response.url, challenges, authorized)
+    def _attempts(
+        self, response: Response, more: Iterable[tuple[str, str]]
+    ) -> Iterator[dict[str, str]]:
+        """Yields the headers to send, and once more those for the challenge of a 401."""
+        more = list(more)
+        headers, authorized = self._sent(response.url, more)
+        yield headers
+        if response.status == 401:
+            challenges = response.header_values("www-authenticate")
+            if self._credentials.challenged(response.url, challenges, authorized):
+                yield self._sent(response.url, more)[0]
+
+
+def failed_response(response: Response, error: BaseException) -> Response:
+    """Returns the response that stands for a request which failed."""
+    failed = Response(response.url, started=response.started, error=reason_of(error))
+    failed.resend = may_resend(error)
+    return failed

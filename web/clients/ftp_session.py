@@ -3,13 +3,12 @@
 import contextlib
 import ftplib
 import socket
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from ..network.failures import BadUrl
-from ..network.guard import Denied, Target
-from ..network.wire import TimedSocket, TooSlow
+from ..network.guard import Denied, Target, check_gate
+from ..network.wire import connect, time_left
 
 _MAX_LINES = 500
 _PIECE_BYTES = 65_536
@@ -39,10 +38,7 @@ class Limits(NamedTuple):
         Raises:
             TooSlow: There are none.
         """
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TooSlow("the time for the whole request is over")
-        return min(self.patience, left)
+        return time_left(self.deadline, self.patience)
 
 
 class Session(ftplib.FTP):
@@ -75,10 +71,10 @@ class Session(ftplib.FTP):
     ) -> None:
         super().__init__(timeout=limits.patience, encoding="latin-1")
         self._limits, self._lines = limits, 0
-        _pass(gate)
-        self.sock = _connect(target, limits)
+        check_gate(gate)
+        self.sock = connect(target, limits.deadline, limits.patience)
         try:
-            _pass(gate)  # connecting may have taken long
+            check_gate(gate)  # connecting may have taken long
             self.af = self.sock.family
             self.ip = str(self.sock.getpeername()[0])
             self.sock.expect(limits.deadline)
@@ -137,7 +133,8 @@ class Session(ftplib.FTP):
         if not _LEAST_PORT <= port < 65536:
             raise Denied("port_denied", f"port {port} is not for data")
         address = (peer[0], port, *peer[2:])
-        return _connect(Target(((self.af, address),), False), self._limits)
+        target = Target(((self.af, address),), False)
+        return connect(target, self._limits.deadline, self._limits.patience)
 
     def read(self, connection: Any, limit: int) -> tuple[bytes, bool]:
         """Reads what is transferred; closes the connection.
@@ -160,24 +157,3 @@ class Session(ftplib.FTP):
                 parts += memoryview(piece)[:number]
                 if 0 <= limit < len(parts):
                     return bytes(parts[:limit]), True
-
-
-def _pass(gate: Callable[[], bool] | None) -> None:
-    if gate is not None and not gate():
-        raise Denied("stopped", "no more requests may be sent")
-
-
-def _connect(target: Target, limits: Limits) -> Any:
-    failed: OSError = OSError("no address")
-    for family, address in target.addresses:
-        sock = TimedSocket(family, socket.SOCK_STREAM)
-        try:
-            sock.settimeout(limits.left)
-            sock.connect(address)
-            return sock
-        except OSError as error:
-            sock.close()
-            if isinstance(error, TooSlow):
-                raise
-            failed = error
-    raise failed

@@ -14,12 +14,12 @@ from ..base.clock import now_ms
 from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
 from ..network.body import read_body
-from ..network.failures import NETWORK_ERRORS, may_resend, reason_of
+from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard
 from ..network.route import split_url
 from ..network.wire import Message
 from ..urls.schemes import scheme_of
-from .client_base import ClientBase
+from .client_base import ClientBase, failed_response
 from .requests_adapter import GuardedAdapter
 
 
@@ -59,17 +59,14 @@ class Client(ClientBase):
         if other is not None:
             return other.get(url, headers, self._limit_elsewhere(content_limit, url))
         response = Response(url, started=now_ms())
-        began, more = time.monotonic(), list(headers)
+        began = time.monotonic()
         try:
-            sent, authorized = self._sent(url, more)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            self._exchange(response, sent, content_limit)
-            if self._asks_again(response, authorized):
-                self._exchange(response, self._sent(url, more)[0], content_limit)
+            for sent in self._attempts(response, headers):
+                self._exchange(response, sent, content_limit)
         except NETWORK_ERRORS as error:
-            response = Response(url, started=response.started, error=reason_of(error))
-            response.resend = may_resend(error)
+            response = failed_response(response, error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Protocol
 
+from ..robots.robots import RobotsRecord
+
 
 @dataclasses.dataclass(slots=True)
 class HostRecord:
@@ -39,6 +41,14 @@ class HostRecord:
     robots_failing_since: int = 0
     sitemaps: tuple[str, ...] = ()
     backoff_level: int = 0
+
+    @property
+    def robots(self) -> RobotsRecord | None:
+        """The robots.txt; None if it was not requested."""
+        if self.robots_status is None:
+            return None
+        times = self.robots_fetched_at, self.robots_failing_since
+        return RobotsRecord(self.robots_status, self.robots_text, *times)
 
 
 class KnownHosts(Protocol):

@@ -97,11 +97,4 @@ def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | N
     if state.unreachable is not None and state.unreachable[0] == origin:
         return state.unreachable[1]
     known = state.known
-    if known is None or known.robots_origin != origin or known.robots_status is None:
-        return None
-    return RobotsRecord(
-        known.robots_status,
-        known.robots_text,
-        known.robots_fetched_at,
-        known.robots_failing_since,
-    )
+    return known.robots if known is not None and known.robots_origin == origin else None

@@ -249,14 +249,8 @@ class HostQueue:
         elif state.unreachable is not None:
             origin, kept = state.unreachable
             record.sitemaps = known.sitemaps if known is not None else ()
-        elif known is not None and known.robots_status is not None:
-            kept = RobotsRecord(
-                known.robots_status,
-                known.robots_text,
-                known.robots_fetched_at,
-                known.robots_failing_since,
-            )
-            record.sitemaps = known.sitemaps
+        elif known is not None and known.robots is not None:
+            kept, record.sitemaps = known.robots, known.sitemaps
         else:
             return
         record.robots_origin = origin

@@ -15,14 +15,8 @@ FETCH_REDIR_PERM = 36
 FETCH_GONE = 37
 FETCH_NOTMODIFIED = 38
 
-FETCH_STATUS_NAMES = {
-    FETCH_SUCCESS: "success",
-    FETCH_RETRY: "retry",
-    FETCH_REDIR_TEMP: "redir_temp",
-    FETCH_REDIR_PERM: "redir_perm",
-    FETCH_GONE: "gone",
-    FETCH_NOTMODIFIED: "notmodified",
-}
+_NAMES = "success retry redir_temp redir_perm gone notmodified".split()  # noqa: SIM905
+FETCH_STATUS_NAMES = dict(enumerate(_NAMES, FETCH_SUCCESS))
 
 # ProtocolStatus.
 SUCCESS = 1
@@ -42,24 +36,13 @@ NOTMODIFIED = 21
 WOULDBLOCK = 22
 BLOCKED = 23
 
-PROTOCOL_STATUS_NAMES = {
-    SUCCESS: "success",
-    FAILED: "failed",
-    PROTO_NOT_FOUND: "proto_not_found",
-    GONE: "gone",
-    MOVED: "moved",
-    TEMP_MOVED: "temp_moved",
-    NOTFOUND: "notfound",
-    RETRY: "retry",
-    EXCEPTION: "exception",
-    ACCESS_DENIED: "access_denied",
-    ROBOTS_DENIED: "robots_denied",
-    REDIR_EXCEEDED: "redir_exceeded",
-    NOTFETCHING: "notfetching",
-    NOTMODIFIED: "notmodified",
-    WOULDBLOCK: "wouldblock",
-    BLOCKED: "blocked",
-}
+_FROM_TEN = (
+    "proto_not_found gone moved temp_moved notfound retry exception access_denied robots_denied "
+    "redir_exceeded notfetching notmodified wouldblock blocked"
+)
+PROTOCOL_STATUS_NAMES = {SUCCESS: "success", FAILED: "failed"} | dict(
+    enumerate(_FROM_TEN.split(), PROTO_NOT_FOUND)
+)
 
 # Message of a page whose server's certificate nobody checked.
 UNCHECKED = "certificate not checked"

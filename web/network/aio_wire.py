@@ -162,7 +162,9 @@ class AioConnection(asyncio.Protocol):
             return
         self._first = self._first or time.monotonic()
         self._received += len(data)
-        self._unread.append(data)
+        # In small pieces, as a bomb must be noticed early.
+        starts = range(0, len(data), _PIECE_BYTES)
+        self._unread.extend(data[start : start + _PIECE_BYTES] for start in starts)
         self._unread_bytes += len(data)
         if self._unread_bytes > _MAX_UNREAD_BYTES and self._transport is not None:
             self._transport.pause_reading()

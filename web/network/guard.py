@@ -56,6 +56,16 @@ class Denied(OSError):
         self.reason = reason
 
 
+def check_gate(gate: Callable[[], bool] | None) -> None:
+    """Calls a client's gate, if it has one, right before a request.
+
+    Raises:
+        Denied: The gate is shut.
+    """
+    if gate is not None and not gate():
+        raise Denied("stopped", "no more requests may be sent")
+
+
 class Door(NamedTuple):
     """One parsed ``connect_to`` entry; port 0 stands for "any" or "the same"."""
 

@@ -13,24 +13,16 @@ _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?
 # infrastructure (RFC 3172, home.arpa of RFC 8375 below it) and RFC 7686, then what routers and
 # development tools answer themselves, or the name server with a loopback address.
 _SPECIAL = frozenset(
-    {
-        *("arpa", "onion", "fritz.box", "easy.box", "o2.box", "congstar.box", "pi.hole"),
-        *(
-            "router.asus.com",
-            "asusrouter.com",
-            "tplinkwifi.net",
-            "tplinkmodem.net",
-            "tplinklogin.net",
-        ),
-        *("tplinkap.net", "tplinkrepeater.net", "tplinkextender.net", "tplinkplclogin.net"),
-        *("routerlogin.net", "routerlogin.com", "orbilogin.com", "orbilogin.net", "mywifiext.net"),
-        *("huaweimobilewifi.com", "tendawifi.com", "tendawifi.net", "attlocal.net"),
-        *("connect.box", "vodafone.box", "kabel.box", "arris.box", "alice.box", "myfritz.box"),
-        *("setup.ubnt.com", "mabbox.bytel.fr", "ts.net"),
-        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st", "smackaho.st"),
-        *("local.gd", "yoogle.com"),
-        "metadata.goog",  # the metadata server of Google's cloud
-    }
+    (  # noqa: SIM905
+        "arpa onion fritz.box easy.box o2.box congstar.box pi.hole router.asus.com asusrouter.com "
+        "tplinkwifi.net tplinkmodem.net tplinklogin.net tplinkap.net tplinkrepeater.net "
+        "tplinkextender.net tplinkplclogin.net routerlogin.net routerlogin.com orbilogin.com "
+        "orbilogin.net mywifiext.net huaweimobilewifi.com tendawifi.com tendawifi.net attlocal.net "
+        "connect.box vodafone.box kabel.box arris.box alice.box myfritz.box setup.ubnt.com "
+        "mabbox.bytel.fr ts.net localtest.me lvh.me vcap.me lacolhost.com localho.st smackaho.st "
+        "local.gd yoogle.com "
+        "metadata.goog"  # the metadata server of Google's cloud
+    ).split()
 )
 # What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.
 _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")

@@ -15,7 +15,7 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from .guard import Denied, Target
+from .guard import Denied, Target, check_gate
 from .heads import Head
 from .response_reader import ResponseReader
 
@@ -99,11 +99,46 @@ class _Socket(_Timed, socket.socket):
     pass
 
 
+def time_left(deadline: float, patience: float) -> float:
+    """Returns the longest time for the next wait, in s.
+
+    Raises:
+        TooSlow: The deadline is over.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TooSlow("the time for the whole request is over")
+    return min(patience, left)
+
+
+def connect(target: Target, deadline: float, patience: float) -> "_Socket":
+    """Connects to the first address that answers.
+
+    Args:
+        target: Checked addresses.
+        deadline: Moment on the monotonic clock when all must be over.
+        patience: Longest wait for one address, in s.
+
+    Raises:
+        OSError: No address answers.
+    """
+    failed: OSError = OSError("no address")
+    for family, address in target.addresses:
+        left = time_left(deadline, patience)
+        sock = _Socket(family, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(left)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.connect(address)
+            return sock
+        except OSError as error:
+            failed = error
+            sock.close()
+    raise failed
+
+
 class _TlsSocket(_Timed, ssl.SSLSocket):
     pass
-
-
-TimedSocket = _Socket  # what FTP's connections are, too
 
 
 def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
@@ -230,16 +265,18 @@ class PlainConnection(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         """Connects to the first address that answers, all of them checked."""
-        if not self.proxied:
-            return self._connect(self.dial(self.host.strip("[]"), self.port))
         try:
-            sock = self._connect(self.dial(self.host.strip("[]"), self.port))
+            target = self.dial(self.host.strip("[]"), self.port)
+            sock = connect(target, self.deadline, self.patience)
         except (Denied, TooSlow):
             raise
         except OSError as error:
-            raise ProxyFailed(f"the proxy cannot be reached: {error}") from error
-        self.ip = ""  # the proxy's says nothing about the server
-        if self.tunnel:
+            if self.proxied:
+                raise ProxyFailed(f"the proxy cannot be reached: {error}") from error
+            raise
+        if not self.proxied:  # the proxy's address says nothing about the server
+            self.ip = str(sock.getpeername()[0])
+        elif self.tunnel:
             self._open_tunnel(sock)
         return sock
 
@@ -256,25 +293,6 @@ class PlainConnection(HTTPConnection):
                 raise ProxyFailed("the proxy's answer to CONNECT is no HTTP") from error
             raise
 
-    def _connect(self, target: Target) -> "_Socket":
-        failed: OSError = OSError("no address")
-        for family, address in target.addresses:
-            left = self.deadline - time.monotonic()
-            if left <= 0:
-                raise TooSlow("the time for the whole request is over")
-            sock = _Socket(family, socket.SOCK_STREAM)
-            try:
-                sock.settimeout(min(self.patience, left))
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.connect(address)
-            except OSError as error:
-                failed = error
-                sock.close()
-                continue
-            self.ip = address[0]
-            return sock
-        raise failed
-
     def exchange(self, head: bytes) -> Message:
         """Sends a whole request and returns the response, its body still to be read.
 
@@ -283,11 +301,11 @@ class PlainConnection(HTTPConnection):
             OSError: No connection, or it broke.
             Denied: The gate is shut; nothing was sent.
         """
-        self._pass()
+        check_gate(self.gate)
         fresh = self.sock is None
         if fresh:
             self.connect()
-            self._pass()  # connecting may have taken long
+            check_gate(self.gate)  # connecting may have taken long
         self.sock.expect(self.deadline)
         self.sock.rate, self.sock.grace = self.rate, self.grace
         self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
@@ -296,10 +314,6 @@ class PlainConnection(HTTPConnection):
         message.connection, message.request = self, head
         message.begin()
         return message
-
-    def _pass(self) -> None:
-        if self.gate is not None and not self.gate():
-            raise Denied("stopped", "no more requests may be sent")
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""

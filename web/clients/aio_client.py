@@ -19,7 +19,7 @@ from ..network.aio_wire import AioConnection, connect
 from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard, Target, check_gate
 from ..network.idle import Idle, IdleClosed, Origin
-from ..network.route import Head, Route, split_url
+from ..network.route import Head, split_url
 from ..urls.schemes import scheme_of
 from .client_base import ClientBase, failed_response
 
@@ -42,7 +42,6 @@ class AioClient(ClientBase):
         gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(options, guard, gate)
-        self._route = Route(self.guard, **self._way)
         self.idle: Idle[AioConnection] = Idle()
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,7 +101,7 @@ class AioClient(ClientBase):
             if fresh:
                 self.idle.forget(split_url(url)[0])
             for sent in self._attempts(response, headers):
-                await self._exchange(response, self._route.head("GET", url, sent), content_limit)
+                await self._exchange(response, self.route.head("GET", url, sent), content_limit)
         except NETWORK_ERRORS as error:
             response = failed_response(response, error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
@@ -141,12 +140,12 @@ class AioClient(ClientBase):
         scheme, host, port = origin
         target = await self._dial(host, port)
         connection = AioConnection()
-        connection.origin, connection.proxied = origin, self._route.is_proxied(origin)
+        connection.origin, connection.proxied = origin, self.route.is_proxied(origin)
         connection.rate, connection.grace = self._options.min_rate, self._options.min_rate_grace
         tls = None
         if scheme == "https":
-            tls, connection.checked = self._route.tls(host), self._route.is_checked(host)
-        tunnel = self._route.tunnel(origin)
+            tls, connection.checked = self.route.tls(host), self.route.is_checked(host)
+        tunnel = self.route.tunnel(origin)
         try:
             await connect(connection, target, tls, tunnel, deadline, self._options.timeout)
         except BaseException:
@@ -156,9 +155,9 @@ class AioClient(ClientBase):
 
     async def _dial(self, host: str, port: int) -> Target:
         """Returns where to connect to; names are looked up off the loop."""
-        if self._route.needs_lookup(host, port):
-            return await self._lookups.run(lambda: self._route.dial(host, port))
-        return self._route.dial(host, port)
+        if self.route.needs_lookup(host, port):
+            return await self._lookups.run(lambda: self.route.dial(host, port))
+        return self.route.dial(host, port)
 
     async def _locate(self, url: str) -> str | None:
         other = self._others.get(scheme_of(url))
@@ -168,9 +167,9 @@ class AioClient(ClientBase):
             _, host, port = split_url(url)[0]
         except ValueError:
             return None
-        if self._route.needs_lookup(host, port):
-            return await self._lookups.run(lambda: self._route.address(url))
-        return self._route.address(url)
+        if self.route.needs_lookup(host, port):
+            return await self._lookups.run(lambda: self.route.address(url))
+        return self.route.address(url)
 
     def close(self) -> None:
         """Ends what is under way, and the loop; the next request begins another."""

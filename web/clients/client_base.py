@@ -16,7 +16,8 @@ from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.heads import Head
 from ..network.proxy import parse_proxy
-from ..network.route import split_url
+from ..network.route import Route, split_url
+from ..network.wire import Limits
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
 from .other_clients import other_clients
@@ -40,6 +41,8 @@ class ClientBase:
 
     Attributes:
         guard: Says where connections may go.
+        route: Where connections go, with which certificates.
+        limits: Limits on time and rate.
         schemes: Which are taken.
         token: The agent's product token, for robots.txt.
     """
@@ -66,13 +69,17 @@ class ClientBase:
             **parse_headers(options.http_header),
         }
         proxy = parse_proxy(options.http_proxy)
-        self._way: dict[str, Any] = {
-            "ca_file": options.ca_file,
-            "missing_agent": missing_agent(options),
-            "unchecked": frozenset(host.lower() for host in options.insecure_host),
-            "proxy": proxy,
-            "proxy_auth": self._credentials.proxy_header(*proxy) if proxy else "",
-        }
+        self.route = Route(
+            self.guard,
+            options.ca_file,
+            missing_agent(options),
+            frozenset(host.lower() for host in options.insecure_host),
+            proxy,
+            self._credentials.proxy_header(*proxy) if proxy else "",
+        )
+        self.limits = Limits(
+            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+        )
 
     @property
     def loop(self) -> "asyncio.AbstractEventLoop":

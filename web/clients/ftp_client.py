@@ -15,11 +15,12 @@ from ..exchange.credentials import Credentials
 from ..exchange.response import Response
 from ..network.failures import NETWORK_ERRORS, BadUrl, reason_of
 from ..network.guard import Denied, Guard, Target
+from ..network.wire import Limits
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
-from .ftp_session import Limits, Session
+from .ftp_session import Session
 from .index_page import HTML, index_page
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ class FtpClient:
         except ValueError as error:
             raise BadUrl(str(error)) from error
         options = self._options
-        deadline = time.monotonic() + options.http_time_limit
-        limits = Limits(deadline, options.timeout, options.min_rate, options.min_rate_grace)
-        with Session(self._dial(host, port), limits, self._gate) as session:
+        limits = Limits(
+            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+        )
+        deadline = time.monotonic() + limits.whole
+        with Session(self._dial(host, port), limits, deadline, self._gate) as session:
             response.ip = session.ip
             self._log_in(session, host, port)
             session.voidcmd("TYPE I")

@@ -4,41 +4,16 @@ import contextlib
 import ftplib
 import socket
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from ..network.failures import BadUrl
 from ..network.guard import Denied, Target, check_gate
-from ..network.wire import connect, time_left
+from ..network.wire import Limits, connect, time_left
 
 _MAX_LINES = 500
 _PIECE_BYTES = 65_536
 # Below are the services of a machine: no server sends its files from there.
 _LEAST_PORT = 1024
-
-
-class Limits(NamedTuple):
-    """How long a session may take.
-
-    Attributes:
-        deadline: Moment on the monotonic clock when all must be over.
-        patience: Longest wait for a connection, or for the next bytes, in s.
-        rate: Least bytes per second of what is transferred, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
-    """
-
-    deadline: float
-    patience: float
-    rate: float = 0.0
-    grace: float = 10.0
-
-    @property
-    def left(self) -> float:
-        """Seconds for the next wait.
-
-        Raises:
-            TooSlow: There are none.
-        """
-        return time_left(self.deadline, self.patience)
 
 
 class Session(ftplib.FTP):
@@ -50,7 +25,8 @@ class Session(ftplib.FTP):
 
     Args:
         target: Where the server is, as the guard says.
-        limits: How long it may take.
+        limits: Limits on time and rate.
+        deadline: Moment on the monotonic clock at which the session must be over.
         gate: Is asked right before the server is; False denies it.
 
     Attributes:
@@ -67,17 +43,21 @@ class Session(ftplib.FTP):
     sock: Any
 
     def __init__(
-        self, target: Target, limits: Limits, gate: Callable[[], bool] | None = None
+        self,
+        target: Target,
+        limits: Limits,
+        deadline: float,
+        gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(timeout=limits.patience, encoding="latin-1")
-        self._limits, self._lines = limits, 0
+        self._deadline, self._limits, self._lines = deadline, limits, 0
         check_gate(gate)
-        self.sock = connect(target, limits.deadline, limits.patience)
+        self.sock = connect(target, self._deadline, limits.patience)
         try:
             check_gate(gate)  # connecting may have taken long
             self.af = self.sock.family
             self.ip = str(self.sock.getpeername()[0])
-            self.sock.expect(limits.deadline)
+            self.sock.expect(self._deadline)
             self.file = self.sock.makefile("r", encoding="latin-1")
             self.welcome = self.getresp()
         except BaseException:
@@ -92,12 +72,15 @@ class Session(ftplib.FTP):
             self.sock.sendall(b"QUIT\r\n")  # nobody waits for the answer
         self.close()
 
+    def _left(self) -> float:
+        return time_left(self._deadline, self._limits.patience)
+
     def getline(self) -> str:
         """Returns a line of an answer; there are only so many in a session."""
         self._lines += 1
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
-        self.sock.settimeout(self._limits.left)
+        self.sock.settimeout(self._left())
         try:
             return super().getline()
         except EOFError as error:
@@ -107,7 +90,7 @@ class Session(ftplib.FTP):
         """Sends a command; a line break in it would begin another one."""
         if any(letter in line for letter in "\r\n\0"):
             raise BadUrl(f"expected no line break in a command, got {line!r}")
-        self.sock.settimeout(self._limits.left)
+        self.sock.settimeout(self._left())
         super().putline(line)
 
     def ntransfercmd(self, cmd: str, rest: Any = None) -> tuple[Any, int | None]:
@@ -134,7 +117,7 @@ class Session(ftplib.FTP):
             raise Denied("port_denied", f"port {port} is not for data")
         address = (peer[0], port, *peer[2:])
         target = Target(((self.af, address),), False)
-        return connect(target, self._limits.deadline, self._limits.patience)
+        return connect(target, self._deadline, self._limits.patience)
 
     def read(self, connection: Any, limit: int) -> tuple[bytes, bool]:
         """Reads what is transferred; closes the connection.
@@ -147,10 +130,10 @@ class Session(ftplib.FTP):
         """
         parts, piece = bytearray(), bytearray(_PIECE_BYTES)
         with connection:
-            connection.expect(self._limits.deadline)
+            connection.expect(self._deadline)
             connection.rate, connection.grace = self._limits.rate, self._limits.grace
             while True:
-                connection.settimeout(self._limits.left)
+                connection.settimeout(self._left())
                 number = connection.recv_into(piece)
                 if not number:
                     return bytes(parts), False

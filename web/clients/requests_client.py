@@ -36,15 +36,7 @@ class Client(ClientBase):
         gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(options, guard, gate)
-        self._adapter = GuardedAdapter(
-            self.guard,
-            options.timeout,
-            options.http_time_limit,
-            gate=gate,
-            rate=options.min_rate,
-            grace=options.min_rate_grace,
-            **self._way,
-        )
+        self._adapter = GuardedAdapter(self.route, self.limits, gate)
         self.idle = self._adapter.idle
 
     def get(
@@ -85,7 +77,7 @@ class Client(ClientBase):
     def address(self, url: str) -> str | None:
         """See ``ClientBase``."""
         other = self._others.get(scheme_of(url))
-        return other.address(url) if other is not None else self._adapter.route.address(url)
+        return other.address(url) if other is not None else self.route.address(url)
 
     def close(self) -> None:
         """Closes the idle connections."""

@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -36,6 +36,22 @@ class ProxyFailed(OSError):
 
 class ProxyRefused(OSError):
     """The proxy will not lead to this host."""
+
+
+class Limits(NamedTuple):
+    """Limits on a request.
+
+    Attributes:
+        patience: Longest wait for a connection or the next bytes, in s.
+        whole: Longest time for the whole request, in s.
+        rate: Least bytes per second of a response, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` counts.
+    """
+
+    patience: float = 10.0
+    whole: float = 60.0
+    rate: float = 0.0
+    grace: float = 10.0
 
 
 class _Timed:

@@ -20,8 +20,8 @@ from nutbeam.web.clients.index_page import Entry, index_page
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.connection import Limits
 from nutbeam.web.network.guard import Guard, Target
-from nutbeam.web.network.wire import Limits
 from nutbeam.web.urls.row_keys import parse
 from nutbeam.web.urls.schemes import split_ftp
 

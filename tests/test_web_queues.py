@@ -9,14 +9,14 @@ from collections import Counter
 import pytest
 
 from nutbeam.web.engine import queues as module
+from nutbeam.web.engine.host_queue import Visit, origin_of
 from nutbeam.web.engine.host_records import HostRecord
 from nutbeam.web.engine.pace import FetchOptions, Throughput, crawl_pace
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.engine.turns import Visit, origin_of
+from nutbeam.web.exchange.fetch_steps import Ask
 from nutbeam.web.exchange.response import Response
-from nutbeam.web.exchange.steps import Ask
 from nutbeam.web.robots.robots import ask_robots
 
 
@@ -200,8 +200,8 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
 
         work(clock, queues, 4, 0.1, visit)
         assert queues._in_progress == queues.waiting == 0
-        assert not queues._parking.busy
-        assert not queues._parking.parked
+        assert not queues._address_limit.busy
+        assert not queues._address_limit.parked
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert not queues._hops.urls
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)

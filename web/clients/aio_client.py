@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from ..base.clock import now_ms
+from ..exchange.fetch_steps import Locate, Request
 from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
-from ..exchange.steps import Locate, Request
-from ..network.aio_wire import AioConnection, connect
+from ..network.aio_connection import AioConnection, connect
 from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard, Target, check_gate
 from ..network.idle import Idle, IdleClosed, Origin

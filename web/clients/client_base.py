@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from ..base.agent import agent_token, missing_agent, user_agent
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
+from ..exchange.fetch_steps import Locate, Request
 from ..exchange.http_options import _HEADER, HttpOptions, guard_of
 from ..exchange.response import Response
-from ..exchange.steps import Locate, Request
 from ..network.body import ACCEPTED, Body
+from ..network.connection import Limits
 from ..network.failures import may_resend, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.heads import Head
 from ..network.proxy import parse_proxy
 from ..network.route import Route, split_url
-from ..network.wire import Limits
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
 from .other_clients import other_clients

@@ -13,9 +13,9 @@ from ..base.agent import missing_agent
 from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
 from ..exchange.response import Response
+from ..network.connection import Limits
 from ..network.failures import NETWORK_ERRORS, BadUrl, reason_of
 from ..network.guard import Denied, Guard, Target
-from ..network.wire import Limits
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .file_client import answer, modified_since, request_text, type_of
@@ -77,7 +77,7 @@ class FtpClient:
         """
         try:
             host, port, _ = split_ftp(url)
-            if self._guard.door(host.strip("[]"), port):
+            if self._guard.connect_to(host.strip("[]"), port):
                 return None
             return str(self._dial(host, port).addresses[0][1][0])
         except (OSError, ValueError):
@@ -107,7 +107,7 @@ class FtpClient:
 
     def _dial(self, host: str, port: int) -> Target:
         name = host.strip("[]")
-        if self._options.http_proxy and self._guard.door(name, port) is None:
+        if self._options.http_proxy and self._guard.connect_to(name, port) is None:
             raise Denied("ftp_through_proxy", "FTP is not asked through an HTTP proxy")
         target = self._guard.target(name, port, own=FTP_PORT)
         if self._missing_agent and not target.opened:

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Callable
 from typing import Any, Self
 
+from ..network.connection import Limits, connect, time_left
 from ..network.failures import BadUrl
 from ..network.guard import Denied, Target, check_gate
-from ..network.wire import Limits, connect, time_left
 
 _MAX_LINES = 500
 _PIECE_BYTES = 65_536

@@ -10,9 +10,9 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
+from ..network.connection import Connection, Limits, Message, PlainConnection, TlsConnection
 from ..network.idle import Idle, IdleClosed, Origin
 from ..network.route import Route
-from ..network.wire import Connection, Limits, Message, PlainConnection, TlsConnection
 
 
 class GuardedAdapter(HTTPAdapter):

@@ -14,10 +14,10 @@ from ..base.clock import now_ms
 from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
 from ..network.body import read_body
+from ..network.connection import Message
 from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard
 from ..network.route import split_url
-from ..network.wire import Message
 from ..urls.schemes import scheme_of
 from .client_base import ClientBase, failed_response
 from .requests_adapter import GuardedAdapter

@@ -2,8 +2,8 @@
 
 import random
 
+from .host_queue import Visit
 from .pace import Pace
-from .turns import Visit
 
 # By how much a back-off is longer, so that many crawlers do not come back at once.
 _JITTER = 0.2

@@ -16,6 +16,7 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Ask, Locate, Steps
 from ..exchange.response import Response
 from ..exchange.status import (
     EXCEPTION,
@@ -27,18 +28,17 @@ from ..exchange.status import (
     ROBOTS_DENIED,
     classify,
 )
-from ..exchange.steps import Ask, Locate, Steps
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
-from .drivers import driver_of
+from .fetch_workers import workers_of
+from .host_activity import host_activity
+from .host_queue import HostQueue, Visit, origin_of, visit_of
 from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput, crawl_pace
 from .queues import Queues
 from .robots_visits import RobotsVisits, earlier_record
-from .tail import tail_of
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of, visit_of
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 
@@ -103,7 +103,7 @@ class Engine:
         self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
-        self._driver = driver_of(client, self._queues, self._visit, self._broken)
+        self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
         self._paused = False
 
     @property
@@ -122,7 +122,7 @@ class Engine:
         share_heaps()
         queues, feed = self._queues, iter(tasks)
         delay = crawl_pace(self._options).delay
-        PROGRESS.watch(lambda: tail_of(list(queues.queues.values()), delay, time.monotonic()))
+        PROGRESS.watch(lambda: host_activity(list(queues.queues.values()), delay, time.monotonic()))
         fed, pages = False, 0
         throughput = Throughput(self._options, time.monotonic())
         watched = self._options.throughput_threshold_pages >= 0
@@ -144,7 +144,7 @@ class Engine:
                     queues.stop("throughput")
                 yield from results
                 throughput.pause(time.monotonic() - now)
-            self._driver.join()
+            self._fetch_workers.join()
         finally:
             queues.close()
 
@@ -178,9 +178,9 @@ class Engine:
         self._paused = given[-1:] == [None]
         tasks = [task for task in given if task is not None]
         self._queues.add(self._with_hosts(tasks))
-        more = min(self._options.threads - self._driver.count, len(tasks))
+        more = min(self._options.threads - self._fetch_workers.count, len(tasks))
         self._queues.workers += more
-        self._driver.grow(more)
+        self._fetch_workers.grow(more)
         if len(given) < _FEED and not self._paused:
             self._queues.fed()
             return True

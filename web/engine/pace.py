@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..base.options import option
 from ..base.robots_options import RobotsOptions
-from .neighbours import QueueOptions, queue_of
+from .queue_options import QueueOptions, queue_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
+from .address_limit import AddressLimit
 from .backoff import back_off
+from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
 from .pace import Pace, Waited
-from .parking import Parking
-from .ready import ReadyQueues
+from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 16 << 20
@@ -68,7 +68,7 @@ class Queues:
         self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
         self._in_progress = 0
         self._ready = ReadyQueues(pace.delay)
-        self._parking = Parking(pace.threads_per_address, self._ready)
+        self._address_limit = AddressLimit(pace.threads_per_address, self._ready)
         self._results: list[Result] = []
         self._result_bytes = 0
         self._kept_bytes = 0
@@ -296,14 +296,14 @@ class Queues:
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
-        return self._parking.enter(queue)
+        return self._address_limit.enter(queue)
 
     def _settle(self, visit: Visit) -> None:
         queue, now = visit.queue, time.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
         host = queue.hosts[visit.task.host]
-        self._parking.leave(host.address)
+        self._address_limit.leave(host.address)
         if visit.address is not None:
             host.address = visit.address
             if self._pace.by_address and visit.address not in ("", queue.name):

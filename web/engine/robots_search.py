@@ -10,8 +10,8 @@ import threading
 from collections import Counter, OrderedDict
 from typing import cast
 
+from ..exchange.fetch_steps import Ask, Steps
 from ..exchange.response import Response
-from ..exchange.steps import Ask, Steps
 from ..robots.robots import RobotsRules
 from ..urls.domains import is_shared_suffix, registered_domain
 from .tasks import Task

@@ -2,14 +2,14 @@
 
 from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Ask, Steps
 from ..exchange.response import Response
 from ..exchange.status import classify
-from ..exchange.steps import Ask, Steps
 from ..network.failures import NOT_SENT
 from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, ask_robots
+from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
-from .turns import HostQueue, Visit, visit_of
 
 
 class RobotsVisits:

@@ -58,7 +58,7 @@ class Addresses:
     def _asked(self, host: str, ports: Iterable[int]) -> list[int]:
         if self._proxied:
             return []
-        return [port for port in ports if self._guard.door(host.strip("[]"), port) is None]
+        return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
 
     def of(self, host: str, ports: Iterable[int]) -> str | None:
         """Returns the address of a host: the smallest that it has, rather IPv4.
@@ -135,7 +135,7 @@ class PinnedGuard(Guard):
         """
         target = super().target(host, port, own)
         pin = self._pins.get(host)
-        if pin is None or self.door(host, port) is not None:
+        if pin is None or self.connect_to(host, port) is not None:
             return target
         kept = tuple(entry for entry in target.addresses if entry[1][0] == pin)
         if not kept:

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 import brotli
 
+from .connection import Message
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
-from .wire import Message
 
 _PIECE_BYTES = 65_536
 _MAX_CODINGS = 2

@@ -8,10 +8,10 @@ import requests
 import urllib3
 
 from .chunked import FramingTooLarge
+from .connection import LowRate, ProxyFailed, ProxyRefused, TooSlow
 from .guard import Denied
 from .heads import HeadTooLarge
 from .idle import IdleClosed
-from .wire import LowRate, ProxyFailed, ProxyRefused, TooSlow
 
 
 class BadEncoding(Exception):

@@ -66,7 +66,7 @@ def check_gate(gate: Callable[[], bool] | None) -> None:
         raise Denied("stopped", "no more requests may be sent")
 
 
-class Door(NamedTuple):
+class ConnectTo(NamedTuple):
     """One parsed ``connect_to`` entry; port 0 stands for "any" or "the same"."""
 
     host: str
@@ -160,7 +160,7 @@ def _unmapped(network: Network) -> Network:
     return ipaddress.IPv4Network((first, network.prefixlen - 96))
 
 
-def parse_door(entry: str) -> Door:
+def parse_connect_to(entry: str) -> ConnectTo:
     """Returns a ``connect_to`` entry, ``HOST:PORT:ADDRESS:PORT`` as curl's.
 
     HOST must be named; ``*.example.com`` means ``example.com`` and every name
@@ -170,8 +170,8 @@ def parse_door(entry: str) -> Door:
     Raises:
         ValueError: Anything else.
 
-    >>> parse_door("*.example.com:80:[::1]:8080")
-    Door(host='*.example.com', port=80, address='::1', to_port=8080)
+    >>> parse_connect_to("*.example.com:80:[::1]:8080")
+    ConnectTo(host='*.example.com', port=80, address='::1', to_port=8080)
     """
     match = _CONNECT_TO.fullmatch(entry)
     if match is None:
@@ -182,7 +182,7 @@ def parse_door(entry: str) -> Door:
         raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
     if max(int(port or 0), int(to_port or 0)) > 65535:
         raise ValueError(f"connect_to must have ports up to 65535, got {entry!r}")
-    return Door(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
+    return ConnectTo(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
 
 
 def _is_bracketed(host: str) -> bool:
@@ -217,7 +217,7 @@ class Guard:
 
     Args:
         allow_addresses: CIDR blocks that may be reached though not public.
-        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_door``; the
+        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_connect_to``; the
             hosts they name are reached there and nowhere else.
         allowed_ports: Ports a URL may name, such as ``8000-8999``.
         lookup: Stands for ``socket.getaddrinfo``.
@@ -235,16 +235,16 @@ class Guard:
     ) -> None:
         self._allowed = parse_networks(allow_addresses)
         self._ports = parse_ports(allowed_ports)
-        self._doors = tuple(parse_door(entry) for entry in connect_to)
+        self._connect_to = tuple(parse_connect_to(entry) for entry in connect_to)
         self._lookup = lookup
         self._names: OrderedDict[str, tuple[float, list[tuple[int, SockAddress]]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def door(self, host: str, port: int) -> Door | None:
+    def connect_to(self, host: str, port: int) -> ConnectTo | None:
         """Returns the first ``connect_to`` entry that names a host and port, if any."""
-        for door in self._doors:
-            if door.port in (0, port) and _names(door.host, host):
-                return door
+        for entry in self._connect_to:
+            if entry.port in (0, port) and _names(entry.host, host):
+                return entry
         return None
 
     def target(self, host: str, port: int, own: int = 0) -> Target:
@@ -259,9 +259,9 @@ class Guard:
             Denied: No address may be connected to, or the port may not.
             socket.gaierror: The name does not resolve.
         """
-        door = self.door(host, port)
-        if door is not None:
-            return Target(self.addresses(door.address or host, door.to_port or port), True)
+        entry = self.connect_to(host, port)
+        if entry is not None:
+            return Target(self.addresses(entry.address or host, entry.to_port or port), True)
         if port != own:
             self.check_port(port)
         resolved = self._resolve(host)

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import certifi
 
+from .connection import tls_context
 from .failures import BadUrl
 from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
 from .idle import Origin
 from .proxy import Proxy, as_address, judge_name
-from .wire import tls_context
 
 # Not urlsplit: it drops tabs and newlines without a word.
 _URL = re.compile(
@@ -127,7 +127,9 @@ class Route:
 
     def is_proxied(self, origin: Origin) -> bool:
         """Returns whether an origin is asked through the proxy."""
-        return self._proxy is not None and self.guard.door(_name(origin[1]), origin[2]) is None
+        return (
+            self._proxy is not None and self.guard.connect_to(_name(origin[1]), origin[2]) is None
+        )
 
     def is_checked(self, host: str) -> bool:
         """Returns whether the certificate of a host is."""
@@ -170,9 +172,9 @@ class Route:
     def needs_lookup(self, host: str, port: int) -> bool:
         """Returns whether ``dial`` may have to ask a name server, and so take long."""
         host = _name(host)
-        door = self.guard.door(host, port)
-        if door is not None:
-            host = door.address or host
+        entry = self.guard.connect_to(host, port)
+        if entry is not None:
+            host = entry.address or host
         elif self._proxy is not None:
             host = self._proxy.host
         return as_address(host) is None and not self.guard.knows(host)
@@ -185,7 +187,7 @@ class Route:
         try:
             origin, _ = split_url(url)
             _, host, port = origin
-            if self.guard.door(_name(host), port) or self.is_proxied(origin):
+            if self.guard.connect_to(_name(host), port) or self.is_proxied(origin):
                 return None
             return str(self.dial(host, port).addresses[0][1][0])
         except (OSError, ValueError):

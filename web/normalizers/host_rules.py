@@ -10,7 +10,7 @@ from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of
-from .steps import Whole
+from .normalizer_step import Whole
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
 # A path may end with a dot and so many characters and not get a slash.

@@ -13,7 +13,7 @@ from ..base.columns import falses, nulls, put
 from ..base.quoting import quoted
 from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..urls.row_keys import BadUrl
-from .steps import Applied, apply_each
+from .normalizer_step import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _UNSEEN = "[^!-~]"

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Ask, Steps, drive
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
-from ..exchange.steps import Ask, Steps, drive
 from ..network.route import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
+from .matcher_cache import cache_for
 from .paths import comparable_path
 from .rules import Reading, read_rules
-from .shelf import shelf_for
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
@@ -83,7 +83,7 @@ class RobotsRules:
     """
 
     __slots__ = (
-        *("_agents", "_packed", "_shelf", "crawl_delay", "error", "failing_since"),
+        *("_agents", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
         *("fetched_at", "retry_after", "sitemaps", "state", "status"),
     )
 
@@ -102,13 +102,13 @@ class RobotsRules:
         self.sitemaps: tuple[str, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
         self._packed = b""
-        self._shelf = shelf_for(text)
+        self._cache = cache_for(text)
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
             reading = self._reading(text)
             self.crawl_delay = reading.crawl_delay
             self.sitemaps = _sitemaps(reading.sitemaps)
-            self._shelf.put(self, Matcher(reading.rules))
+            self._cache.put(self, Matcher(reading.rules))
 
     def allowed(self, url: str) -> bool:
         """Returns whether the agent may fetch a URL now."""
@@ -158,10 +158,10 @@ class RobotsRules:
         return read_rules(text, self._agents)
 
     def _matcher(self) -> Matcher:
-        matcher = self._shelf.get(self)
+        matcher = self._cache.get(self)
         if matcher is None:
             matcher = Matcher(self._reading(self._text()).rules)
-            self._shelf.put(self, matcher)
+            self._cache.put(self, matcher)
         return matcher
 
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from ..base.quoting import quoted
+from ..normalizers.normalizer_step import SCOPES
 from ..normalizers.regex_rules import RegexNormalizer
-from ..normalizers.steps import SCOPES
 from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
 from .url_rules import UrlRules

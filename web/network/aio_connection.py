@@ -1,6 +1,6 @@
 """One HTTP/1.1 exchange at a time on one connection of an event loop, with a limit on everything.
 
-``asyncio`` moves the bytes. The rest is the same as in ``wire``: connections go only where the
+``asyncio`` moves the bytes. The rest is the same as in ``connection``: connections go only where the
 guard allows, ``response_reader`` reads responses, and time, rate and size are limited.
 """
 
@@ -14,12 +14,12 @@ from collections import deque
 from typing import Any, cast
 
 from .body import Body, Taker, broken_body
+from .connection import LowRate, ProxyFailed, TooSlow, check_tunnel
 from .failures import NETWORK_ERRORS
 from .guard import Target
 from .heads import Head
 from .idle import Origin
 from .response_reader import ResponseReader
-from .wire import LowRate, ProxyFailed, TooSlow, check_tunnel
 
 _PIECE_BYTES = 65_536
 _MAX_UNREAD_BYTES = 131_072

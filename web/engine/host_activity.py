@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
-from ..base.progress import SlowHost, Tail
+from ..base.progress import HostActivity, SlowHost
 
 SLOWEST = 3
 
@@ -23,7 +23,9 @@ class Queue(Protocol):
     def rest(self, usual: Callable[[float | None], float]) -> float: ...
 
 
-def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now: float) -> Tail:
+def host_activity(
+    queues: Iterable[Queue], delay: Callable[[float | None], float], now: float
+) -> HostActivity:
     """Returns what the queues say; they may change meanwhile, so it is right but for a page or two.
 
     Args:
@@ -42,4 +44,4 @@ def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now
     slowest = (
         SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
     )
-    return Tail(active, len(waiting), tuple(slowest))
+    return HostActivity(active, len(waiting), tuple(slowest))

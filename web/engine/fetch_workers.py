@@ -9,17 +9,17 @@ from typing import Protocol
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
-from ..exchange.steps import Steps, drive
+from ..exchange.fetch_steps import Steps, drive
+from .host_queue import HostQueue, Visit
 from .queues import Queues
 from .tasks import Task
-from .turns import HostQueue, Visit
 
 _LOG = logging.getLogger(__name__)
 Visits = Callable[[HostQueue, Task], Steps[Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
-class Driver(Protocol):
+class FetchWorkers(Protocol):
     """Takes turns from the queues and makes the visits.
 
     Attributes:
@@ -35,7 +35,7 @@ class Driver(Protocol):
         """Waits a little for the end of what is under way; raises what ended it early."""
 
 
-def driver_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> Driver:
+def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
     """Returns what makes visits with a client.
 
     Args:
@@ -45,12 +45,12 @@ def driver_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed)
         failed: Returns what came of a visit that raised.
     """
     if isinstance(client, Client):
-        return Threads(queues, client, visit, failed)
-    return Loop(queues, client, visit, failed)
+        return FetchThreads(queues, client, visit, failed)
+    return FetchLoop(queues, client, visit, failed)
 
 
-class Threads:
-    """Visits by threads; see ``Driver``."""
+class FetchThreads:
+    """Visits by threads; see ``FetchWorkers``."""
 
     def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
         self._queues, self._answer = queues, client.answer
@@ -80,8 +80,8 @@ class Threads:
                 visit = self._failed(*turn, error)
 
 
-class Loop:
-    """Visits by tasks on the client's event loop; see ``Driver``.
+class FetchLoop:
+    """Visits by tasks on the client's event loop; see ``FetchWorkers``.
 
     One call on the loop gives back all visits that ended meanwhile and takes
     all turns that are due, so that the queues' lock is taken once for many.

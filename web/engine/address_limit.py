@@ -2,11 +2,11 @@
 
 from collections import Counter, deque
 
-from .ready import ReadyQueues
-from .turns import HostQueue
+from .host_queue import HostQueue
+from .ready_queues import ReadyQueues
 
 
-class Parking:
+class AddressLimit:
     """Addresses that are being asked, and queues that wait until one is asked less.
 
     Args:

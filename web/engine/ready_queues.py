@@ -5,7 +5,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 
-from .turns import HostQueue
+from .host_queue import HostQueue
 
 
 class ReadyQueues:
@@ -13,7 +13,7 @@ class ReadyQueues:
 
     Those that were begun come first, in the order in which their delays end, so
     none starves and few robots.txt are held at a time. Of the others the one
-    comes first that will take longest, tasks times delay: so the tail is short.
+    comes first that will take longest, tasks times delay: so few slow hosts are left at the end.
 
     Args:
         delay: Returns the delay after a request, given the crawl delay.

@@ -532,7 +532,7 @@ def test_what_others_may_have_asked_just_now_waits_for_its_delay():
         client = Client(HttpOptions(connect_to=doors(server.port)))
         began = time.monotonic()
         options = FetchOptions(server_delay=0.5)
-        engine = Engine(options, client, known, asked_until=began)
+        engine = Engine(options, client, known, requested_until=began)
         hosts = [A, "http://b.example.com"]
         assert len(list(engine.run(Task(f"{host}/1") for host in hosts))) == 2
         client.close()

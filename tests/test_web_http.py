@@ -108,7 +108,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
 
 
 def test_idle_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.network.idle._MAX_IDLE", 10)
+    monkeypatch.setattr("nutbeam.web.network.idle_connections._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         for number in range(30):

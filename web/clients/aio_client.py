@@ -18,7 +18,7 @@ from ..exchange.response import Response
 from ..network.aio_connection import AioConnection, connect
 from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard, Target, check_gate
-from ..network.idle import Idle, IdleClosed, Origin
+from ..network.idle_connections import IdleClosed, IdleConnections, Origin
 from ..network.route import Head, split_url
 from ..urls.schemes import scheme_of
 from .client_base import ClientBase, failed_response
@@ -42,7 +42,7 @@ class AioClient(ClientBase):
         gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(options, guard, gate)
-        self.idle: Idle[AioConnection] = Idle()
+        self.idle: IdleConnections[AioConnection] = IdleConnections()
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -68,7 +68,7 @@ class AioClient(ClientBase):
         fresh: bool = False,
     ) -> Response:
         """See ``ClientBase``; not to be called on the loop."""
-        return self._wait(self.ask(url, headers, content_limit, fresh))
+        return self._wait(self.request(url, headers, content_limit, fresh))
 
     def address(self, url: str) -> str | None:
         """See ``ClientBase``; not to be called on the loop."""
@@ -81,9 +81,9 @@ class AioClient(ClientBase):
         """Does what the engine's steps ask for, on ``loop``."""
         if isinstance(request, Locate):
             return await self._locate(request.url)
-        return await self.ask(*request)
+        return await self.request(*request)
 
-    async def ask(
+    async def request(
         self,
         url: str,
         headers: Iterable[tuple[str, str]] = (),

@@ -97,7 +97,7 @@ class FtpClient:
         began = time.monotonic()
         response.request = request_text(url, headers)
         try:
-            self._ask(response, modified_since(headers), content_limit)
+            self._fetch(response, modified_since(headers), content_limit)
         except (ftplib.error_perm, ftplib.error_temp) as error:
             _refused(response, str(error))
         except (ftplib.Error, *NETWORK_ERRORS) as error:
@@ -114,7 +114,7 @@ class FtpClient:
             raise Denied("agent_missing", f"add {self._missing_agent}")
         return target
 
-    def _ask(self, response: Response, since: float | None, limit: int) -> None:
+    def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:
             host, port, path = split_ftp(response.url)
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")

@@ -11,7 +11,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from ..network.connection import Connection, Limits, Message, PlainConnection, TlsConnection
-from ..network.idle import Idle, IdleClosed, Origin
+from ..network.idle_connections import IdleClosed, IdleConnections, Origin
 from ..network.route import Route
 
 
@@ -38,7 +38,7 @@ class GuardedAdapter(HTTPAdapter):
     ) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
         self.route, self._limits, self._gate = route, limits, gate
-        self.idle: Idle[Connection] = Idle()
+        self.idle: IdleConnections[Connection] = IdleConnections()
 
     def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
         """Returns what ``send`` calls ``urlopen`` of."""
@@ -62,11 +62,11 @@ class GuardedAdapter(HTTPAdapter):
     def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
         """Sends a request without a body and returns the response, its body unread."""
         head = self.route.head(method, url, headers)
-        message = self._ask(head.origin, head.sent)
+        message = self._fetch(head.origin, head.sent)
         message.request = head.shown
         return message
 
-    def _ask(self, origin: Origin, head: bytes) -> Message:
+    def _fetch(self, origin: Origin, head: bytes) -> Message:
         deadline = time.monotonic() + self._limits.whole
         connection = self.idle.take(origin)
         if connection is None:

@@ -16,7 +16,7 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Ask, Locate, Steps
+from ..exchange.fetch_steps import Fetch, Locate, Steps
 from ..exchange.response import Response
 from ..exchange.status import (
     EXCEPTION,
@@ -85,7 +85,7 @@ class Engine:
         options: FetchOptions,
         client: ClientBase,
         known_hosts: KnownHosts | None = None,
-        asked_until: float = -math.inf,
+        requested_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
         follow: Callable[[Task, str], Task | None] | None = None,
@@ -100,7 +100,7 @@ class Engine:
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = (known_hosts or NOTHING_KNOWN).get
-        self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
+        self._queues = Queues(crawl_pace(options), known, deadline, requested_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
@@ -214,7 +214,7 @@ class Engine:
             address = (yield Locate(task.url)) or ""
             return Visit(queue, task, again=True, address=address)
         if task.robots:
-            return (yield from self._robots.ask_for_others(queue, task))
+            return (yield from self._robots.fetch_for_others(queue, task))
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
@@ -228,7 +228,7 @@ class Engine:
         if verdict == DENIED:
             result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
             return Visit(queue, task, result)
-        return (yield from self._ask(queue, task))
+        return (yield from self._fetch(queue, task))
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns what an earlier run read in robots.txt, if that still holds."""
@@ -243,18 +243,18 @@ class Engine:
         most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
         if not 0 <= now_ms() - record.fetched_at <= most * 1000:
             return None
-        self._learn(queue, origin, rules)
+        self._keep_rules(queue, origin, rules)
         return rules
 
-    def _learn(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
+    def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
         most = self._options.max_crawl_delay
-        queue.learn(origin, rules, most if most >= 0 else math.inf)
+        queue.keep_rules(origin, rules, most if most >= 0 else math.inf)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
         """Returns what follows from a robots.txt for the page that it was searched for."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
-            self._learn(queue, origin, rules)
+            self._keep_rules(queue, origin, rules)
             visit.again, visit.wait = True, rules.retry_after or 0.0
             visit.purge = "robots_deferred" if rules.state == DEFER else None
             return visit
@@ -263,7 +263,7 @@ class Engine:
         # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
         # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
-        failed.asked = failed.asked or visit.asked
+        failed.requested = failed.requested or visit.requested
         return failed
 
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
@@ -273,7 +273,7 @@ class Engine:
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
-        return Visit(queue, task, result, asked=sent, failed=True if sent else None)
+        return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
         """Returns what a robots.txt says of a task, and what in it does."""
@@ -282,11 +282,11 @@ class Engine:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 
-    def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        response: Response = yield Ask(task.url, _conditions(task), fresh=task.fresh)
+    def _fetch(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        response: Response = yield Fetch(task.url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
-            return Visit(queue, task, again=True, asked=True)
+            return Visit(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
         outcome, following = classify(response), None

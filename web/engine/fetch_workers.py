@@ -92,7 +92,7 @@ class FetchLoop:
         self.count = self._under_way = 0
         self._ended: list[Visit] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._called = self._over = False
+        self._scheduled = self._over = False
         self._alarm: asyncio.TimerHandle | None = None
         self._error: BaseException | None = None
 
@@ -111,15 +111,15 @@ class FetchLoop:
 
     def _call(self) -> None:
         """Has the turns looked at soon; in any thread."""
-        if not self._called:
-            self._called = True
+        if not self._scheduled:
+            self._scheduled = True
             try:
-                self._loop.call_soon_threadsafe(self._turn)
+                self._loop.call_soon_threadsafe(self._take_due)
             except RuntimeError:  # the client is closed, and its loop
                 self._over = True
 
-    def _turn(self) -> None:
-        self._called = False
+    def _take_due(self) -> None:
+        self._scheduled = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -127,7 +127,7 @@ class FetchLoop:
             return
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.turns(ended, self.count - self._under_way)
+            turns, due = self._queues.take_due(ended, self.count - self._under_way)
         except Exception as error:  # noqa: BLE001 - whoever runs the engine is told
             self._error, turns, due = error, [], None
             self._queues.close()
@@ -138,7 +138,7 @@ class FetchLoop:
             self._tasks.add(task)  # the loop itself keeps none
             task.add_done_callback(self._tasks.discard)
         if due is not None and due < math.inf:
-            self._alarm = self._loop.call_at(due, self._turn)
+            self._alarm = self._loop.call_at(due, self._take_due)
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
@@ -147,9 +147,9 @@ class FetchLoop:
             visit = self._failed(queue, task, error)
         self._under_way -= 1
         self._ended.append(visit)
-        if not self._called:
-            self._called = True
-            self._loop.call_soon(self._turn)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._take_due)
 
     async def _drive(self, steps: Steps[Visit]) -> Visit:
         try:

@@ -202,7 +202,7 @@ class HostQueue:
         self.backoff_until = max(self.backoff_until, other.backoff_until)
         self.last_end = max(self.last_end, other.last_end)
 
-    def learn(self, origin: str, rules: RobotsRules, most: float) -> None:
+    def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:
         """Keeps what a robots.txt says.
 
         Args:
@@ -215,8 +215,8 @@ class HostQueue:
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
-        asked = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
-        self.crawl_delay = max([d for d in asked if d <= most] or asked, default=None)
+        requested = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
+        self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
         """Yields what is known now of each host, once there was a turn."""
@@ -239,13 +239,13 @@ class HostQueue:
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
         """Tells of one origin: the one known before if it was asked again, else the first."""
-        asked = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
-        asked = {origin: rules for origin, rules in asked.items() if rules is not EXEMPT}
-        known = None if len(asked) == 1 else state.known
+        requested = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
+        requested = {origin: rules for origin, rules in requested.items() if rules is not EXEMPT}
+        known = None if len(requested) == 1 else state.known
         origin = known.robots_origin if known is not None else ""
-        if asked:
-            origin = origin if origin in asked else next(iter(asked))
-            kept, record.sitemaps = asked[origin].record, asked[origin].sitemaps
+        if requested:
+            origin = origin if origin in requested else next(iter(requested))
+            kept, record.sitemaps = requested[origin].record, requested[origin].sitemaps
         elif state.unreachable is not None:
             origin, kept = state.unreachable
             record.sitemaps = known.sitemaps if known is not None else ()
@@ -283,7 +283,7 @@ class Visit:
     task: Task
     result: Result | None = None
     again: bool = False
-    asked: bool = False
+    requested: bool = False
     failed: bool | None = None
     busy: bool = False
     wait: float = 0.0
@@ -300,7 +300,7 @@ def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome)
     return Visit(
         queue,
         task,
-        asked=bool(task.host),  # of the disk nobody minds being asked
+        requested=bool(task.host),  # of the disk nobody minds being asked
         failed=outcome.protocol_status == EXCEPTION,
         busy=response.status in _BUSY,
         wait=outcome.retry_after_s or 0.0,

@@ -161,7 +161,7 @@ def crawl_pace(options: FetchOptions) -> Pace:
         threads_per_host=options.threads_per_host,
         threads_per_address=options.threads_per_address,
         # Of a host that asks for more than the most, no page is fetched.
-        delay=lambda asked: max(asked, least) if asked and asked <= most else fixed,
+        delay=lambda requested: max(requested, least) if requested and requested <= most else fixed,
         max_exceptions=options.max_exceptions_per_host,
         exceptions_delay=after,
         max_backoff=options.max_backoff,

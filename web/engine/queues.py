@@ -51,14 +51,14 @@ class Queues:
         pace: Pace,
         known: Callable[[str], HostRecord | None],
         deadline: float,
-        asked_until: float = -math.inf,
+        requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._pace, self._known, self._deadline = pace, known, deadline
         self._hops = RobotsHops(pace.robots_targets)
         self.answers = self._hops.answers
         self._on_drop = on_drop
-        self._asked_until = asked_until
+        self._requested_until = requested_until
         self.notes: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
         self.alert: Callable[[], None] | None = None
@@ -148,7 +148,7 @@ class Queues:
             self._arrived.notify_all()
             return None
 
-    def turns(
+    def take_due(
         self, ended: Iterable[Visit], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
         """Takes back finished visits and returns turns that are due, without waiting.
@@ -251,9 +251,9 @@ class Queues:
             since = (now_ms() - known.last_request_end) / 1000
             rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
-        if self._asked_until > -math.inf:
+        if self._requested_until > -math.inf:
             delay = queue.rest(self._pace.delay)
-            queue.ready_at = max(queue.ready_at, self._asked_until + delay)
+            queue.ready_at = max(queue.ready_at, self._requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
@@ -316,7 +316,7 @@ class Queues:
             self.drop([visit.task], visit.drop)
             self._notify_consumer()
         wait = self._back_off(visit)
-        if visit.asked:
+        if visit.requested:
             queue.last_end = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():

@@ -10,7 +10,7 @@ import threading
 from collections import Counter, OrderedDict
 from typing import cast
 
-from ..exchange.fetch_steps import Ask, Steps
+from ..exchange.fetch_steps import Fetch, Steps
 from ..exchange.response import Response
 from ..robots.robots import RobotsRules
 from ..urls.domains import is_shared_suffix, registered_domain
@@ -28,7 +28,7 @@ class RobotsSearch:
         steps: What asks for one URL after the other, see ``robots.ask_robots``.
 
     Attributes:
-        ask: The request that comes next.
+        request: The request that comes next.
         answer: What came of it, where it was made in another host's turn.
         owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
         held: Whether pages of the origin wait for that answer.
@@ -36,11 +36,11 @@ class RobotsSearch:
         refused: Reason for which they, and all later ones, are left out; None where they are not.
     """
 
-    __slots__ = ("_steps", "answer", "ask", "held", "owner", "pages", "refused")
+    __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "request")
 
     def __init__(self, steps: Steps[RobotsRules]) -> None:
         self._steps = steps
-        self.ask = cast(Ask, next(steps))
+        self.request = cast(Fetch, next(steps))
         self.answer: Response | None = None
         self.owner = ""
         self.held = False
@@ -48,10 +48,10 @@ class RobotsSearch:
         self.refused: str | None = None
 
     def proceed(self, answer: Response) -> RobotsRules | None:
-        """Takes the answer to ``ask``; returns the rules where that was the last request."""
+        """Takes the answer to ``request``; returns the rules where that was the last request."""
         self.answer = None
         try:
-            self.ask = cast(Ask, self._steps.send(answer))
+            self.request = cast(Fetch, self._steps.send(answer))
         except StopIteration as end:
             return cast(RobotsRules, end.value)
         return None
@@ -84,7 +84,7 @@ class RobotsHops:
         """Has a page wait for the next request of its search; returns whether that is to be made."""
         search.held = True
         search.pages.append(page)
-        searches = self._searches.setdefault(search.ask.url, [])
+        searches = self._searches.setdefault(search.request.url, [])
         searches.append(search)
         return len(searches) == 1
 

@@ -2,11 +2,11 @@
 
 from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Ask, Steps
+from ..exchange.fetch_steps import Fetch, Steps
 from ..exchange.response import Response
 from ..exchange.status import classify
 from ..network.failures import NOT_SENT
-from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, ask_robots
+from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, robots_steps
 from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
@@ -37,16 +37,16 @@ class RobotsVisits:
         visit, rules = Visit(queue, task), None
         while rules is None:
             hop = self._hop(search, task.host)
-            answer = search.answer or self._known(search.ask.url, own=hop is None)
+            answer = search.answer or self._known(search.request.url, own=hop is None)
             if answer is None and hop is not None:
                 visit.search, visit.follow = search, hop
                 return visit, None
-            if answer is None and visit.asked:
+            if answer is None and visit.requested:
                 visit.again = True
                 return visit, None
             if answer is None:
-                answer = yield search.ask
-                visit.asked = answer.error not in NOT_SENT
+                answer = yield search.request
+                visit.requested = answer.error not in NOT_SENT
                 if answer.status:
                     answer = self._answers.put(answer)
             rules = search.proceed(answer)
@@ -56,12 +56,12 @@ class RobotsVisits:
     def _begin(self, queue: HostQueue, host: str, origin: str) -> RobotsSearch:
         agents = (self._client.token, *self._options.robots_agents)
         most, earlier = self._options.robots_redirect_max, earlier_record(queue, host, origin)
-        search = queue.searches[origin] = RobotsSearch(ask_robots(agents, origin, most, earlier))
+        search = queue.searches[origin] = RobotsSearch(robots_steps(agents, origin, most, earlier))
         return search
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:
         """Returns the task for another host, where the next request of a search is for one."""
-        hop = Task(search.ask.url, robots=True)
+        hop = Task(search.request.url, robots=True)
         try:
             hop.host = self._client.host(hop.url)
         except ValueError:
@@ -78,12 +78,12 @@ class RobotsVisits:
         # If others have not reached a host, it is still asked for its own pages' sake.
         return None if answer is None or (own and not answer.status) else answer
 
-    def ask_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+    def fetch_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
         """Asks for a robots.txt to which those of other hosts redirect."""
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
-        received: Response = yield Ask(task.url, content_limit=MAX_BYTES + 1, fresh=True)
+        received: Response = yield Fetch(task.url, content_limit=MAX_BYTES + 1, fresh=True)
         answer = self._answers.put(received)
         refused = not answer.status and answer.error in NOT_SENT
         visit = Visit(queue, task) if refused else visit_of(queue, task, answer, classify(answer))

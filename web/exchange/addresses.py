@@ -53,9 +53,9 @@ class Addresses:
 
     def by_name(self, host: str, ports: Iterable[int]) -> bool:
         """Returns whether a host is reached past its address: by ``connect_to`` or a proxy."""
-        return not self._asked(host, ports)
+        return not self._direct_ports(host, ports)
 
-    def _asked(self, host: str, ports: Iterable[int]) -> list[int]:
+    def _direct_ports(self, host: str, ports: Iterable[int]) -> list[int]:
         if self._proxied:
             return []
         return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
@@ -67,7 +67,7 @@ class Addresses:
         name server gives them. None where the host is reached by its name; empty where
         there is no address at which it may be asked.
         """
-        asked = self._asked(host, ports)
+        asked = self._direct_ports(host, ports)
         if not asked:
             return None
         found: set[str] = set()

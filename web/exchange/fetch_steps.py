@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Ask(NamedTuple):
+class Fetch(NamedTuple):
     """Asks for a URL once; its answer is a ``Response``.
 
     Attributes:
@@ -36,7 +36,7 @@ class Locate(NamedTuple):
     url: str
 
 
-Request = Ask | Locate
+Request = Fetch | Locate
 Steps = Generator[Request, Any, T]
 
 

@@ -18,7 +18,7 @@ from .connection import LowRate, ProxyFailed, TooSlow, check_tunnel
 from .failures import NETWORK_ERRORS
 from .guard import Target
 from .heads import Head
-from .idle import Origin
+from .idle_connections import Origin
 from .response_reader import ResponseReader
 
 _PIECE_BYTES = 65_536

@@ -11,7 +11,7 @@ from .chunked import FramingTooLarge
 from .connection import LowRate, ProxyFailed, ProxyRefused, TooSlow
 from .guard import Denied
 from .heads import HeadTooLarge
-from .idle import IdleClosed
+from .idle_connections import IdleClosed
 
 
 class BadEncoding(Exception):

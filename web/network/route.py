@@ -15,7 +15,7 @@ from .connection import tls_context
 from .failures import BadUrl
 from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
-from .idle import Origin
+from .idle_connections import Origin
 from .proxy import Proxy, as_address, judge_name
 
 # Not urlsplit: it drops tabs and newlines without a word.

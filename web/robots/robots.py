@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Ask, Steps, drive
+from ..exchange.fetch_steps import Fetch, Steps, drive
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
 from ..network.route import request_url
@@ -225,10 +225,10 @@ def fetch_robots(
         agents: Product tokens besides the client's.
         earlier: What is known of it from an earlier time.
     """
-    return drive(ask_robots((client.token, *agents), origin, redirects, earlier), client.answer)
+    return drive(robots_steps((client.token, *agents), origin, redirects, earlier), client.answer)
 
 
-def ask_robots(
+def robots_steps(
     agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
 ) -> Steps[RobotsRules]:
     """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
@@ -256,7 +256,7 @@ def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
 def _follow(url: str, redirects: int) -> Steps[Response]:
     while True:
         # On a connection of its own: an idle one may be closed unanswered.
-        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1, fresh=True)
+        response: Response = yield Fetch(url, content_limit=MAX_BYTES + 1, fresh=True)
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response

@@ -31,7 +31,7 @@ class _Connection(Protocol):
 C = TypeVar("C", bound=_Connection)
 
 
-class Idle(Generic[C]):
+class IdleConnections(Generic[C]):
     """Idle connections, at most ``_MAX_IDLE`` whatever the number of hosts; safe for threads.
 
     Attributes:

@@ -657,7 +657,7 @@ def test_an_allowlist_is_neither_asked_nor_obeyed(caplog):
     assert [r.fetch_status for r in results] == [33, 33]
     assert server.paths == ["/0", "/1"]
     assert next(engine.hosts()).robots_status is None
-    assert "neither asked for nor obeyed on: Example.com" in caplog.text
+    assert "neither fetched nor obeyed on: Example.com" in caplog.text
     assert run(answer, urls(2), robots_allowlist=("ample.com",))[2].paths == ["/robots.txt"]
 
 

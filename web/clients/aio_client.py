@@ -1,7 +1,7 @@
 """The HTTP client on an event loop: many requests at a time, one thread; see ``HttpOptions``.
 
-What is sent, what is made of the answer, and where connections may go is that
-of the other client: see ``http`` and ``route``.
+Requests, responses and the places where connections may go are the same as for the
+other client: see ``client_base`` and ``route``.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _CLOSE_SECONDS = 2.0
 
 
 class AioClient(ClientBase):
-    """Asks for URLs, many at a time; safe to share by threads.
+    """Fetches URLs, many at a time; safe to share by threads.
 
     Its loop runs in a thread of its own from the first request on. The gate is
-    called on it: while it takes its time nothing else goes on.
+    called on it, and blocks it meanwhile.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class AioClient(ClientBase):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     async def answered(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for, on ``loop``."""
+        """Carries out a request of the engine's steps, on ``loop``."""
         if isinstance(request, Locate):
             return await self._locate(request.url)
         return await self.request(*request)
@@ -90,7 +90,7 @@ class AioClient(ClientBase):
         content_limit: int | None = None,
         fresh: bool = False,
     ) -> Response:
-        """Asks for a URL once, on ``loop``; see ``ClientBase.get``."""
+        """Fetches a URL once, on ``loop``; see ``ClientBase.get``."""
         other = self._others.get(scheme_of(url))
         if other is not None:
             limit = self._limit_elsewhere(content_limit, url)
@@ -108,7 +108,7 @@ class AioClient(ClientBase):
         return response
 
     async def _exchange(self, response: Response, head: Head, content_limit: int | None) -> None:
-        """Sends one request and takes its answer."""
+        """Sends one request and fills in the response."""
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout
         check_gate(self._gate)
@@ -172,7 +172,7 @@ class AioClient(ClientBase):
         return self.route.address(url)
 
     def close(self) -> None:
-        """Ends what is under way, and the loop; the next request begins another."""
+        """Cancels all requests and ends the loop; the next request starts another."""
         with self._lock:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None:
@@ -200,7 +200,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _Lookups:
-    """Threads that do what would hold up the loop; as many as there is to do, up to a bound.
+    """Threads for calls that would block the loop; as many as needed, up to a limit.
 
     Not those of ``concurrent.futures``, for whose end Python waits.
     """
@@ -226,7 +226,7 @@ class _Lookups:
             self._busy -= 1
 
     def close(self) -> None:
-        """Has the threads end."""
+        """Ends the threads."""
         for _ in range(self._threads):
             self._jobs.put(None)
 

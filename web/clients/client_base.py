@@ -1,4 +1,4 @@
-"""What the clients share: what is sent, and how an answer is filled in."""
+"""The common part of the HTTP clients: the headers of requests, and the contents of responses."""
 
 import mimetypes
 from collections.abc import Callable, Iterable, Iterator
@@ -31,19 +31,19 @@ _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "appl
 
 
 class ClientBase:
-    """What clients have in common: what is sent, and what is made of the answer.
+    """Base of the HTTP clients.
 
     Args:
         options: Agent, limits, and where connections may go.
-        guard: Stands for the guard that the options describe.
-        gate: Is asked right before each request; while it takes its time none
-            is sent, and False denies it.
+        guard: Guard to use in place of the one that the options describe.
+        gate: Called right before each request; no request is sent until it returns,
+            and False denies the request.
 
     Attributes:
         guard: Says where connections may go.
         route: Where connections go, with which certificates.
         limits: Limits on time and rate.
-        schemes: Which are taken.
+        schemes: Supported schemes.
         token: The agent's product token, for robots.txt.
     """
 
@@ -93,7 +93,7 @@ class ClientBase:
         content_limit: int | None = None,
         fresh: bool = False,
     ) -> Response:
-        """Asks for a URL once; redirects are not followed, and nothing is raised.
+        """Fetches a URL once; follows no redirects, and raises nothing.
 
         Args:
             url: Absolute URL of one of the schemes that are taken.
@@ -108,7 +108,7 @@ class ClientBase:
         """Returns the host of a URL, as its queue is named; empty for file:.
 
         Raises:
-            ValueError: It cannot be asked for.
+            ValueError: The URL cannot be fetched.
         """
         other = self._others.get(scheme_of(url))
         return other.host(url) if other is not None else split_url(url)[0][1]
@@ -125,11 +125,11 @@ class ClientBase:
         raise NotImplementedError
 
     def answer(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for."""
+        """Carries out a request of the engine's steps."""
         return self.address(request.url) if isinstance(request, Locate) else self.get(*request)
 
     async def answered(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for, on ``loop``."""
+        """Carries out a request of the engine's steps, on ``loop``."""
         raise NotImplementedError
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
@@ -142,7 +142,7 @@ class ClientBase:
         return -1 if min(limits) < 0 else max(limits)
 
     def _limit_elsewhere(self, content_limit: int | None, url: str) -> int:
-        """Returns the same for a URL of another scheme, whose name tells its type."""
+        """Returns the same for a URL of another scheme, by the type that its name implies."""
         return self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
 
     def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
@@ -159,7 +159,7 @@ class ClientBase:
     def _fill(
         self, response: Response, head: Head, body: Body, request: bytes, connection: Any
     ) -> None:
-        """Fills in what came of an exchange."""
+        """Fills in the response of an exchange."""
         response.http_version, response.status_line = head.version, head.status_line
         response.status, response.reason = head.status, head.reason
         response.headers = mask_headers(head.fields, response.url)
@@ -168,7 +168,7 @@ class ClientBase:
         response.request = request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
         if response.status == 407 and connection.proxied:
-            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
+            response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page
         if self._jar is not None and response.status:
             self._jar.take(response.url, response.header_values("set-cookie"))
 
@@ -186,7 +186,7 @@ class ClientBase:
 
 
 def failed_response(response: Response, error: BaseException) -> Response:
-    """Returns the response that stands for a request which failed."""
+    """Returns the response for a request that failed."""
     failed = Response(response.url, started=response.started, error=reason_of(error))
     failed.resend = may_resend(error)
     return failed

@@ -1,4 +1,4 @@
-"""One session with an FTP server: ftplib's, with a limit on everything, in passive mode alone."""
+"""One session with an FTP server: ftplib's, with limits, and in passive mode only."""
 
 import contextlib
 import ftplib
@@ -27,7 +27,7 @@ class Session(ftplib.FTP):
         target: Where the server is, as the guard says.
         limits: Limits on time and rate.
         deadline: Moment on the monotonic clock at which the session must be over.
-        gate: Is asked right before the server is; False denies it.
+        gate: Called right before the first request; False denies it.
 
     Attributes:
         ip: Address connected to.
@@ -35,7 +35,7 @@ class Session(ftplib.FTP):
     Raises:
         Denied: The gate is shut.
         OSError: No connection.
-        ftplib.Error: The server does not want us, or what it says is no FTP.
+        ftplib.Error: The server refuses the session, or its answer is not FTP.
     """
 
     # Of an answer's line; ftplib refuses longer ones.
@@ -69,14 +69,14 @@ class Session(ftplib.FTP):
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, AttributeError):
-            self.sock.sendall(b"QUIT\r\n")  # nobody waits for the answer
+            self.sock.sendall(b"QUIT\r\n")  # without waiting for the answer
         self.close()
 
     def _left(self) -> float:
         return time_left(self._deadline, self._limits.patience)
 
     def getline(self) -> str:
-        """Returns a line of an answer; there are only so many in a session."""
+        """Returns a line of an answer; the lines of a session are limited."""
         self._lines += 1
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
@@ -98,7 +98,7 @@ class Session(ftplib.FTP):
         connection = self._data_connection()
         try:
             answer = self.sendcmd(cmd)
-            if answer[:1] == "2":  # some are ahead of themselves
+            if answer[:1] == "2":  # some servers send the final reply first
                 answer = self.getresp()
             if answer[:1] != "1":
                 raise ftplib.error_reply(answer)
@@ -120,7 +120,7 @@ class Session(ftplib.FTP):
         return connect(target, self._deadline, self._limits.patience)
 
     def read(self, connection: Any, limit: int) -> tuple[bytes, bool]:
-        """Reads what is transferred; closes the connection.
+        """Reads the transferred data; closes the connection.
 
         Returns:
             (bytes, whether there are more than ``limit``; then the session is over).

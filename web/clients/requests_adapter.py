@@ -1,4 +1,4 @@
-"""A ``requests`` adapter whose connections ask the guard, within limits.
+"""A ``requests`` adapter with limits, whose connections go only where the guard allows.
 
 It can be mounted on any ``requests.Session``.
 """
@@ -16,7 +16,7 @@ from ..network.route import Route
 
 
 class GuardedAdapter(HTTPAdapter):
-    """A ``requests`` adapter for GET whose connections ask the guard; safe for threads.
+    """A ``requests`` adapter for GET whose connections go only where the guard allows; safe for threads.
 
     Keeps a bounded number of idle connections, whatever the number of hosts.
     Redirects and cookies are the caller's business.
@@ -41,14 +41,14 @@ class GuardedAdapter(HTTPAdapter):
         self.idle: IdleConnections[Connection] = IdleConnections()
 
     def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
-        """Returns what ``send`` calls ``urlopen`` of."""
+        """Returns the object whose ``urlopen`` is called by ``send``."""
         return self
 
     def cert_verify(self, *_: Any) -> None:
-        """Does nothing: the contexts of connections say what is checked."""
+        """Does nothing: the TLS contexts of connections define the checks."""
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
-        """Returns the whole URL: it is taken apart where it is sent."""
+        """Returns the whole URL; ``urlopen`` splits it."""
         return str(request.url)
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:

@@ -1,7 +1,7 @@
 """The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
 
-``requests`` and urllib3 do the work below, through ``GuardedAdapter``; with
-``http_client=asyncio`` it is done by ``aio``, under the same rules, which are here.
+``requests`` and urllib3 send the requests, through ``GuardedAdapter``; with
+``http_client=asyncio`` ``aio_client`` does, under the same rules.
 """
 
 import time
@@ -24,9 +24,9 @@ from .requests_adapter import GuardedAdapter
 
 
 class Client(ClientBase):
-    """Asks for URLs, one at a time per thread; safe to share by threads.
+    """Fetches URLs, one at a time per thread; safe to share by threads.
 
-    See ``ClientBase`` for what it takes.
+    See ``ClientBase`` for the arguments.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Client(ClientBase):
     def _exchange(
         self, response: Response, headers: Mapping[str, str], content_limit: int | None
     ) -> None:
-        """Sends one request and takes its answer."""
+        """Sends one request and fills in the response."""
         request = requests.PreparedRequest()
         request.method, request.url = "GET", response.url
         request.headers = headers  # type: ignore[assignment]

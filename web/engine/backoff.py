@@ -1,4 +1,4 @@
-"""How long a host is left alone after what came of a visit."""
+"""Computes how long a host gets no request after a visit."""
 
 import random
 

@@ -1,7 +1,7 @@
-"""The fetch engine: many requests at a time, one queue per host, nobody asked too often.
+"""The fetch engine: many requests at a time, one queue per host, no host too often.
 
-Knows no batch and no table: tasks go in, results come out as they arrive, and
-what was learnt about each host can be asked for afterwards.
+It knows no batch and no table: tasks go in, results come out as they arrive, and
+``hosts`` returns the findings about each host afterwards.
 """
 
 import email.utils
@@ -48,7 +48,7 @@ _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
 _LULL_SECONDS = 0.5
-# Of these no task will fare better.
+# Reasons that hold for every task of a queue.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
 
@@ -57,18 +57,18 @@ class Engine:
 
     Args:
         options: How fast.
-        client: What asks; closed by whoever made it.
-        known_hosts: What earlier runs learnt, by host.
-        asked_until: Moment on the monotonic clock until which others may have
-            asked the same hosts.
-        on_pulse: Is told on the caller's thread, at least every 2 s, for how
+        client: Makes the requests; the caller closes it.
+        known_hosts: Findings of earlier runs, by host.
+        requested_until: Moment on the monotonic clock until which other engines may
+            have sent requests to the same hosts.
+        on_pulse: Called on the caller's thread, at least every 2 s, with how
             many seconds so far tasks have waited for politeness alone (a second
             in which half of the threads had nothing else to do is half a
             second). What it raises ends the run.
         patience: Returns how soon, in s, ``on_pulse`` has something to do.
-        on_drop: Is told of each task that is dropped, and the reason; in any thread.
+        on_drop: Called with each task that is dropped and the reason, in any thread.
         follow: Returns the task for the target of a task's redirect, or None to
-            leave it to others. It waits for its host's turn as all do. Is called
+            leave it to a later batch. The task waits in its host's queue. Called
             in any thread.
 
     Attributes:
@@ -94,7 +94,7 @@ class Engine:
         self._options, self._client, self._follow = options, client, follow
         if options.robots_allowlist:
             _LOG.warning(
-                "robots.txt is neither asked for nor obeyed on: %s (robots_allowlist)",
+                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)",
                 ", ".join(options.robots_allowlist),
             )
         limit = options.time_limit
@@ -160,15 +160,15 @@ class Engine:
         self._queues.stop(reason)
 
     def demands(self) -> dict[str, tuple[float | None, int]]:
-        """Returns what hosts have demanded so far, by host.
+        """Returns the delays and pauses that hosts have demanded so far, by host.
 
-        The crawl delay in seconds or None, and until when they want to be left
-        alone, in UTC ms, or 0. May be called from any thread.
+        Values are the crawl delay in s or None, and the end of the pause in UTC ms, or 0.
+        May be called from any thread.
         """
         return self._queues.notes.copy()  # at once: no other thread runs meanwhile
 
     def hosts(self) -> Iterator[HostRecord]:
-        """Yields what is known now of every host that had a turn."""
+        """Yields the findings about every host that had a request."""
         for queue in list(self._queues.queues.values()):
             yield from queue.records()
 
@@ -231,7 +231,7 @@ class Engine:
         return (yield from self._fetch(queue, task))
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
-        """Returns what an earlier run read in robots.txt, if that still holds."""
+        """Returns the robots.txt that an earlier run has read, if it is young enough."""
         options = self._options
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
@@ -251,7 +251,7 @@ class Engine:
         queue.keep_rules(origin, rules, most if most >= 0 else math.inf)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns what follows from a robots.txt for the page that it was searched for."""
+        """Returns the next step for the page whose robots.txt has come."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
@@ -260,7 +260,7 @@ class Engine:
             return visit
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn
         # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or visit.requested
@@ -276,7 +276,7 @@ class Engine:
         return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
-        """Returns what a robots.txt says of a task, and what in it does."""
+        """Returns the verdict of a robots.txt on a task, and its reason."""
         delay, most = rules.crawl_delay, self._options.max_crawl_delay
         if delay is not None and delay > most >= 0:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
@@ -317,7 +317,7 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
         headers.append(("If-None-Match", task.etag))
     if task.last_modified:
         headers.append(("If-Modified-Since", task.last_modified))
-    elif 0 < task.modified_time <= now_ms():  # of a later date nobody can say what changed since
+    elif 0 < task.modified_time <= now_ms():  # a date in the future cannot be compared
         date = email.utils.formatdate(task.modified_time / 1000, usegmt=True)
         headers.append(("If-Modified-Since", date))
     return headers

@@ -1,4 +1,4 @@
-"""Who makes the engine's visits: a thread for each request at a time, or one event loop."""
+"""Makes the engine's visits: by a thread for each request at a time, or on one event loop."""
 
 import asyncio
 import logging
@@ -29,20 +29,20 @@ class FetchWorkers(Protocol):
     count: int
 
     def grow(self, number: int) -> None:
-        """Makes so many more visits at a time."""
+        """Allows more visits at a time."""
 
     def join(self) -> None:
-        """Waits a little for the end of what is under way; raises what ended it early."""
+        """Waits briefly for visits under way; raises the error that ended the work early."""
 
 
 def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
-    """Returns what makes visits with a client.
+    """Returns the workers for a client.
 
     Args:
-        client: What asks.
-        queues: Say whose turn it is.
+        client: Makes the requests.
+        queues: Choose the next host.
         visit: The steps of a visit.
-        failed: Returns what came of a visit that raised.
+        failed: Returns the outcome of a visit that raised an exception.
     """
     if isinstance(client, Client):
         return FetchThreads(queues, client, visit, failed)
@@ -59,7 +59,7 @@ class FetchThreads:
         self.count = 0
 
     def grow(self, number: int) -> None:
-        """Starts so many more threads."""
+        """Starts more threads."""
         self.count += number
         for _ in range(number):
             thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
@@ -83,8 +83,8 @@ class FetchThreads:
 class FetchLoop:
     """Visits by tasks on the client's event loop; see ``FetchWorkers``.
 
-    One call on the loop gives back all visits that ended meanwhile and takes
-    all turns that are due, so that the queues' lock is taken once for many.
+    One call on the loop returns all visits that have ended and takes all turns
+    that are due, so the queues' lock is taken once for many.
     """
 
     def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
@@ -97,7 +97,7 @@ class FetchLoop:
         self._error: BaseException | None = None
 
     def grow(self, number: int) -> None:
-        """Makes room for so many more visits."""
+        """Allows more visits at a time."""
         if self._queues.alert is None:
             self._loop = self._client.loop
             self._queues.alert = self._call
@@ -105,12 +105,12 @@ class FetchLoop:
         self._call()
 
     def join(self) -> None:
-        """Raises what ended the loop's part early."""
+        """Raises the error that ended the loop's work early."""
         if self._error is not None:
             raise self._error
 
     def _call(self) -> None:
-        """Has the turns looked at soon; in any thread."""
+        """Schedules a look at the queues; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
             try:
@@ -128,7 +128,7 @@ class FetchLoop:
         ended, self._ended = self._ended, []
         try:
             turns, due = self._queues.take_due(ended, self.count - self._under_way)
-        except Exception as error:  # noqa: BLE001 - whoever runs the engine is told
+        except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
             self._queues.close()
         self._over = due is None

@@ -1,4 +1,4 @@
-"""What keeps a fetch busy: which hosts are being asked, and for which it will take longest."""
+"""Summarizes the hosts of a fetch: how many are active, and which will take longest."""
 
 import heapq
 from collections.abc import Callable, Iterable, Sized
@@ -10,7 +10,7 @@ SLOWEST = 3
 
 
 class Queue(Protocol):
-    """What is looked at of a host's queue; see ``turns.HostQueue``."""
+    """The part of a host's queue that is read here; see ``HostQueue``."""
 
     @property
     def name(self) -> str: ...
@@ -26,7 +26,7 @@ class Queue(Protocol):
 def host_activity(
     queues: Iterable[Queue], delay: Callable[[float | None], float], now: float
 ) -> HostActivity:
-    """Returns what the queues say; they may change meanwhile, so it is right but for a page or two.
+    """Returns the state of the queues. They may change while they are read, so counts are approximate.
 
     Args:
         queues: One for each host.

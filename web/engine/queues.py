@@ -1,9 +1,9 @@
-"""Whose turn it is: a queue per host (or domain), and one lock around them all.
+"""Chooses the next host to visit: a queue per host (or domain), and one lock around all.
 
-A worker gives back what came of its last turn and takes the next in one call.
+A worker returns its finished visit and takes the next turn in one call.
 No thread polls: a worker that finds no host ready waits until the first will
 be, or until another worker changes that. An event loop, which must not wait,
-is told when to ask again, and is alerted when something changes.
+gets the moment of its next call, and an alert when something changes.
 """
 
 import math
@@ -28,17 +28,17 @@ _MAX_KEPT_BYTES = 128 << 20
 
 
 class Queues:
-    """All queues, the results that wait, and who waits for what.
+    """All queues, the waiting results, and the waiting workers.
 
     Args:
         pace: The limits.
-        known: Returns what an earlier run learnt about a host.
+        known: Returns the findings of an earlier run about a host.
         deadline: Monotonic moment after which nothing is begun.
-        asked_until: Monotonic moment until which others may have asked the same hosts.
-        on_drop: Is told of each page that will have no result, and why; in any thread.
+        requested_until: Monotonic moment until which other engines may have sent requests to the same hosts.
+        on_drop: Called with each page that will have no result and the reason, in any thread.
 
     Attributes:
-        answers: What came of requests for robots.txt.
+        answers: Responses to requests for robots.txt.
         notes: What hosts have demanded: (crawl delay, UTC ms until which they
             want to be left alone), by host.
         workers: How many visits there may be at a time.
@@ -119,7 +119,7 @@ class Queues:
                 self._on_drop(task, reason)
 
     def fed(self) -> None:
-        """Says that no more tasks will be added."""
+        """Declares that no more tasks will be added."""
         with self._work:
             self._fed = True
             self._wake()
@@ -214,14 +214,14 @@ class Queues:
             return self._throttled.total
 
     def stop(self, reason: str) -> None:
-        """Drops all that waits, now and later; what is under way is still finished."""
+        """Drops all waiting tasks, now and later; visits under way are finished."""
         with self._work:
             self._stop(reason)
             self._wake()
             self._arrived.notify_all()
 
     def close(self) -> None:
-        """Makes every worker stop after what it is doing."""
+        """Makes every worker stop after its visit."""
         with self._work:
             self._closed = True
             self._wake()
@@ -280,7 +280,7 @@ class Queues:
         return None
 
     def _pass_over(self, queue: HostQueue) -> None:
-        """Takes out the first pages whose robots.txt is asked for at another host, or cannot be."""
+        """Removes the first pages whose robots.txt waits for another host, or is refused."""
         while (search := queue.next_search()) is not None:
             if search.held:
                 search.pages.append(queue.tasks.popleft())
@@ -336,7 +336,7 @@ class Queues:
             self._forget(queue)
 
     def _hold(self, visit: Visit) -> None:
-        """Has a page wait for a robots.txt of another host, which is asked for once for all."""
+        """Makes a page wait for a robots.txt of another host, which is requested once for all pages."""
         search, hop = visit.search, visit.follow
         if search is None or hop is None:
             return
@@ -359,7 +359,7 @@ class Queues:
         self._notify_consumer()
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
-        """Puts a queue that nobody is at into that of an address; returns the latter."""
+        """Merges a queue without visits under way into that of an address; returns the latter."""
         joined = self.queues.setdefault(address, HostQueue(address))
         joined.absorb(self.queues.pop(queue.name))
         self._joined.update(dict.fromkeys(queue.hosts, address))
@@ -435,7 +435,7 @@ class Queues:
         return end if due is None else min(due, end)
 
     def _wake(self, number: int | None = None) -> None:
-        """Wakes so many idle workers, or all; in their place the loop that there is."""
+        """Wakes some idle workers, or all; with an event loop, alerts the loop."""
         if self.alert is not None:
             self.alert()
         elif number is None:
@@ -444,7 +444,7 @@ class Queues:
             self._work.notify(number)
 
     def _wake_another(self, now: float) -> None:
-        """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
+        """Wakes another worker for a ready host or the alarm, as this one is busy now."""
         due = self._ready.due
         if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()

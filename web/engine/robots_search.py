@@ -1,6 +1,6 @@
-"""Searches for robots.txt that lead to other hosts: who waits for an answer, and what came.
+"""Searches for robots.txt that lead to other hosts: the waiting pages, and the responses.
 
-A redirect of robots.txt leads to a host that may not have asked for it. So each
+A redirect of robots.txt leads to a host that may not expect it. So each
 hop is a task in that host's queue, under its limits, and one answer serves all
 searches that lead to the same URL.
 """
@@ -29,7 +29,7 @@ class RobotsSearch:
 
     Attributes:
         request: The request that comes next.
-        answer: What came of it, where it was made in another host's turn.
+        answer: Its response, if it was sent in another host's turn.
         owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
         held: Whether pages of the origin wait for that answer.
         pages: These pages.
@@ -63,10 +63,10 @@ class RobotsHops:
     Not safe for threads, but for ``answers``.
 
     Args:
-        most: How many are made of the hosts of one owner, for other owners' sake.
+        most: Limit of requests to the hosts of one owner because of other owners' hosts.
 
     Attributes:
-        answers: What came of them.
+        answers: The responses.
     """
 
     def __init__(self, most: int) -> None:
@@ -77,11 +77,11 @@ class RobotsHops:
 
     @property
     def urls(self) -> list[str]:
-        """What is waited for."""
+        """URLs whose responses are awaited."""
         return list(self._searches)
 
     def hold(self, search: RobotsSearch, page: Task) -> bool:
-        """Has a page wait for the next request of its search; returns whether that is to be made."""
+        """Makes a page wait for the next request of its search; returns whether to send that request."""
         search.held = True
         search.pages.append(page)
         searches = self._searches.setdefault(search.request.url, [])

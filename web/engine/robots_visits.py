@@ -1,4 +1,4 @@
-"""Turns in which robots.txt is asked for: one request each, to the host whose turn it is."""
+"""Visits that fetch robots.txt: one request each, to the host of the queue."""
 
 from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
@@ -17,8 +17,8 @@ class RobotsVisits:
 
     Args:
         options: Whose rules, how many redirects.
-        client: What asks.
-        answers: What came of earlier requests.
+        client: Makes the requests.
+        answers: Responses to earlier requests.
     """
 
     def __init__(self, options: RobotsOptions, client: ClientBase, answers: RobotsAnswers) -> None:
@@ -27,10 +27,10 @@ class RobotsVisits:
     def search(
         self, queue: HostQueue, task: Task, origin: str
     ) -> Steps[tuple[Visit, RobotsRules | None]]:
-        """Goes on with the search for the robots.txt of a page; asks the page's own host at most once.
+        """Continues the search for the robots.txt of a page; sends at most one request to the page's host.
 
         Returns:
-            What came of the turn, and the rules. They are None where the search goes on: in
+            The visit, and the rules. They are None where the search continues: in
             another turn of the same host, or in that of the host that the visit says to follow.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
@@ -75,11 +75,11 @@ class RobotsVisits:
 
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
-        # If others have not reached a host, it is still asked for its own pages' sake.
+        # If other searches have not reached a host, its own pages still try it.
         return None if answer is None or (own and not answer.status) else answer
 
     def fetch_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        """Asks for a robots.txt to which those of other hosts redirect."""
+        """Fetches a robots.txt to which those of other hosts redirect."""
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
@@ -92,7 +92,7 @@ class RobotsVisits:
 
 
 def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:
-    """Returns what is known of a robots.txt from before, however old."""
+    """Returns the robots.txt that an earlier run has read, however old."""
     state = queue.hosts[host]
     if state.unreachable is not None and state.unreachable[0] == origin:
         return state.unreachable[1]

@@ -15,7 +15,7 @@ _HEADER = re.compile(r"[\t\x20-\x7e]*")
 
 @dataclasses.dataclass(frozen=True)
 class HttpOptions(AgentOptions, FileOptions):
-    """How pages are asked for, and where connections may go."""
+    """How pages are requested, and where connections may go."""
 
     timeout: float = option(
         10.0,

@@ -191,18 +191,18 @@ async def connect(
     deadline: float,
     patience: float,
 ) -> None:
-    """Connects to the first address that answers, all of them checked.
+    """Connects to the first checked address that answers.
 
     Args:
-        connection: What is to speak.
-        target: Where to.
-        tls: Context, where TLS is to be spoken.
-        tunnel: CONNECT request for the proxy, empty where there is none to send.
+        connection: The new connection.
+        target: Addresses to try.
+        tls: TLS context; None for plain HTTP.
+        tunnel: CONNECT request for the proxy; empty for none.
         deadline: Moment on the monotonic clock when all must be over.
         patience: Longest wait for each step, in s.
 
     Raises:
-        OSError: Nobody answers.
+        OSError: No address answers.
     """
     loop = asyncio.get_running_loop()
     try:

@@ -1,8 +1,8 @@
 """One HTTP/1.1 exchange on one connection, with a limit on everything.
 
 Built on urllib3's connections (TLS, certificate and host name checks). Our own
-are the dialling, which asks the guard; sockets that know when the whole request
-must be over; and the reading of responses, see ``response_reader``.
+are the dialling, which goes only where the guard allows; sockets with a deadline
+for the whole request; and the reading of responses, see ``response_reader``.
 """
 
 import http.client
@@ -27,15 +27,15 @@ class TooSlow(OSError):
 
 
 class LowRate(TooSlow):
-    """Less came than the minimum rate asks for."""
+    """Fewer bytes came than the minimum rate demands."""
 
 
 class ProxyFailed(OSError):
-    """The proxy cannot be reached, or does not know us."""
+    """The proxy cannot be reached, or refuses our credentials."""
 
 
 class ProxyRefused(OSError):
-    """The proxy will not lead to this host."""
+    """The proxy refuses to connect to this host."""
 
 
 class Limits(NamedTuple):
@@ -55,10 +55,10 @@ class Limits(NamedTuple):
 
 
 class _Timed:
-    """Lets no read outlast ``deadline``, a moment on the monotonic clock.
+    """A socket whose reads end at ``deadline``, a moment on the monotonic clock.
 
-    Nor may less than ``rate`` bytes a second have come once the first of them
-    is ``grace`` seconds ago.
+    They also end if fewer than ``rate`` bytes per second have come, ``grace`` seconds
+    after the first byte.
     """
 
     deadline = math.inf
@@ -69,18 +69,18 @@ class _Timed:
     _received = 0
 
     def expect(self, deadline: float) -> None:
-        """Begins with another response."""
+        """Starts the limits of another response."""
         self.deadline, self._cut = deadline, False
         self._first, self._received = 0.0, 0
 
     def recv(self, *args: Any) -> bytes:
-        """Receives as ever, but within the limits."""
+        """Receives within the limits."""
         data: bytes = self._in_time(super().recv, *args)  # type: ignore[misc]
         self._count(len(data))
         return data
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        """Receives as ever, but within the limits."""
+        """Receives within the limits."""
         number: int = self._in_time(super().recv_into, *args, **kwargs)  # type: ignore[misc]
         self._count(number)
         return number
@@ -176,16 +176,16 @@ def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
 
 
 class Message:
-    """A response whose head has come, its body still to be read.
+    """A response whose head was read, and whose body is still to be read.
 
     Args:
-        sock: What it comes on.
-        fresh: Whether that carried none before; see ``ResponseReader``.
+        sock: The socket that it comes from.
+        fresh: Whether it is the first one of the socket; see ``ResponseReader``.
 
     Attributes:
         head: The head.
-        connection: What it came on.
-        request: The request as it was sent, but for what is secret.
+        connection: The connection that it came from.
+        request: The request as it was sent, without secrets.
     """
 
     head: Head
@@ -201,7 +201,7 @@ class Message:
         """Reads the head.
 
         Raises:
-            http.client.HTTPException: What came is no HTTP, or too large.
+            http.client.HTTPException: The response is not HTTP, or too large.
             OSError: The connection broke.
         """
         while self._reader.head is None:
@@ -238,11 +238,11 @@ class Message:
 
 
 def check_tunnel(status: int) -> None:
-    """Checks what a proxy answered to CONNECT.
+    """Checks a proxy's response to CONNECT.
 
     Raises:
-        ProxyFailed: It does not know us.
-        ProxyRefused: It will not lead to this host.
+        ProxyFailed: It refuses our credentials.
+        ProxyRefused: It refuses to connect to this host.
     """
     if not 200 <= status < 300:
         failure = ProxyFailed if status == 407 else ProxyRefused
@@ -253,16 +253,16 @@ class PlainConnection(HTTPConnection):
     """An http connection.
 
     Attributes:
-        origin: What it is kept under while idle.
-        dial: Says where the connection may go, or raises.
+        origin: Key of the connection while it is idle.
+        dial: Returns the checked addresses, or raises.
         deadline: Moment on the monotonic clock when all must be over.
         ip: Address connected to, empty before.
         patience: Longest wait for a connection, or for the next bytes, in s.
-        gate: Is asked right before a request is sent, and before a connection is made for it.
-        rate: Least bytes per second of a response, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
+        gate: Called right before a request is sent, and before a connection is made for it.
+        rate: Least bytes per second of a response, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` counts.
         proxied: Whether ``dial`` leads to a proxy.
-        tunnel: CONNECT request for the proxy, empty where there is none to send.
+        tunnel: CONNECT request for the proxy; empty for none.
         checked: Whether the server's certificate is; None without TLS.
     """
 
@@ -313,7 +313,7 @@ class PlainConnection(HTTPConnection):
         """Sends a whole request and returns the response, its body still to be read.
 
         Raises:
-            http.client.HTTPException: What came back is no HTTP.
+            http.client.HTTPException: The response is not HTTP.
             OSError: No connection, or it broke.
             Denied: The gate is shut; nothing was sent.
         """

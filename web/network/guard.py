@@ -1,4 +1,4 @@
-"""Where a connection may go: checked after the name was resolved, before it is made.
+"""Decides where a connection may go: after the name was resolved, before the connection is made.
 
 Every address that a name resolves to is judged; the connection goes to an
 address that was judged, with no second lookup in between, so that neither a
@@ -92,7 +92,7 @@ def is_public(address: str) -> bool:
     """Returns whether an address literal is global unicast, all the way through.
 
     Addresses that carry an IPv4 address are judged by what they carry as well.
-    What is no address, or has a zone, is not public.
+    Text that is not an address, or has a zone, is not public.
 
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
@@ -116,7 +116,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """Returns the IPv4 addresses that an IPv6 address stands for or tunnels to.
+    """Returns the IPv4 addresses that an IPv6 address maps or tunnels to.
 
     IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are
     outside ``2000::/3`` and so denied whatever they carry.
@@ -133,7 +133,7 @@ def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...
 def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
     """Returns the networks of ``allow_addresses``.
 
-    A block within ``::ffff:0:0/96`` is the IPv4 block that it stands for, since
+    A block within ``::ffff:0:0/96`` is the IPv4 block that it maps to, since
     a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
     hold no IPv4 address. Blocks of NAT64 and 6to4 are IPv6 alone: what they
     carry is reached in another way, so neither opens the other.
@@ -213,14 +213,14 @@ def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
 
 
 class Guard:
-    """Resolves names and says where a connection may go; safe to share by threads.
+    """Resolves names and decides where connections may go; safe to share by threads.
 
     Args:
         allow_addresses: CIDR blocks that may be reached though not public.
         connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_connect_to``; the
             hosts they name are reached there and nowhere else.
         allowed_ports: Ports a URL may name, such as ``8000-8999``.
-        lookup: Stands for ``socket.getaddrinfo``.
+        lookup: Function to use in place of ``socket.getaddrinfo``.
 
     Raises:
         ValueError: An entry cannot be read.
@@ -299,7 +299,7 @@ class Guard:
         return any(mapped in block for block in self._allowed if block.version == mapped.version)
 
     def knows(self, host: str) -> bool:
-        """Returns whether a name was resolved lately, so that no name server need be asked."""
+        """Returns whether the address of a name is cached, so that no lookup is needed."""
         with self._lock:
             return time.monotonic() < self._names.get(host, (0.0, []))[0]
 

@@ -87,7 +87,7 @@ def compare(
     ours = functools.partial(measure.fresh, "fetch", "engine")
     runs = {
         "requests": functools.partial(ours, "requests", host, site.connect_to, paths),
-        "aiohttp": functools.partial(ours, "aiohttp", host, site.connect_to, paths),
+        "asyncio": functools.partial(ours, "asyncio", host, site.connect_to, paths),
         "pool": functools.partial(measure.fresh, "fetch", "pool", site.port, paths),
         "tasks": functools.partial(measure.fresh, "fetch", "tasks", site.port, paths),
     }
@@ -102,8 +102,8 @@ def compare(
         rows.append(
             [
                 f"{name}, {pages:,} of {size // pages:,} bytes, {what}", speed["requests"],
-                speed["pool"], speed["requests"] / speed["pool"], speed["aiohttp"],
-                speed["tasks"], speed["aiohttp"] / speed["tasks"],
+                speed["pool"], speed["requests"] / speed["pool"], speed["asyncio"],
+                speed["tasks"], speed["asyncio"] / speed["tasks"],
             ]
         )  # fmt: skip
     return rows
@@ -135,7 +135,7 @@ def main() -> None:
         ]
     heads = (
         *("pages", "with requests", "bare requests", "ratio"),
-        *("with aiohttp", "bare aiohttp", "ratio"),
+        *("with asyncio", "bare aiohttp", "ratio"),
     )
     title = f"{THREADS} at a time, median of {repeats}; budget: ratios over 0.6 per CPU second"
     measure.table(title, heads, rows)

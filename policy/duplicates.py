@@ -21,19 +21,19 @@ ORDERS = {
 class DedupOptions:
     """How duplicates are found and which one stays."""
 
+    GROUP = "dedup"
+
     dedup_group: str = option(
         "none",
         "Only pages of one host, or one domain, are duplicates of each other.",
         choices=("none", "host", "domain"),
         nutch="dedup -group",
-        group="dedup",
     )
     compare_order: tuple[str, ...] = option(
         ("score", "fetchTime", "urlLength"),
         "What decides which page stays, first to last; the row key decides at the end.",
         choices=tuple(ORDERS),
         nutch="dedup -compareOrder",
-        group="dedup",
     )
 
 

@@ -10,7 +10,7 @@ ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl
 
 
 def merge_hosts(
-    rows: pl.DataFrame, learnt: pl.DataFrame, now: int
+    rows: pl.DataFrame, findings: pl.DataFrame, now: int
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the host table's rows with what was learnt, in key order, and counts.
 
@@ -20,14 +20,14 @@ def merge_hosts(
 
     Args:
         rows: HOSTS rows in key order, at most one per host.
-        learnt: HOSTS rows for hosts in the same range; of several that are of
+        findings: HOSTS rows for hosts in the same range; of several that are of
             one time, the last is the newest.
         now: ms.
     """
-    learnt, late = set_right_hosts(learnt, now)
-    asked = learnt.get_column("last_request_time").drop_nulls().to_list()
-    rows, wrong = set_right_hosts(rows, now, min(asked, default=now) - 1)
-    together = pl.concat([rows, learnt]).sort("last_request_time", maintain_order=True)
+    findings, late = set_right_hosts(findings, now)
+    requested = findings.get_column("last_request_time").drop_nulls().to_list()
+    rows, wrong = set_right_hosts(rows, now, min(requested, default=now) - 1)
+    together = pl.concat([rows, findings]).sort("last_request_time", maintain_order=True)
     # robots.txt is one thing in several columns: an absent text is not an older one.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(
         "robots_time", maintain_order=True

@@ -24,19 +24,19 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 class LinkOptions(TargetOptions, DepthOptions):
     """How a page's score goes over to what it links to (OPIC 1.x)."""
 
+    GROUP = "scoring"
+
     internal_link_factor: float = option(
         1.0,
         "How much of a page's share goes to a link on the same host.",
         nutch="db.score.link.internal",
         minimum=0.0,
-        group="scoring",
     )
     external_link_factor: float = option(
         1.0,
         "How much of a page's share goes to a link on another host.",
         nutch="db.score.link.external",
         minimum=0.0,
-        group="scoring",
     )
 
 

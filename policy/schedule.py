@@ -20,13 +20,14 @@ TOLERANCE_MS = 300_000
 class ScheduleOptions:
     """How often pages are fetched again."""
 
+    GROUP = "schedule"
+
     fetch_interval: int = option(
         2_592_000,
         "Time between two fetches of a page.",
         unit="s",
         nutch="db.fetch.interval.default",
         minimum=1,
-        group="schedule",
     )
     max_fetch_interval: int = option(
         7_776_000,
@@ -34,14 +35,12 @@ class ScheduleOptions:
         unit="s",
         nutch="db.fetch.interval.max",
         minimum=1,
-        group="schedule",
     )
     retry_max: int = option(
         3,
         "How many failures in a row make a URL gone.",
         nutch="db.fetch.retry.max",
         minimum=1,
-        group="schedule",
     )
 
 

@@ -19,24 +19,23 @@ _FILE = ":file"  # how row keys of file: begin
 class ScopeOptions:
     """How far a crawl goes."""
 
+    GROUP = "scope"
+
     scope: str = option(
         "domain",
         "Follow links within the registered domains of the seeds, within their hosts, or any.",
         choices=("domain", "host", "any"),
         nutch="db.ignore.external.links.mode",
-        group="scope",
     )
     ignore_internal_links: bool = option(
         False,
         "Follow no link within one host, or with --scope domain within one registered domain.",
         nutch="db.ignore.internal.links",
-        group="scope",
     )
     ignore_also_redirects: bool = option(
         True,
         "Hold redirects to the scope, too, and to --ignore_internal_links.",
         nutch="db.ignore.also.redirects",
-        group="scope",
     )
 
 

@@ -13,20 +13,18 @@ from .schema import STATE, Status, conform, to_frame
 class SeedOptions(ScheduleOptions):
     """How seeds enter the table."""
 
-    injected_score: float = option(
-        1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0, group="inject"
-    )
+    GROUP = "inject"
+
+    injected_score: float = option(1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0)
     overwrite_known: bool = option(
         False,
         "Replace what is known of a URL that is injected again.",
         nutch="db.injector.overwrite",
-        group="inject",
     )
     update_known: bool = option(
         False,
         "Take score, interval and metadata of a URL that is injected again.",
         nutch="db.injector.update",
-        group="inject",
     )
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ import polars as pl
 
 from ..web.base.columns import falses
 from ..web.base.options import option
-from ..web.engine.neighbours import QueueOptions
+from ..web.engine.queue_options import QueueOptions
 from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key, host_key
@@ -22,46 +22,42 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     """What a batch takes of what is due."""
 
+    GROUP = "generate"
+
     top_n: int = option(
         50_000,
         "How many URLs a batch takes at most, the best by score.",
         nutch="generate -topN",
         minimum=1,
-        group="generate",
     )
     max_count: int = option(
         -1,
         "How many URLs a batch takes of one host (or domain) at most; 0 or less is no limit.",
         nutch="generate.max.count",
         minimum=-1,
-        group="generate",
     )
     count_mode: str = option(
         "host",
         "What max_count counts.",
         choices=("host", "domain"),
         nutch="generate.count.mode",
-        group="generate",
     )
     min_score: float = option(
         0.0,
         "Take no URL with a lower score.",
         nutch="generate.min.score",
-        group="generate",
     )
     max_distance: int = option(
         -1,
         "Take no URL that is more links away from the seeds; -1 is no limit.",
         nutch="generate.max.distance",
         minimum=-1,
-        group="generate",
     )
     restrict_status: str = option(
         "",
         "Take only URLs of this status.",
         choices=("", *STATUS_CODES),
         nutch="generate.restrict.status",
-        group="generate",
     )
     add_days: float = option(
         0.0,
@@ -69,7 +65,6 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,
-        group="generate",
     )
     generate_mark_ttl: int = option(
         604_800,
@@ -77,7 +72,6 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
         unit="s",
         nutch="crawl.gen.delay",
         minimum=1,
-        group="generate",
     )
     num_fetchers: int = option(
         1,
@@ -85,7 +79,6 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
         nutch="generate -numFetchers",
         minimum=1,
         maximum=4_096,
-        group="generate",
     )
 
 

@@ -36,18 +36,18 @@ Counts = dict[str, int]
 class UpdateOptions(ScheduleOptions, BudgetOptions):
     """What update lets into the table."""
 
+    GROUP = "update"
+
     additions_allowed: bool = option(
         True,
         "Add URLs that were found as links; false keeps the table to the URLs it has.",
         nutch="db.update.additions.allowed",
-        group="update",
     )
     delete_failed_parse: bool = option(
         False,
         "Give pages that a parser failed at the status db_parse_failed, and try them again as "
         "late as pages that are gone.",
         nutch="parser.delete.failed.parse",
-        group="update",
     )
 
 

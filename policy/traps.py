@@ -23,24 +23,23 @@ from ..web.urls.row_keys import from_host_key
 class TrapOptions:
     """Which links are taken for those of a trap."""
 
+    GROUP = "traps"
+
     max_segment_repeats: int = option(
         3,
         "Follow no link in whose path a segment stands more often; -1 for any number.",
         minimum=-1,
-        group="traps",
     )
     max_parameters: int = option(
         20,
         "Follow no link with more parameters in its query; -1 for any number.",
         minimum=-1,
-        group="traps",
     )
     max_parameter_length: int = option(
         500,
         "Follow no link with a longer parameter in its query; -1 for any length.",
         unit="characters",
         minimum=-1,
-        group="traps",
     )
 
 
@@ -60,38 +59,35 @@ class DepthOptions:
 class BudgetOptions:
     """How many URLs one update adds to the table."""
 
+    GROUP = "traps"
+
     max_per_host: int = option(
         10_000_000,
         "How many URLs the table takes of one host, the best of those that come by score; -1 is no "
         "limit. Those in files with other hosts' do not count, so it may be some 2,000,000 more; in "
         "Bigtable it holds for what one update adds.",
         minimum=-1,
-        group="traps",
     )
     max_new_per_host: int = option(
         100_000,
         "How many URLs of one host an update adds at most, the best by score; -1 is no limit.",
         minimum=-1,
-        group="traps",
     )
     max_new_queries: int = option(
         10_000,
         "The same for URLs that differ in their query alone.",
         minimum=-1,
-        group="traps",
     )
     max_new_hosts_per_domain: int = option(
         10_000,
         "Of how many hosts of one registered domain an update adds URLs at most.",
         minimum=-1,
-        group="traps",
     )
     max_same_pages: int = option(
         20,
         "Add no URL of a host whose last so many pages of the batch have one and the same "
         "signature; -1 is no limit.",
         minimum=-1,
-        group="traps",
     )
 
 

@@ -3,7 +3,7 @@
 from nutbeam.web.clients import open_client
 from nutbeam.web.exchange import http_options
 
-CLIENTS = ("requests", "aiohttp")
+CLIENTS = ("requests", "asyncio")
 chosen = CLIENTS[0]
 opened = []
 

@@ -65,7 +65,7 @@ def flushed(table):
     return [from_key(key) for key in keys]
 
 
-@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_a_page_and_then_silence(tmp_path, client):
     answer = Web({"/1": b"<title>one</title>"})
     words = ("--http_client", client, "--flush_seconds", 2)

@@ -15,9 +15,9 @@ from nutbeam.web.urls.row_keys import from_key
 
 TRIALS = [
     (1, "requests"),
-    (2, "aiohttp"),
+    (2, "asyncio"),
     *(
-        pytest.param(seed, ("requests", "aiohttp")[seed % 2], marks=pytest.mark.long)
+        pytest.param(seed, ("requests", "asyncio")[seed % 2], marks=pytest.mark.long)
         for seed in range(2, 21)
     ),
 ]

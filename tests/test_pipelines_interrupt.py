@@ -21,7 +21,7 @@ GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
 WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")
-TRIALS = [(number, client) for client in ("requests", "aiohttp") for number in SIGNALS]
+TRIALS = [(number, client) for client in ("requests", "asyncio") for number in SIGNALS]
 
 
 @pytest.mark.parametrize("trial", first(2, TRIALS), ids=str)

@@ -10,7 +10,7 @@ from terminals import EVIL, obeyed, terminal
 
 from nutbeam.pipelines.command_line.live import duration, line, live_view
 from nutbeam.web.base.progress import Phase, Progress
-from nutbeam.web.engine.tail import SlowHost, Tail
+from nutbeam.web.engine.host_activity import HostActivity, SlowHost
 
 
 def crawl(progress, seconds=0.0):
@@ -99,7 +99,7 @@ def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
         live_view(progress=progress, stream=stream),
     ):
         progress.start(name, total=4)
-        progress.watch(lambda: Tail(7, 30, (SlowHost(name, 50, 250.0),)))
+        progress.watch(lambda: HostActivity(7, 30, (SlowHost(name, 50, 250.0),)))
         progress.add(1, **{name: 1})
         time.sleep(0.5)
         progress.finish()
@@ -118,7 +118,7 @@ def test_line_without_anything_done():
 def test_hosts_and_bytes_are_shown(monkeypatch):
     progress, stream = Progress(), io.StringIO()
     progress.start("fetch", total=100)
-    progress.watch(lambda: Tail(7, 30, (SlowHost("slow.example.com", 50, 250.0),)))
+    progress.watch(lambda: HostActivity(7, 30, (SlowHost("slow.example.com", 50, 250.0),)))
     with live_view(progress=progress, stream=stream, interval=0.1):
         for _ in range(10):
             progress.add(2, bytes=40_000, success=2)

@@ -21,9 +21,9 @@ TWO = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     ("workers", "client"),
     [
         (1, "requests"),
-        (1, "aiohttp"),
+        (1, "asyncio"),
         (2, "requests"),
-        pytest.param(2, "aiohttp", marks=(pytest.mark.long, pytest.mark.slow)),
+        pytest.param(2, "asyncio", marks=(pytest.mark.long, pytest.mark.slow)),
     ],
 )
 def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
@@ -50,7 +50,7 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
     assert SHARE * span <= (largest - 1) * DELAY
 
 
-@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_each_partition_asks_a_host_once_per_delay_because_of_others(tmp_path, client):
     table = tmp_path / "table"
     with victim(8) as site:

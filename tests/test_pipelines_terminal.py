@@ -117,7 +117,7 @@ def uses(folder, web, port):
     rules, bad_rules = (("--url_rules_dir", folder / name) for name in ("rules", "bad_rules"))
     files = (f"file://{folder}/files/", "--schemes", "file", "--file_roots", folder)
     ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_door(port))
-    aio = ("--http_client", "aiohttp")
+    aio = ("--http_client", "asyncio")
     query = f"select *, '{EVIL}' as \"{EVIL}\" from"
     return {
         "crawl": [

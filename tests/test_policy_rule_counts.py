@@ -15,7 +15,7 @@ from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.scope import Seeds
 from nutbeam.transforms.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
-from nutbeam.web.filters import chain
+from nutbeam.web.filters import filter_chain
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import to_key
@@ -70,7 +70,7 @@ def test_of_many_rules_those_that_refuse_most_are_counted(tmp_path):
 
 
 def test_no_rule_is_named_where_none_refuses(monkeypatch):
-    monkeypatch.setattr(chain, "_names", None)  # calling it fails
+    monkeypatch.setattr(filter_chain, "_names", None)  # calling it fails
     rules = UrlRules()
     admitted = rules.admit(pl.Series([f"{URL}{n}" for n in range(300)]), by=True)
     assert admitted["by"].null_count() == 300

@@ -105,7 +105,7 @@ def some(site):
     return [url for urls in found.values() for url in urls[:6]]
 
 
-@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_what_servers_say(web, client):
     urls = [url for url in some(web.site) if "/private/" not in url]
     began = time.time() * 1000
@@ -404,7 +404,7 @@ def wanted_of(*urls):
     return admit(pl.DataFrame({"url": urls}))[0]
 
 
-@pytest.mark.parametrize("client", ["requests", "aiohttp"])
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
     options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)

@@ -1,4 +1,4 @@
-"""What the client on aiohttp does in its own way; the rest is in the tests of both clients."""
+"""What the client on asyncio does in its own way; the rest is in the tests of both clients."""
 
 import random
 import socket
@@ -107,9 +107,9 @@ def outcome(response):
 def test_odd_answers_are_read_as_by_the_other_client(wire):
     dice = random.Random(len(wire))
     expected = outcome(ask("requests", wire))
-    assert outcome(ask("aiohttp", wire)) == expected
+    assert outcome(ask("asyncio", wire)) == expected
     at = sorted(dice.sample(range(1, max(2, len(wire))), min(2, max(0, len(wire) - 1))))
-    assert outcome(ask("aiohttp", wire, at)) == expected
+    assert outcome(ask("asyncio", wire, at)) == expected
 
 
 def test_a_body_that_ends_with_a_reset_is_not_whole():
@@ -121,7 +121,7 @@ def test_a_body_that_ends_with_a_reset_is_not_whole():
         connection.close()
 
     with serve(answer) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_client="aiohttp", timeout=2.0)
+        options = HttpOptions(connect_to=doors(server.port), http_client="asyncio", timeout=2.0)
         client = client_of(options)
         response = client.get(URL)
         client.close()
@@ -135,7 +135,7 @@ def test_what_came_before_a_body_broke_off_is_kept(limit, truncated):
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {2 * len(body)}\r\n\r\n".encode()
     with serve(lambda path, connection: connection.sendall(head + body)) as server:
         options = {"connect_to": doors(server.port), "content_limit": limit}
-        client = client_of(HttpOptions(http_client="aiohttp", **options))
+        client = client_of(HttpOptions(http_client="asyncio", **options))
         responses = [client.get(URL) for _ in range(5)]
         client.close()
     assert {response.truncated for response in responses} == {truncated}
@@ -154,7 +154,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection():
         return b""
 
     with serve(answer) as server:
-        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="aiohttp"))
+        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="asyncio"))
         assert client.get(URL).body == b"x"
         assert sent.wait(10)
         assert client.get(f"{URL}again").body == b"x"
@@ -164,7 +164,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection():
 
 def test_it_can_be_used_by_many_threads_and_after_it_was_closed():
     with serve(lambda path, connection: reply(path.encode())) as server:
-        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="aiohttp"))
+        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="asyncio"))
         found = {}
 
         def work(number):
@@ -194,7 +194,7 @@ def test_many_at_a_time_take_one_thread():
         return reply(b"x")
 
     with serve(answer) as server:
-        options = {"connect_to": doors(server.port), "http_client": "aiohttp", "timeout": 30.0}
+        options = {"connect_to": doors(server.port), "http_client": "asyncio", "timeout": 30.0}
         client = client_of(HttpOptions(**options))
         tasks = [Task(f"http://h{number}.example.com/") for number in range(many)]
         results = Engine(FetchOptions(threads=many, server_delay=0.0), client).run(tasks)
@@ -218,7 +218,7 @@ def test_a_slow_name_server_holds_up_nobody_else():
     with serve(lambda path, connection: reply(b"x")) as server:
         allowed = {"allow_addresses": ("127.0.0.0/8",), "allowed_ports": ("1-65535",)}
         guard = Guard(**allowed, lookup=lookup)
-        client = client_of(HttpOptions(http_client="aiohttp"), guard)
+        client = client_of(HttpOptions(http_client="asyncio"), guard)
         found = []
         slow = threading.Thread(
             target=lambda: found.append(client.get(f"http://slow.example.com:{server.port}/"))
@@ -233,11 +233,30 @@ def test_a_slow_name_server_holds_up_nobody_else():
     assert [response.body for response in found] == [b"x"]
 
 
-def test_aiohttp_is_loaded_only_where_it_is_wanted():
+def test_the_event_loop_client_is_loaded_only_where_it_is_wanted():
     code = (
         "import sys, nutbeam.web.engine.engine; from nutbeam.web.clients.open_client import client_of;"
-        "from nutbeam.web.exchange.http_options import HttpOptions;"
-        "client_of(HttpOptions()); assert 'aiohttp' not in sys.modules;"
-        "client_of(HttpOptions(http_client='aiohttp')); assert 'aiohttp' in sys.modules"
+        "from nutbeam.web.exchange.http_options import HttpOptions; name = 'nutbeam.web.clients.aio_client';"
+        "client_of(HttpOptions()); assert name not in sys.modules;"
+        "client_of(HttpOptions(http_client='asyncio')); assert name in sys.modules"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
+def test_a_server_may_send_before_it_is_asked(client):
+    def greet(listening):
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(OK + ONE)
+            connection.recv(4096)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=greet, args=(listening,))
+        thread.start()
+        port = listening.getsockname()[1]
+        asking = client_of(HttpOptions(connect_to=doors(port), http_client=client, timeout=2.0))
+        response = asking.get(URL)
+        asking.close()
+        thread.join()
+    assert (response.status, response.body) == (200, b"x")

@@ -532,7 +532,7 @@ def test_what_others_may_have_asked_just_now_waits_for_its_delay():
         client = Client(HttpOptions(connect_to=doors(server.port)))
         began = time.monotonic()
         options = FetchOptions(server_delay=0.5)
-        engine = Engine(options, client, known, asked_until=began)
+        engine = Engine(options, client, known, requested_until=began)
         hosts = [A, "http://b.example.com"]
         assert len(list(engine.run(Task(f"{host}/1") for host in hosts))) == 2
         client.close()
@@ -657,7 +657,7 @@ def test_an_allowlist_is_neither_asked_nor_obeyed(caplog):
     assert [r.fetch_status for r in results] == [33, 33]
     assert server.paths == ["/0", "/1"]
     assert next(engine.hosts()).robots_status is None
-    assert "neither asked for nor obeyed on: Example.com" in caplog.text
+    assert "neither fetched nor obeyed on: Example.com" in caplog.text
     assert run(answer, urls(2), robots_allowlist=("ample.com",))[2].paths == ["/robots.txt"]
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.filters.affixes import PrefixFilter, SuffixFilter
-from nutbeam.web.filters.chain import FilterChain
 from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter, FastLimits
+from nutbeam.web.filters.filter_chain import FilterChain
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
 from nutbeam.web.patterns import brics_syntax

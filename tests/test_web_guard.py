@@ -5,7 +5,7 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import reply, serve
 
-from nutbeam.web.network.guard import Denied, Guard, Target, is_public, parse_door
+from nutbeam.web.network.guard import Denied, Guard, Target, is_public, parse_connect_to
 
 PUBLIC = [
     "1.1.1.1",
@@ -271,7 +271,7 @@ def test_port_must_be_allowed():
     ],
 )
 def test_connect_to_reaches_exactly_what_it_names(entry, host, port, opened):
-    assert bool(Guard(connect_to=[entry]).door(host, port)) == opened
+    assert bool(Guard(connect_to=[entry]).connect_to(host, port)) == opened
 
 
 def test_connect_to_goes_where_it_says():
@@ -291,7 +291,7 @@ def test_connect_to_goes_where_it_says():
 )
 def test_rejects_a_connect_to_that_names_no_host(entry):
     with pytest.raises(ValueError, match="connect_to must"):
-        parse_door(entry)
+        parse_connect_to(entry)
 
 
 def test_bad_configuration_is_quoted():

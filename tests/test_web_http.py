@@ -14,10 +14,11 @@ from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
-from nutbeam.web.clients.requests_adapter import GuardedAdapter, split_url
+from nutbeam.web.clients.requests_adapter import GuardedAdapter
 from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.guard import Guard
+from nutbeam.web.network.route import Route, split_url
 
 pytestmark = pytest.mark.usefixtures("each_client")
 URL = "http://a.example.com/"
@@ -107,7 +108,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
 
 
 def test_idle_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.network.idle._MAX_IDLE", 10)
+    monkeypatch.setattr("nutbeam.web.network.idle_connections._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=doors(server.port)))
         for number in range(30):
@@ -521,7 +522,7 @@ def test_the_adapter_can_be_mounted_on_a_session():
     with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
         session = requests.Session()
         session.trust_env = False
-        session.mount("http://", GuardedAdapter(Guard(connect_to=doors(server.port))))
+        session.mount("http://", GuardedAdapter(Route(Guard(connect_to=doors(server.port)))))
         response = session.get(URL)
         assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")
         with pytest.raises(requests.ConnectionError):

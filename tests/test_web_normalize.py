@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.normalizers.basic_column import Basic
-from nutbeam.web.normalizers.chain import Normalizer
+from nutbeam.web.normalizers.normalizer_chain import Normalizer
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.rules import chains
 from nutbeam.web.urls.normalize import normalize_basic

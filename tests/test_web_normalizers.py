@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from nutbeam.web.base.options import validate
 from nutbeam.web.normalizers import basic_column
 from nutbeam.web.normalizers.basic_column import Basic
-from nutbeam.web.normalizers.chain import Normalizer
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
+from nutbeam.web.normalizers.normalizer_chain import Normalizer
+from nutbeam.web.normalizers.normalizer_step import Pass
 from nutbeam.web.normalizers.queries import Ajax, Querystring
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.normalizers.steps import Pass
 from nutbeam.web.rules import url_rules as rules_module
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import BadUrl, from_key

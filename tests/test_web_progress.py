@@ -4,7 +4,7 @@ import time
 import pytest
 
 from nutbeam.web.base.progress import Progress
-from nutbeam.web.engine.tail import SlowHost, Tail, tail_of
+from nutbeam.web.engine.host_activity import HostActivity, SlowHost, host_activity
 
 
 def test_counts_belong_to_the_phase_under_way():
@@ -78,22 +78,22 @@ def test_hosts_are_looked_at_now_and_then_while_the_phase_lasts():
 
     def look():
         looks.append(1)
-        return Tail(2, 1, (SlowHost("a.com", 9, 40.0),))
+        return HostActivity(2, 1, (SlowHost("a.com", 9, 40.0),))
 
     progress.watch(look)  # nothing is under way
     assert progress.snapshot().current is None
     progress.start("fetch", total=10)
-    assert progress.snapshot().current.tail is None
+    assert progress.snapshot().current.hosts is None
     progress.watch(look)
     progress.add(1)
-    assert progress.snapshot().current.tail.active == 2
+    assert progress.snapshot().current.hosts.active == 2
     assert progress.snapshot().current.left >= 40.0  # the slowest host is the tail
     assert len(looks) == 1
     progress.add(9)
     assert progress.snapshot().current.left == 0
     progress.start("parse")
-    assert progress.snapshot().current.tail is None
-    assert progress.snapshot().history[0].tail is None
+    assert progress.snapshot().current.hosts is None
+    assert progress.snapshot().history[0].hosts is None
 
 
 class Waiting:
@@ -114,10 +114,10 @@ def test_the_tail_is_the_host_that_politeness_makes_slowest():
         Waiting("one.com", 1, ready_at=101.0),
         Waiting("two.com", 2),
     ]
-    tail = tail_of(queues, lambda asked: asked or 5.0, 100.0)
-    assert (tail.active, tail.waiting) == (2, 4)
-    assert tail.slowest == (
+    activity = host_activity(queues, lambda asked: asked or 5.0, 100.0)
+    assert (activity.active, activity.waiting) == (2, 4)
+    assert activity.slowest == (
         SlowHost("slow.com", 3, 60.0), SlowHost("many.com", 11, 53.0), SlowHost("two.com", 2, 5.0),
     )  # fmt: skip
-    assert tail.seconds == 60.0
-    assert tail_of([], lambda asked: 5.0, 0.0) == Tail()
+    assert activity.seconds == 60.0
+    assert host_activity([], lambda asked: 5.0, 0.0) == HostActivity()

@@ -9,15 +9,15 @@ from collections import Counter
 import pytest
 
 from nutbeam.web.engine import queues as module
+from nutbeam.web.engine.host_queue import Visit, origin_of
 from nutbeam.web.engine.host_records import HostRecord
 from nutbeam.web.engine.pace import FetchOptions, Throughput, crawl_pace
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.engine.turns import Visit, origin_of
+from nutbeam.web.exchange.fetch_steps import Fetch
 from nutbeam.web.exchange.response import Response
-from nutbeam.web.exchange.steps import Ask
-from nutbeam.web.robots.robots import ask_robots
+from nutbeam.web.robots.robots import robots_steps
 
 
 class Clock:
@@ -46,15 +46,15 @@ def tasks_of(lengths):
 
 def work(clock, queues, threads, latency, visit=None):
     """Lets threads work through queues; returns the (moment, host) of each request."""
-    visit = visit or (lambda queue, task: Visit(queue, task, asked=True, failed=False))
-    begin, asked, busy, ties = clock.now, [], [], itertools.count()
+    visit = visit or (lambda queue, task: Visit(queue, task, requested=True, failed=False))
+    begin, requested, busy, ties = clock.now, [], [], itertools.count()
     while True:
         while len(busy) < threads and (turn := queues._take(clock.now)) is not None:
-            asked.append((clock.now - begin, turn[1].host))
+            requested.append((clock.now - begin, turn[1].host))
             heapq.heappush(busy, (clock.now + latency, next(ties), turn))
         due = queues._ready.due
         if not busy and due is None:
-            return asked
+            return requested
         moments = [busy[0][0]] if busy else []
         clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
         while busy and busy[0][0] <= clock.now:
@@ -76,10 +76,10 @@ def bound(lengths, threads, delay, latency):
 
 def test_the_longest_queue_is_begun_first_so_the_tail_is_short(clock):
     lengths = [*((f"h{n}", 5) for n in range(400)), ("long", 60)]  # known last, asked first
-    asked = work(clock, queues_of(lengths, server_delay=1.0), 10, 0.1)
-    assert asked[0][1] == "long"
-    assert len(asked) == 2060
-    assert asked[-1][0] + 0.1 <= 1.02 * bound(lengths, 10, 1.0, 0.1)
+    requested = work(clock, queues_of(lengths, server_delay=1.0), 10, 0.1)
+    assert requested[0][1] == "long"
+    assert len(requested) == 2060
+    assert requested[-1][0] + 0.1 <= 1.02 * bound(lengths, 10, 1.0, 0.1)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -87,16 +87,16 @@ def test_the_total_time_is_near_the_bound(clock, seed):
     dice = random.Random(seed)
     lengths = [(f"h{n}", 1 + int(dice.paretovariate(1.2)) % 200) for n in range(500)]
     threads, delay, latency = dice.choice([(4, 1.0, 0.1), (20, 1.0, 0.1), (50, 5.0, 0.3)])
-    asked = work(clock, queues_of(lengths, server_delay=delay), threads, latency)
-    assert Counter(host for _, host in asked) == dict(lengths)
-    assert asked[-1][0] + latency <= 1.1 * bound(lengths, threads, delay, latency) + delay
+    requested = work(clock, queues_of(lengths, server_delay=delay), threads, latency)
+    assert Counter(host for _, host in requested) == dict(lengths)
+    assert requested[-1][0] + latency <= 1.1 * bound(lengths, threads, delay, latency) + delay
 
 
 def test_no_host_is_asked_before_its_delay_is_over(clock):
     lengths = [(f"h{n}", 4) for n in range(30)]
-    asked = work(clock, queues_of(lengths, server_delay=2.0), 5, 0.25)
+    requested = work(clock, queues_of(lengths, server_delay=2.0), 5, 0.25)
     for host, _ in lengths:
-        moments = [moment for moment, name in asked if name == host]
+        moments = [moment for moment, name in requested if name == host]
         assert all(b - a >= 2.25 - 1e-9 for a, b in itertools.pairwise(moments)), host
 
 
@@ -104,7 +104,7 @@ def test_a_queue_that_has_begun_is_not_starved_by_longer_ones(clock):
     queues = queues_of([("short", 3)], server_delay=1.0)
     first = queues._take(clock.now)
     queues.add(tasks_of((f"h{n}", 50) for n in range(100)))
-    queues._settle(Visit(*first, asked=True, failed=False))
+    queues._settle(Visit(*first, requested=True, failed=False))
     clock.now += 1.0
     assert queues._take(clock.now)[1].host == "short"
 
@@ -114,14 +114,14 @@ def test_a_queue_that_grows_moves_up(clock):
     queues.add(tasks_of([("a", 10)]))
     first = queues._take(clock.now)
     assert first[1].host == "a"
-    queues._settle(Visit(*first, asked=True, failed=False))
+    queues._settle(Visit(*first, requested=True, failed=False))
     assert len(work(clock, queues, 1, 0.1)) == 16  # each is listed once
 
 
 def test_without_a_delay_all_is_done_too(clock):
     lengths = [("a", 3), ("b", 50), ("c", 1)]
-    asked = work(clock, queues_of(lengths, server_delay=0.0), 2, 0.1)
-    assert Counter(host for _, host in asked) == dict(lengths)
+    requested = work(clock, queues_of(lengths, server_delay=0.0), 2, 0.1)
+    assert Counter(host for _, host in requested) == dict(lengths)
 
 
 def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
@@ -130,11 +130,11 @@ def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
 
     def visit(queue, task):
         follow = target if task.url == "http://a/0" else None
-        return Visit(queue, task, asked=True, failed=False, follow=follow)
+        return Visit(queue, task, requested=True, failed=False, follow=follow)
 
-    asked = work(clock, queues, 4, 0.1, visit)
+    requested = work(clock, queues, 4, 0.1, visit)
     # robots.txt is not asked for here: b's four requests are a delay apart, as if all were its own.
-    assert [round(moment, 3) for moment, host in asked if host == "b"] == [0.0, 1.1, 2.2, 3.3]
+    assert [round(moment, 3) for moment, host in requested if host == "b"] == [0.0, 1.1, 2.2, 3.3]
     assert queues.waiting == queues._in_progress == 0
     assert queues._done() is False  # more may be added until fed() is called
     queues.fed()
@@ -142,11 +142,13 @@ def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
 
 
 ENDS = {
-    "again": lambda queue, task: Visit(queue, task, again=True, asked=True),
-    "failed": lambda queue, task: Visit(queue, task, asked=True, failed=True),
+    "again": lambda queue, task: Visit(queue, task, again=True, requested=True),
+    "failed": lambda queue, task: Visit(queue, task, requested=True, failed=True),
     "not sent": lambda queue, task: Visit(queue, task),
     "purged": lambda queue, task: Visit(queue, task, again=True, purge="robots_deferred"),
-    "busy": lambda queue, task: Visit(queue, task, asked=True, failed=True, busy=True, wait=9e9),
+    "busy": lambda queue, task: Visit(
+        queue, task, requested=True, failed=True, busy=True, wait=9e9
+    ),
     "address": lambda queue, task: Visit(queue, task, again=True, address="10.0.0.1"),
     "dropped": lambda queue, task: Visit(queue, task, drop="address_changed"),
     "held": lambda queue, task: held(queue, task),
@@ -159,17 +161,19 @@ def held(queue, task):
     search = queue.searches.pop(origin, None)
     if search is not None and search.answer is not None:
         return Visit(queue, task)
-    search = queue.searches[origin] = RobotsSearch(ask_robots(("bot",), origin, 5))
+    search = queue.searches[origin] = RobotsSearch(robots_steps(("bot",), origin, 5))
     host = f"h{zlib.crc32(task.url.encode()) % 12}.d1.com"  # some have pages of their own
-    search.ask, search.owner = Ask(f"http://{host}/robots.txt"), "d1.com"
-    return Visit(queue, task, search=search, follow=Task(search.ask.url, host=host, robots=True))
+    search.request, search.owner = Fetch(f"http://{host}/robots.txt"), "d1.com"
+    return Visit(
+        queue, task, search=search, follow=Task(search.request.url, host=host, robots=True)
+    )
 
 
 def hop(queue, task, dice):
     """Any end of a request for a robots.txt that others wait for."""
     if queue.hosts[task.host].address is None and dice.random() < 0.5:
         return Visit(queue, task, again=True, address="10.0.0.2")
-    visit = Visit(queue, task, asked=True, answer=Response(task.url, status=404))
+    visit = Visit(queue, task, requested=True, answer=Response(task.url, status=404))
     visit.failed = dice.choice([True, False])
     visit.wait = dice.choice([0.0, 0.0, 9e9])
     return visit
@@ -200,8 +204,8 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
 
         work(clock, queues, 4, 0.1, visit)
         assert queues._in_progress == queues.waiting == 0
-        assert not queues._parking.busy
-        assert not queues._parking.parked
+        assert not queues._address_limit.busy
+        assert not queues._address_limit.parked
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert not queues._hops.urls
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
@@ -212,24 +216,26 @@ def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begu
 
     def visit(queue, task):
         if task.url == "http://a/0" and not queue.searches:
-            search = queue.searches["http://a"] = RobotsSearch(ask_robots(("bot",), "http://a", 5))
-            search.ask = Ask("http://v/robots.txt")
-            follow = Task(search.ask.url, host="v", robots=True)
-            return Visit(queue, task, asked=True, search=search, follow=follow)
-        visit = Visit(queue, task, asked=True, failed=False)
+            search = queue.searches["http://a"] = RobotsSearch(
+                robots_steps(("bot",), "http://a", 5)
+            )
+            search.request = Fetch("http://v/robots.txt")
+            follow = Task(search.request.url, host="v", robots=True)
+            return Visit(queue, task, requested=True, search=search, follow=follow)
+        visit = Visit(queue, task, requested=True, failed=False)
         visit.answer = Response(task.url, status=404) if task.robots else None
         return visit
 
-    asked = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, visit)
-    assert [host for _, host in asked[:2]] == ["a", "v"]
-    assert Counter(host for _, host in asked)["a"] == 10  # the first page twice
+    requested = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, visit)
+    assert [host for _, host in requested[:2]] == ["a", "v"]
+    assert Counter(host for _, host in requested)["a"] == 10  # the first page twice
 
 
 def test_a_failure_of_an_earlier_round_makes_the_delay_longer(clock):
     known = {"a": HostRecord("a", backoff_level=3)}
     queues = queues_of([("a", 2)], known, server_delay=1.0, exceptions_delay=1.0)
-    asked = work(clock, queues, 1, 0.1, ENDS["failed"])
-    assert 8 <= asked[1][0] - asked[0][0] - 1.1 <= 8 * 1.2
+    requested = work(clock, queues, 1, 0.1, ENDS["failed"])
+    assert 8 <= requested[1][0] - requested[0][0] - 1.1 <= 8 * 1.2
 
 
 def test_successes_lower_the_level_again(clock):
@@ -239,7 +245,7 @@ def test_successes_lower_the_level_again(clock):
 
     def visit(queue, task):
         levels.append(queue.backoff_level)
-        return Visit(queue, task, asked=True, failed=False)
+        return Visit(queue, task, requested=True, failed=False)
 
     work(clock, queues, 1, 0.1, visit)
     assert levels == [9, 4, 2, 1, 0]
@@ -275,25 +281,25 @@ def test_turns_say_when_to_ask_again(clock):
     queues = queues_of([("a", 2), ("b", 1)], server_delay=5.0)
     queues.workers = 9
     queues.fed()
-    turns, due = queues.turns([], 9)  # hosts are looked for first, one at a time
+    turns, due = queues.take_due([], 9)  # hosts are looked for first, one at a time
     assert [task.url for _, task in turns] == ["http://a/0", "http://b/0"]
     assert due == float("inf")  # until one of them is back
     clock.now += 1
-    back = [Visit(queue, task, asked=True, failed=False, address="") for queue, task in turns]
-    turns, due = queues.turns(back[:1], 8)
+    back = [Visit(queue, task, requested=True, failed=False, address="") for queue, task in turns]
+    turns, due = queues.take_due(back[:1], 8)
     assert (turns, due) == ([], clock.now + 5)
     clock.now += 2
-    assert queues.turns(back[1:], 9) == ([], due)
+    assert queues.take_due(back[1:], 9) == ([], due)
     assert queues.throttled() == pytest.approx(2 * 8 / 9)
     clock.now = due
-    (last,), due = queues.turns([], 9)
+    (last,), due = queues.take_due([], 9)
     assert last[1].url == "http://a/1"
-    assert queues.turns([Visit(*last, asked=True, failed=False)], 9) == ([], None)
+    assert queues.take_due([Visit(*last, requested=True, failed=False)], 9) == ([], None)
 
 
 def test_no_more_turns_than_there_is_room_for(clock):
     queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
-    assert [len(queues.turns([], room)[0]) for room in (0, 2, 9, 9)] == [0, 2, 3, 0]
+    assert [len(queues.take_due([], room)[0]) for room in (0, 2, 9, 9)] == [0, 2, 3, 0]
 
 
 def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
@@ -301,13 +307,13 @@ def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
     queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
     alerts = []
     queues.alert = lambda: alerts.append(clock.now)
-    taken, _ = queues.turns([], 3)
-    back = [Visit(*turn, Result(turn[1], None, 33, 1), asked=True) for turn in taken]
-    assert queues.turns(back, 9) == ([], float("inf"))
+    taken, _ = queues.take_due([], 3)
+    back = [Visit(*turn, Result(turn[1], None, 33, 1), requested=True) for turn in taken]
+    assert queues.take_due(back, 9) == ([], float("inf"))
     assert not alerts
     assert len(queues.collect(0, 0.0)) == 3
     assert len(alerts) == 1
-    assert len(queues.turns([], 9)[0]) == 2
+    assert len(queues.take_due([], 9)[0]) == 2
     queues.collect(0, 0.0)
     assert len(alerts) == 1  # they were not held back
 
@@ -321,17 +327,17 @@ def test_what_changes_is_told_to_the_loop(clock):
     ):
         change()
         assert len(alerts) == number
-    assert queues.turns([], 9) == ([], None)
+    assert queues.take_due([], 9) == ([], None)
 
 
 def test_after_the_time_limit_nothing_is_waited_for(clock):
     queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
     queues.add(tasks_of([("a", 2)]))
     queues.fed()
-    (turn,), due = queues.turns([], 9)
+    (turn,), due = queues.take_due([], 9)
     assert due == clock.now + 60
     clock.now = due
-    assert queues.turns([], 8) == ([], float("inf"))  # but for what is under way
+    assert queues.take_due([], 8) == ([], float("inf"))  # but for what is under way
     assert queues.dropped == {"time_limit": 1}
-    assert queues.turns([Visit(*turn, address="", again=True)], 9) == ([], None)
+    assert queues.take_due([Visit(*turn, address="", again=True)], 9) == ([], None)
     assert queues.dropped == {"time_limit": 2}

@@ -12,11 +12,11 @@ from web_servers import doors, reply, serve
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
-from nutbeam.web.robots import shelf as robots_shelf
+from nutbeam.web.robots import matcher_cache as robots_shelf
 from nutbeam.web.robots.match import MAX_STEPS, Matcher
+from nutbeam.web.robots.matcher_cache import MatcherCache
 from nutbeam.web.robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots
 from nutbeam.web.robots.rules import read_rules
-from nutbeam.web.robots.shelf import Shelf
 
 NAMES = list(ATTACKS)
 SITE = "http://a.example.com"
@@ -111,7 +111,7 @@ class Sized:
 
 
 def test_the_shelf_is_bounded_and_keeps_what_was_used_of_late():
-    shelf, owners = Shelf(100), [object() for _ in range(5)]
+    shelf, owners = MatcherCache(100), [object() for _ in range(5)]
     for owner in owners[:4]:
         shelf.put(owner, Sized(25))
     assert shelf.get(owners[0]) is not None
@@ -125,7 +125,7 @@ def test_the_shelf_is_bounded_and_keeps_what_was_used_of_late():
 
 def test_small_rules_stay_beside_many_large_ones(monkeypatch):
     for name in ("_LARGE", "_OTHERS"):
-        monkeypatch.setattr(robots_shelf, name, Shelf(200_000))
+        monkeypatch.setattr(robots_shelf, name, MatcherCache(200_000))
     small = rules_of("User-agent: *\nDisallow: /x\n" * 20)
     small.allowed(f"{SITE}/x")
     expected = calls(small.allowed, f"{SITE}/x")
@@ -135,7 +135,7 @@ def test_small_rules_stay_beside_many_large_ones(monkeypatch):
 
 
 def test_rules_that_left_the_shelf_are_read_again(monkeypatch):
-    monkeypatch.setattr(robots_shelf, "_OTHERS", Shelf(0))
+    monkeypatch.setattr(robots_shelf, "_OTHERS", MatcherCache(0))
     both = [rules_of(f"User-agent: *\nDisallow: /{name}\n" * 50) for name in "ab"]
     for _ in range(3):
         found = [calls(rules.allowed, f"{SITE}/a") for rules in both]

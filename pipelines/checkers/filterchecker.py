@@ -4,7 +4,7 @@ import dataclasses
 import sys
 
 from ...web.base.options import option
-from ...web.filters.chain import place
+from ...web.filters.filter_chain import place
 from ...web.rules.url_options import FILTERS, UrlOptions
 from ..command_line.command import DONE, Invocation
 from ..command_line.url_rules import rules_of

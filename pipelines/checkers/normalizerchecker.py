@@ -5,7 +5,7 @@ import sys
 from typing import cast
 
 from ...web.base.options import option
-from ...web.normalizers.steps import SCOPES, Step
+from ...web.normalizers.normalizer_step import SCOPES, Step
 from ...web.rules.url_options import NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules
 from ...web.urls.row_keys import BadUrl

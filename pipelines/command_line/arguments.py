@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...web.base.errors import UsageError
-from ...web.base.options import Option, options_of, parse_value, quoted, validate
+from ...web.base.options import Option, options_of, parse_value, validate
+from ...web.base.quoting import quoted
 from .command import Argument, CommandModule, CommonOptions, Invocation
 from .config import Known, from_environment, from_file, suggestion
 

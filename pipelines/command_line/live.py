@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from ...web.base.progress import PROGRESS, Phase, Progress, Tail
+from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -77,15 +77,15 @@ def line(phase: Phase) -> str:
     return ", ".join([amount, *_details(phase)])
 
 
-def tail_line(tail: Tail) -> str:
+def hosts_line(hosts: HostActivity) -> str:
     """Returns one line on the hosts of a fetch.
 
-    >>> from nutbeam.web.engine.tail import SlowHost
-    >>> tail_line(Tail(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
+    >>> from nutbeam.web.engine.host_activity import SlowHost
+    >>> hosts_line(HostActivity(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
     'hosts: 3 active, 2 waiting, slowest a.com 40 pages 3 m 20 s'
     """
-    parts = [f"hosts: {tail.active:,} active", f"{tail.waiting:,} waiting"]
-    slow = [f"{h.host} {h.pages:,} pages {duration(h.seconds)}" for h in tail.slowest if h.seconds]
+    parts = [f"hosts: {hosts.active:,} active", f"{hosts.waiting:,} waiting"]
+    slow = [f"{h.host} {h.pages:,} pages {duration(h.seconds)}" for h in hosts.slowest if h.seconds]
     return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
 
 
@@ -157,7 +157,7 @@ def _plain(
         with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
             if phase is not None and (phase.finished or time.monotonic() >= due):
                 due = time.monotonic() + interval
-                hosts = [tail_line(phase.tail)] if phase.tail and not phase.finished else []
+                hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
                 print(", ".join([line(phase), *hosts]), file=out, flush=True)
 
     _watch(progress, seen, stop, say, say)
@@ -198,4 +198,4 @@ def _bar(spinner: object, phase: Phase) -> "Group | Table":
     row = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
     row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
-    return Group(row, f"  {tail_line(phase.tail)}") if phase.tail else row
+    return Group(row, f"  {hosts_line(phase.hosts)}") if phase.hosts else row

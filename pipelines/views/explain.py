@@ -13,7 +13,7 @@ from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.filters.chain import place
+from ...web.filters.filter_chain import place
 from ...web.filters.verdicts import UrlFilter, Verdict
 from ...web.rules.chains import EXEMPT
 from ...web.rules.url_rules import UrlRules

@@ -5,7 +5,7 @@ import re
 
 from nutbeam.web.content import charset
 from nutbeam.web.content.content_type import sniff
-from nutbeam.web.content.whatwg_encodings import ENCODINGS
+from nutbeam.web.content.whatwg_encodings import CODECS
 from nutbeam.web.pages.page import Page, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse
@@ -161,7 +161,7 @@ def charset_seeds() -> list[bytes]:
     """Returns a sentence in many encodings, with and without a word of which it is."""
     text = "Straße über São, Ñandú; Москва и Київ; Ελλάδα; שלום; 日本語の文章; 中文网页; 한국어"
     found = []
-    for name, (codec, _) in ENCODINGS.items():
+    for name, codec in CODECS.items():
         body = (text * 5).encode(codec, "ignore")
         found += [b"text/html\n" + body, f"text/html; charset={name}\n".encode() + body,
                   f"\n<meta charset={name}>".encode() + body]  # fmt: skip

@@ -12,8 +12,8 @@ from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
 from nutbeam.web.filters.verdicts import UrlFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
+from nutbeam.web.normalizers.normalizer_step import Step
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.normalizers.steps import Step
 from nutbeam.web.patterns.brics import compile_automaton
 from nutbeam.web.urls.row_keys import BadUrl
 

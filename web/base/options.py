@@ -15,6 +15,8 @@ import typing
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from .quoting import quoted
+
 # What one of a suffix is worth, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SIZES = {
@@ -28,7 +30,6 @@ BYTES = ("B", "bytes")
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
-_LONGEST = 100
 _checking = threading.local()
 
 
@@ -110,6 +111,8 @@ def option(
     short: str | None = None,
 ) -> Any:
     """Returns the dataclass field that declares an option; see ``Option``.
+
+    A class attribute ``GROUP`` is the group of the options that name none.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class HttpOptions:
@@ -202,8 +205,10 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _group(cls: type, name: str) -> str:
-    """Returns the name of the class that declares a field, without "Options"."""
+    """Returns ``GROUP`` of the class that declares a field, else its name without "Options"."""
     owner = [base for base in cls.__mro__ if name in vars(base).get("__annotations__", {})][-1]
+    if "GROUP" in vars(owner):
+        return str(vars(owner)["GROUP"])
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", owner.__name__.removesuffix("Options")).lower()
     return words or owner.__module__.rpartition(".")[2]
 
@@ -302,12 +307,6 @@ def value_text(option: Option, value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(value_text(option, item).replace(",", "\\,") for item in value)
     return str(value)
-
-
-def quoted(value: object) -> str:
-    """Returns the ``repr`` of a value, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]}...{text[-1]}"
 
 
 def _parse_item(option: Option, text: str) -> Any:

@@ -30,7 +30,7 @@ class SlowHost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tail:
+class HostActivity:
     """The hosts of a fetch as they stood when they were looked at.
 
     Attributes:
@@ -61,7 +61,7 @@ class Phase:
         counts: More counts by name, such as ``gone`` or ``robots_denied``.
         elapsed: Seconds since the start, or from start to finish.
         finished: Whether the phase is over.
-        tail: The hosts of a fetch, while one is under way.
+        hosts: The hosts of a fetch, while one is under way.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Phase:
     counts: Mapping[str, int]
     elapsed: float
     finished: bool
-    tail: Tail | None = None
+    hosts: HostActivity | None = None
 
     @property
     def rate(self) -> float:
@@ -84,7 +84,7 @@ class Phase:
         if self.total is None or not self.rate:
             return None
         rest = max(0, self.total - self.done)
-        return max(rest / self.rate, self.tail.seconds if self.tail and rest else 0.0)
+        return max(rest / self.rate, self.hosts.seconds if self.hosts and rest else 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,8 +128,8 @@ class Progress:
         self._done = 0
         self._counts: Counter[str] = Counter()
         self._began = 0.0
-        self._look: Callable[[], Tail] | None = None
-        self._tail: Tail | None = None
+        self._look: Callable[[], HostActivity] | None = None
+        self._hosts: HostActivity | None = None
         self._look_due = 0.0
 
     def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
@@ -150,7 +150,7 @@ class Progress:
             if self._name is not None and self._total is not None:
                 self._total += n
 
-    def watch(self, look: Callable[[], Tail]) -> None:
+    def watch(self, look: Callable[[], HostActivity]) -> None:
         """Says how to see the hosts of the phase under way; asked now and then, in any thread."""
         with self._lock:
             if self._name is not None:
@@ -191,11 +191,11 @@ class Progress:
             if look is None or began < self._look_due:
                 return
             self._look_due = float("inf")  # one thread is enough
-        tail = look()
+        hosts = look()
         took = time.monotonic() - began
         with self._lock:
             if self._look is look:
-                self._tail = tail
+                self._hosts = hosts
                 self._look_due = began + max(_LOOK_SECONDS, _LOOK_SHARE * took)
 
     def _finish(self) -> None:
@@ -216,7 +216,7 @@ class Progress:
             dict(self._counts),
             elapsed,
             finished,
-            None if finished else self._tail,
+            None if finished else self._hosts,
         )
 
 

@@ -1,12 +1,13 @@
-"""Cuts long text short for a message."""
+"""Quotes values in messages."""
 
-_SHOWN = 100
+_LONGEST = 100
 
 
-def short(text: str) -> str:
-    """Returns how messages quote a text: cut where it is long.
+def quoted(value: object) -> str:
+    """Returns the ``repr`` of a value, cut where it is long.
 
-    >>> short("a" * 200)[-9:]
+    >>> quoted("a" * 200)[-9:]
     "aaaaa...'"
     """
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]}...{text[-1]}"

@@ -1,7 +1,7 @@
 """The HTTP client on an event loop: many requests at a time, one thread; see ``HttpOptions``.
 
-What is sent, what is made of the answer, and where connections may go is that
-of the other client: see ``http`` and ``route``.
+Requests, responses and the places where connections may go are the same as for the
+other client: see ``client_base`` and ``route``.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from ..base.clock import now_ms
+from ..exchange.fetch_steps import Locate, Request
 from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
-from ..exchange.steps import Locate, Request
-from ..network.aio_wire import AioConnection, connect
-from ..network.failures import NETWORK_ERRORS, may_resend, reason_of
-from ..network.guard import Denied, Guard, Target
-from ..network.idle import Idle, IdleClosed, Origin
-from ..network.route import Head, Route, split_url
+from ..network.aio_connection import AioConnection, connect
+from ..network.failures import NETWORK_ERRORS
+from ..network.guard import Guard, Target, check_gate
+from ..network.idle_connections import IdleClosed, IdleConnections, Origin
+from ..network.route import Head, split_url
 from ..urls.schemes import scheme_of
-from .client_base import ClientBase
+from .client_base import ClientBase, failed_response
 
 T = TypeVar("T")
 _MAX_LOOKUPS = 64
@@ -29,10 +29,10 @@ _CLOSE_SECONDS = 2.0
 
 
 class AioClient(ClientBase):
-    """Asks for URLs, many at a time; safe to share by threads.
+    """Fetches URLs, many at a time; safe to share by threads.
 
     Its loop runs in a thread of its own from the first request on. The gate is
-    called on it: while it takes its time nothing else goes on.
+    called on it, and blocks it meanwhile.
     """
 
     def __init__(
@@ -42,8 +42,7 @@ class AioClient(ClientBase):
         gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(options, guard, gate)
-        self._route = Route(self.guard, **self._way)
-        self.idle: Idle[AioConnection] = Idle()
+        self.idle: IdleConnections[AioConnection] = IdleConnections()
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -69,7 +68,7 @@ class AioClient(ClientBase):
         fresh: bool = False,
     ) -> Response:
         """See ``ClientBase``; not to be called on the loop."""
-        return self._wait(self.ask(url, headers, content_limit, fresh))
+        return self._wait(self.request(url, headers, content_limit, fresh))
 
     def address(self, url: str) -> str | None:
         """See ``ClientBase``; not to be called on the loop."""
@@ -79,19 +78,19 @@ class AioClient(ClientBase):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     async def answered(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for, on ``loop``."""
+        """Carries out a request of the engine's steps, on ``loop``."""
         if isinstance(request, Locate):
             return await self._locate(request.url)
-        return await self.ask(*request)
+        return await self.request(*request)
 
-    async def ask(
+    async def request(
         self,
         url: str,
         headers: Iterable[tuple[str, str]] = (),
         content_limit: int | None = None,
         fresh: bool = False,
     ) -> Response:
-        """Asks for a URL once, on ``loop``; see ``ClientBase.get``."""
+        """Fetches a URL once, on ``loop``; see ``ClientBase.get``."""
         other = self._others.get(scheme_of(url))
         if other is not None:
             limit = self._limit_elsewhere(content_limit, url)
@@ -99,39 +98,34 @@ class AioClient(ClientBase):
         response = Response(url, started=now_ms())
         began = time.monotonic()
         try:
-            sent, authorized = self._sent(url, headers)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            await self._exchange(response, self._route.head("GET", url, sent), content_limit)
-            if self._asks_again(response, authorized):
-                sent, _ = self._sent(url, headers)
-                await self._exchange(response, self._route.head("GET", url, sent), content_limit)
+            for sent in self._attempts(response, headers):
+                await self._exchange(response, self.route.head("GET", url, sent), content_limit)
         except NETWORK_ERRORS as error:
-            response = Response(url, started=response.started, error=reason_of(error))
-            response.resend = may_resend(error)
+            response = failed_response(response, error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
     async def _exchange(self, response: Response, head: Head, content_limit: int | None) -> None:
-        """Sends one request and takes its answer."""
+        """Sends one request and fills in the response."""
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout
-        self._pass()
+        check_gate(self._gate)
         connection, whole = self.idle.take(head.origin), False
         was_idle = connection is not None
         try:
             if connection is None:
                 connection = await self._connected(head.origin, deadline)
-                self._pass()  # connecting may have taken long
+                check_gate(self._gate)  # connecting may have taken long
             try:
-                exchanged = await connection.exchange(head.sent, deadline, patience)
+                answer = await connection.exchange(head.sent, deadline, patience)
             except ConnectionError as error:
                 if was_idle:
                     raise IdleClosed("an idle connection was closed") from error
                 raise
-            answer, payload = exchanged
             limit = self._limit(content_limit, answer.content_type)
-            body = await connection.body(payload, answer.fields, limit)
+            body = await connection.body(answer.fields, limit)
             self._fill(response, answer, body, head.shown, connection)
             whole = body.truncated is None and body.error is None
         finally:
@@ -142,20 +136,16 @@ class AioClient(ClientBase):
                 else:
                     connection.close()
 
-    def _pass(self) -> None:
-        if self._gate is not None and not self._gate():
-            raise Denied("stopped", "no more requests may be sent")
-
     async def _connected(self, origin: Origin, deadline: float) -> AioConnection:
         scheme, host, port = origin
         target = await self._dial(host, port)
-        connection = AioConnection(asyncio.get_running_loop())
-        connection.origin, connection.proxied = origin, self._route.is_proxied(origin)
+        connection = AioConnection()
+        connection.origin, connection.proxied = origin, self.route.is_proxied(origin)
         connection.rate, connection.grace = self._options.min_rate, self._options.min_rate_grace
         tls = None
         if scheme == "https":
-            tls, connection.checked = self._route.tls(host), self._route.is_checked(host)
-        tunnel = self._route.tunnel(origin)
+            tls, connection.checked = self.route.tls(host), self.route.is_checked(host)
+        tunnel = self.route.tunnel(origin)
         try:
             await connect(connection, target, tls, tunnel, deadline, self._options.timeout)
         except BaseException:
@@ -165,9 +155,9 @@ class AioClient(ClientBase):
 
     async def _dial(self, host: str, port: int) -> Target:
         """Returns where to connect to; names are looked up off the loop."""
-        if self._route.needs_lookup(host, port):
-            return await self._lookups.run(lambda: self._route.dial(host, port))
-        return self._route.dial(host, port)
+        if self.route.needs_lookup(host, port):
+            return await self._lookups.run(lambda: self.route.dial(host, port))
+        return self.route.dial(host, port)
 
     async def _locate(self, url: str) -> str | None:
         other = self._others.get(scheme_of(url))
@@ -177,12 +167,12 @@ class AioClient(ClientBase):
             _, host, port = split_url(url)[0]
         except ValueError:
             return None
-        if self._route.needs_lookup(host, port):
-            return await self._lookups.run(lambda: self._route.address(url))
-        return self._route.address(url)
+        if self.route.needs_lookup(host, port):
+            return await self._lookups.run(lambda: self.route.address(url))
+        return self.route.address(url)
 
     def close(self) -> None:
-        """Ends what is under way, and the loop; the next request begins another."""
+        """Cancels all requests and ends the loop; the next request starts another."""
         with self._lock:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None:
@@ -210,7 +200,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _Lookups:
-    """Threads that do what would hold up the loop; as many as there is to do, up to a bound.
+    """Threads for calls that would block the loop; as many as needed, up to a limit.
 
     Not those of ``concurrent.futures``, for whose end Python waits.
     """
@@ -236,7 +226,7 @@ class _Lookups:
             self._busy -= 1
 
     def close(self) -> None:
-        """Has the threads end."""
+        """Ends the threads."""
         for _ in range(self._threads):
             self._jobs.put(None)
 

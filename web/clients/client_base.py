@@ -1,21 +1,23 @@
-"""What the clients share: what is sent, and how an answer is filled in."""
+"""The common part of the HTTP clients: the headers of requests, and the contents of responses."""
 
 import mimetypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..base.agent import agent_token, missing_agent, user_agent
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
+from ..exchange.fetch_steps import Locate, Request
 from ..exchange.http_options import _HEADER, HttpOptions, guard_of
 from ..exchange.response import Response
-from ..exchange.steps import Locate, Request
 from ..network.body import ACCEPTED, Body
+from ..network.connection import Limits
+from ..network.failures import may_resend, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.heads import Head
 from ..network.proxy import parse_proxy
-from ..network.route import split_url
+from ..network.route import Route, split_url
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
 from .other_clients import other_clients
@@ -29,17 +31,19 @@ _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "appl
 
 
 class ClientBase:
-    """What clients have in common: what is sent, and what is made of the answer.
+    """Base of the HTTP clients.
 
     Args:
         options: Agent, limits, and where connections may go.
-        guard: Stands for the guard that the options describe.
-        gate: Is asked right before each request; while it takes its time none
-            is sent, and False denies it.
+        guard: Guard to use in place of the one that the options describe.
+        gate: Called right before each request; no request is sent until it returns,
+            and False denies the request.
 
     Attributes:
         guard: Says where connections may go.
-        schemes: Which are taken.
+        route: Where connections go, with which certificates.
+        limits: Limits on time and rate.
+        schemes: Supported schemes.
         token: The agent's product token, for robots.txt.
     """
 
@@ -65,13 +69,17 @@ class ClientBase:
             **parse_headers(options.http_header),
         }
         proxy = parse_proxy(options.http_proxy)
-        self._way: dict[str, Any] = {
-            "ca_file": options.ca_file,
-            "missing_agent": missing_agent(options),
-            "unchecked": frozenset(host.lower() for host in options.insecure_host),
-            "proxy": proxy,
-            "proxy_auth": self._credentials.proxy_header(*proxy) if proxy else "",
-        }
+        self.route = Route(
+            self.guard,
+            options.ca_file,
+            missing_agent(options),
+            frozenset(host.lower() for host in options.insecure_host),
+            proxy,
+            self._credentials.proxy_header(*proxy) if proxy else "",
+        )
+        self.limits = Limits(
+            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+        )
 
     @property
     def loop(self) -> "asyncio.AbstractEventLoop":
@@ -85,7 +93,7 @@ class ClientBase:
         content_limit: int | None = None,
         fresh: bool = False,
     ) -> Response:
-        """Asks for a URL once; redirects are not followed, and nothing is raised.
+        """Fetches a URL once; follows no redirects, and raises nothing.
 
         Args:
             url: Absolute URL of one of the schemes that are taken.
@@ -100,7 +108,7 @@ class ClientBase:
         """Returns the host of a URL, as its queue is named; empty for file:.
 
         Raises:
-            ValueError: It cannot be asked for.
+            ValueError: The URL cannot be fetched.
         """
         other = self._others.get(scheme_of(url))
         return other.host(url) if other is not None else split_url(url)[0][1]
@@ -117,11 +125,11 @@ class ClientBase:
         raise NotImplementedError
 
     def answer(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for."""
+        """Carries out a request of the engine's steps."""
         return self.address(request.url) if isinstance(request, Locate) else self.get(*request)
 
     async def answered(self, request: Request) -> Response | str | None:
-        """Does what the engine's steps ask for, on ``loop``."""
+        """Carries out a request of the engine's steps, on ``loop``."""
         raise NotImplementedError
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
@@ -134,7 +142,7 @@ class ClientBase:
         return -1 if min(limits) < 0 else max(limits)
 
     def _limit_elsewhere(self, content_limit: int | None, url: str) -> int:
-        """Returns the same for a URL of another scheme, whose name tells its type."""
+        """Returns the same for a URL of another scheme, by the type that its name implies."""
         return self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
 
     def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
@@ -151,7 +159,7 @@ class ClientBase:
     def _fill(
         self, response: Response, head: Head, body: Body, request: bytes, connection: Any
     ) -> None:
-        """Fills in what came of an exchange."""
+        """Fills in the response of an exchange."""
         response.http_version, response.status_line = head.version, head.status_line
         response.status, response.reason = head.status, head.reason
         response.headers = mask_headers(head.fields, response.url)
@@ -160,13 +168,25 @@ class ClientBase:
         response.request = request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
         if response.status == 407 and connection.proxied:
-            response.status, response.error = 0, "proxy_error"  # it is not the page that said so
+            response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page
         if self._jar is not None and response.status:
             self._jar.take(response.url, response.header_values("set-cookie"))
 
-    def _asks_again(self, response: Response, authorized: bool) -> bool:
-        """Returns whether credentials may help where an answer was 401."""
-        if response.status != 401:
-            return False
-        challenges = response.header_values("www-authenticate")
-        return self._credentials.challenged(response.url, challenges, authorized)
+    def _attempts(
+        self, response: Response, more: Iterable[tuple[str, str]]
+    ) -> Iterator[dict[str, str]]:
+        """Yields the headers to send, and once more those for the challenge of a 401."""
+        more = list(more)
+        headers, authorized = self._sent(response.url, more)
+        yield headers
+        if response.status == 401:
+            challenges = response.header_values("www-authenticate")
+            if self._credentials.challenged(response.url, challenges, authorized):
+                yield self._sent(response.url, more)[0]
+
+
+def failed_response(response: Response, error: BaseException) -> Response:
+    """Returns the response for a request that failed."""
+    failed = Response(response.url, started=response.started, error=reason_of(error))
+    failed.resend = may_resend(error)
+    return failed

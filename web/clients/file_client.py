@@ -2,7 +2,7 @@
 
 Nothing outside of these is read, whatever a URL or a symbolic link says: the
 path is followed to where it really leads, and then opened name by name from the
-root on, through no symbolic link, so that none can be put there meanwhile.
+root on, through no symbolic link, so that a link that is made in between has no effect.
 """
 
 import email.utils
@@ -25,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
 MAX_ENTRIES = 200_000
 _FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-# To pass through a folder one need not be allowed to list it.
+# Passing through a folder needs no permission to list it.
 _PASS = _FOLDER | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_PATH", 0)
 _READ = (
     os.O_RDONLY
@@ -43,7 +43,7 @@ class FileClient:
 
     Answers are those of an HTTP server: 200, 301 to the folder's own name and
     to where symbolic links lead, 304, 404, and 403 for what may not be read.
-    Hard links and mounts within a root are the operator's to see to.
+    Hard links and mounts within a root are the operator's responsibility.
 
     Args:
         roots: Folders below which may be read.
@@ -66,7 +66,7 @@ class FileClient:
         return ""
 
     def address(self, url: str) -> str | None:
-        """Returns None: no server is asked."""
+        """Returns None: there is no server."""
         return None
 
     def get(
@@ -104,7 +104,7 @@ class FileClient:
         real = os.path.realpath(path)
         root = self._root_of(real)
         if root is None:
-            # Whether it is there is nobody's business: the same as for what is.
+            # The same answer whether it exists or not.
             raise PermissionError(errno.EACCES, "outside of file_roots")
         descriptor = _open_below(root, real)
         try:
@@ -214,7 +214,7 @@ def type_of(path: bytes, body: bytes) -> str:
 
 
 def request_text(url: str, headers: Iterable[tuple[str, str]]) -> str:
-    """Returns what stands for the head of a request, where none is sent."""
+    """Returns text in the form of a request's head, where no request is sent."""
     lines = [f"GET {url}", *(f"{name}: {value}" for name, value in headers), "\r\n"]
     return "\r\n".join(lines)
 
@@ -231,6 +231,6 @@ def modified_since(headers: Iterable[tuple[str, str]]) -> float | None:
 
 
 def answer(response: Response, status: int, reason: str, *headers: tuple[str, str]) -> None:
-    """Fills in what a server would say."""
+    """Fills in the response that a server would send."""
     response.status, response.reason = status, reason
     response.status_line, response.headers = f"{status} {reason}", list(headers)

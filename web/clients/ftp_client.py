@@ -1,4 +1,4 @@
-"""ftp: URLs, asked for as Nutch's protocol-ftp does: a session each, passive, folders as pages."""
+"""Fetches ftp: URLs as Nutch's protocol-ftp does: one session per URL, passive mode, folders as pages."""
 
 import calendar
 import email.utils
@@ -13,13 +13,14 @@ from ..base.agent import missing_agent
 from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
 from ..exchange.response import Response
+from ..network.connection import Limits
 from ..network.failures import NETWORK_ERRORS, BadUrl, reason_of
 from ..network.guard import Denied, Guard, Target
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
-from .ftp_session import Limits, Session
+from .ftp_session import Session
 from .index_page import HTML, index_page
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ _TYPE_CODE = re.compile(rb";type=[aid]\Z", re.IGNORECASE)
 _DENIED = re.compile(r"denied|permission|not allowed|forbidden|access|privilege", re.IGNORECASE)
 _ODD = re.compile(r"[^\x20-\x7e]")
 _SHOWN = 200
-# What stands for a reply that begins a transfer or says that a folder has nothing in it.
+# Replies that say that a folder is empty.
 _NOTHING = ("450", "550")
 
 
 class FtpClient:
-    """Asks FTP servers; safe to share by threads.
+    """Fetches from FTP servers; safe to share by threads.
 
-    Answers are told as those of an HTTP server: 200, 301 to a folder's own
+    Responses are those of an HTTP server: 200, 301 to a folder's own
     name, 304 by MDTM, 401 where the login is refused, 404 and 403 by what 550
     says, 503 for 421, 500 for other 4xx, 400 for all else that is refused.
 
@@ -47,7 +48,7 @@ class FtpClient:
         options: Agent and limits.
         guard: Says where connections may go; the usual port needs no permission.
         credentials: Users and passwords; anonymous where there is no entry.
-        gate: Is asked right before each session; False denies it.
+        gate: Called right before each session; False denies it.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class FtpClient:
         """
         try:
             host, port, _ = split_ftp(url)
-            if self._guard.door(host.strip("[]"), port):
+            if self._guard.connect_to(host.strip("[]"), port):
                 return None
             return str(self._dial(host, port).addresses[0][1][0])
         except (OSError, ValueError):
@@ -85,7 +86,7 @@ class FtpClient:
     def get(
         self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
     ) -> Response:
-        """Asks for a file or a folder once; raises nothing.
+        """Fetches a file or a folder once; raises nothing.
 
         Args:
             url: ``ftp://HOST[:PORT]/PATH``, the path from the server's root.
@@ -96,7 +97,7 @@ class FtpClient:
         began = time.monotonic()
         response.request = request_text(url, headers)
         try:
-            self._ask(response, modified_since(headers), content_limit)
+            self._fetch(response, modified_since(headers), content_limit)
         except (ftplib.error_perm, ftplib.error_temp) as error:
             _refused(response, str(error))
         except (ftplib.Error, *NETWORK_ERRORS) as error:
@@ -106,23 +107,25 @@ class FtpClient:
 
     def _dial(self, host: str, port: int) -> Target:
         name = host.strip("[]")
-        if self._options.http_proxy and self._guard.door(name, port) is None:
-            raise Denied("ftp_through_proxy", "FTP is not asked through an HTTP proxy")
+        if self._options.http_proxy and self._guard.connect_to(name, port) is None:
+            raise Denied("ftp_through_proxy", "FTP does not go through an HTTP proxy")
         target = self._guard.target(name, port, own=FTP_PORT)
         if self._missing_agent and not target.opened:
             raise Denied("agent_missing", f"add {self._missing_agent}")
         return target
 
-    def _ask(self, response: Response, since: float | None, limit: int) -> None:
+    def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:
             host, port, path = split_ftp(response.url)
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
         except ValueError as error:
             raise BadUrl(str(error)) from error
         options = self._options
-        deadline = time.monotonic() + options.http_time_limit
-        limits = Limits(deadline, options.timeout, options.min_rate, options.min_rate_grace)
-        with Session(self._dial(host, port), limits, self._gate) as session:
+        limits = Limits(
+            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+        )
+        deadline = time.monotonic() + limits.whole
+        with Session(self._dial(host, port), limits, deadline, self._gate) as session:
             response.ip = session.ip
             self._log_in(session, host, port)
             session.voidcmd("TYPE I")
@@ -207,7 +210,7 @@ def _listed(session: Session, command: str, limit: int) -> tuple[bytes, bool]:
 
 
 def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
-    """Returns what a server says about a file, if it does."""
+    """Returns a server's statement about a file, if there is one."""
     try:
         match = pattern.fullmatch(session.sendcmd(command))
     except (ftplib.error_perm, ftplib.error_temp):
@@ -238,7 +241,7 @@ def _refused(response: Response, said: str) -> None:
 
 
 def status_of(line: str) -> int:
-    """Returns the status of HTTP that a refusal of FTP stands for.
+    """Returns the HTTP status for a refusal of FTP.
 
     >>> [status_of(line) for line in ("550 No such file", "550 Permission denied", "530 No.")]
     [404, 403, 401]

@@ -1,4 +1,4 @@
-"""What FTP servers say of their folders: MLSD (RFC 3659), and LIST as unix and Windows have it."""
+"""Parses folder listings of FTP servers: MLSD (RFC 3659), and LIST in the forms of Unix and Windows."""
 
 import re
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ _UNIX = re.compile(
 _WINDOWS = re.compile(
     rb"([0-9-]{8,10}[ ]+[0-9]{1,2}:[0-9]{2}(?:[AP]M)?)[ ]+(<DIR>|[0-9]{1,18})[ ]+(.+)", re.DOTALL
 )
-# What no name may hold that is to be asked for: it would be another path, or end a command.
+# Characters that no fetched name may hold: they would change the path, or end the command.
 _NO_NAME = re.compile(rb"[\x00\r\n/]")
 
 
 def read_mlsd(data: bytes) -> Iterator[Entry]:
-    """Yields the entries of an MLSD listing; what is no entry is passed over.
+    """Yields the entries of an MLSD listing; other lines are skipped.
 
     >>> list(read_mlsd(b"type=dir;modify=20260102030405; a b\\r\\ntype=cdir; .\\r\\n"))
     [Entry(name=b'a b', folder=True, size=None, changed='20260102030405')]
@@ -42,7 +42,7 @@ def read_mlsd(data: bytes) -> Iterator[Entry]:
 
 
 def read_list(data: bytes) -> Iterator[Entry]:
-    """Yields the entries of a LIST listing; what is no entry is passed over.
+    """Yields the entries of a LIST listing; other lines are skipped.
 
     >>> line = b"lrwxrwxrwx 1 ftp ftp 7 Jan  1  2026 a -> b c"
     >>> list(read_list(line))

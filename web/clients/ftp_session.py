@@ -1,48 +1,19 @@
-"""One session with an FTP server: ftplib's, with a limit on everything, in passive mode alone."""
+"""One session with an FTP server: ftplib's, with limits, and in passive mode only."""
 
 import contextlib
 import ftplib
 import socket
-import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
+from ..network.connection import Limits, connect, time_left
 from ..network.failures import BadUrl
-from ..network.guard import Denied, Target
-from ..network.wire import TimedSocket, TooSlow
+from ..network.guard import Denied, Target, check_gate
 
 _MAX_LINES = 500
 _PIECE_BYTES = 65_536
 # Below are the services of a machine: no server sends its files from there.
 _LEAST_PORT = 1024
-
-
-class Limits(NamedTuple):
-    """How long a session may take.
-
-    Attributes:
-        deadline: Moment on the monotonic clock when all must be over.
-        patience: Longest wait for a connection, or for the next bytes, in s.
-        rate: Least bytes per second of what is transferred, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
-    """
-
-    deadline: float
-    patience: float
-    rate: float = 0.0
-    grace: float = 10.0
-
-    @property
-    def left(self) -> float:
-        """Seconds for the next wait.
-
-        Raises:
-            TooSlow: There are none.
-        """
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TooSlow("the time for the whole request is over")
-        return min(self.patience, left)
 
 
 class Session(ftplib.FTP):
@@ -54,8 +25,9 @@ class Session(ftplib.FTP):
 
     Args:
         target: Where the server is, as the guard says.
-        limits: How long it may take.
-        gate: Is asked right before the server is; False denies it.
+        limits: Limits on time and rate.
+        deadline: Moment on the monotonic clock at which the session must be over.
+        gate: Called right before the first request; False denies it.
 
     Attributes:
         ip: Address connected to.
@@ -63,7 +35,7 @@ class Session(ftplib.FTP):
     Raises:
         Denied: The gate is shut.
         OSError: No connection.
-        ftplib.Error: The server does not want us, or what it says is no FTP.
+        ftplib.Error: The server refuses the session, or its answer is not FTP.
     """
 
     # Of an answer's line; ftplib refuses longer ones.
@@ -71,17 +43,21 @@ class Session(ftplib.FTP):
     sock: Any
 
     def __init__(
-        self, target: Target, limits: Limits, gate: Callable[[], bool] | None = None
+        self,
+        target: Target,
+        limits: Limits,
+        deadline: float,
+        gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(timeout=limits.patience, encoding="latin-1")
-        self._limits, self._lines = limits, 0
-        _pass(gate)
-        self.sock = _connect(target, limits)
+        self._deadline, self._limits, self._lines = deadline, limits, 0
+        check_gate(gate)
+        self.sock = connect(target, self._deadline, limits.patience)
         try:
-            _pass(gate)  # connecting may have taken long
+            check_gate(gate)  # connecting may have taken long
             self.af = self.sock.family
             self.ip = str(self.sock.getpeername()[0])
-            self.sock.expect(limits.deadline)
+            self.sock.expect(self._deadline)
             self.file = self.sock.makefile("r", encoding="latin-1")
             self.welcome = self.getresp()
         except BaseException:
@@ -93,15 +69,18 @@ class Session(ftplib.FTP):
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, AttributeError):
-            self.sock.sendall(b"QUIT\r\n")  # nobody waits for the answer
+            self.sock.sendall(b"QUIT\r\n")  # without waiting for the answer
         self.close()
 
+    def _left(self) -> float:
+        return time_left(self._deadline, self._limits.patience)
+
     def getline(self) -> str:
-        """Returns a line of an answer; there are only so many in a session."""
+        """Returns a line of an answer; the lines of a session are limited."""
         self._lines += 1
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
-        self.sock.settimeout(self._limits.left)
+        self.sock.settimeout(self._left())
         try:
             return super().getline()
         except EOFError as error:
@@ -111,7 +90,7 @@ class Session(ftplib.FTP):
         """Sends a command; a line break in it would begin another one."""
         if any(letter in line for letter in "\r\n\0"):
             raise BadUrl(f"expected no line break in a command, got {line!r}")
-        self.sock.settimeout(self._limits.left)
+        self.sock.settimeout(self._left())
         super().putline(line)
 
     def ntransfercmd(self, cmd: str, rest: Any = None) -> tuple[Any, int | None]:
@@ -119,7 +98,7 @@ class Session(ftplib.FTP):
         connection = self._data_connection()
         try:
             answer = self.sendcmd(cmd)
-            if answer[:1] == "2":  # some are ahead of themselves
+            if answer[:1] == "2":  # some servers send the final reply first
                 answer = self.getresp()
             if answer[:1] != "1":
                 raise ftplib.error_reply(answer)
@@ -137,10 +116,11 @@ class Session(ftplib.FTP):
         if not _LEAST_PORT <= port < 65536:
             raise Denied("port_denied", f"port {port} is not for data")
         address = (peer[0], port, *peer[2:])
-        return _connect(Target(((self.af, address),), False), self._limits)
+        target = Target(((self.af, address),), False)
+        return connect(target, self._deadline, self._limits.patience)
 
     def read(self, connection: Any, limit: int) -> tuple[bytes, bool]:
-        """Reads what is transferred; closes the connection.
+        """Reads the transferred data; closes the connection.
 
         Returns:
             (bytes, whether there are more than ``limit``; then the session is over).
@@ -150,34 +130,13 @@ class Session(ftplib.FTP):
         """
         parts, piece = bytearray(), bytearray(_PIECE_BYTES)
         with connection:
-            connection.expect(self._limits.deadline)
+            connection.expect(self._deadline)
             connection.rate, connection.grace = self._limits.rate, self._limits.grace
             while True:
-                connection.settimeout(self._limits.left)
+                connection.settimeout(self._left())
                 number = connection.recv_into(piece)
                 if not number:
                     return bytes(parts), False
                 parts += memoryview(piece)[:number]
                 if 0 <= limit < len(parts):
                     return bytes(parts[:limit]), True
-
-
-def _pass(gate: Callable[[], bool] | None) -> None:
-    if gate is not None and not gate():
-        raise Denied("stopped", "no more requests may be sent")
-
-
-def _connect(target: Target, limits: Limits) -> Any:
-    failed: OSError = OSError("no address")
-    for family, address in target.addresses:
-        sock = TimedSocket(family, socket.SOCK_STREAM)
-        try:
-            sock.settimeout(limits.left)
-            sock.connect(address)
-            return sock
-        except OSError as error:
-            sock.close()
-            if isinstance(error, TooSlow):
-                raise
-            failed = error
-    raise failed

@@ -11,13 +11,13 @@ HTML = "text/html; charset=utf-8"
 
 
 class Entry(NamedTuple):
-    """What lies in a folder.
+    """An entry of a folder.
 
     Attributes:
         name: As the bytes that it is.
         folder: Whether it is a folder.
         size: Bytes, where they are known.
-        changed: When it was changed, as it is to be shown.
+        changed: Time of the last change, as it is to be shown.
     """
 
     name: bytes
@@ -29,11 +29,11 @@ class Entry(NamedTuple):
 def index_page(
     path: bytes, entries: Iterable[Entry], parent: bool = False, limit: int = -1
 ) -> tuple[bytes, int]:
-    """Returns a page that links to what lies in a folder.
+    """Returns a page that links to the entries of a folder.
 
     Args:
         path: Of the folder, for the title.
-        entries: What lies in it.
+        entries: Its entries.
         parent: Whether to link to the folder above.
         limit: Most bytes of the page; negative for any number. Whole entries
             are left out at the end.

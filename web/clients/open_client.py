@@ -14,7 +14,7 @@ def client_of(
     gate: Callable[[], bool] | None = None,
 ) -> ClientBase:
     """Returns the client that the options name; see ``ClientBase``."""
-    if options.http_client == "aiohttp":
+    if options.http_client == "asyncio":
         from .aio_client import AioClient  # late: few want it, and it takes a while to load
 
         return AioClient(options, guard, gate)

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class OtherClient(Protocol):
-    """Asks for URLs of a scheme that is not HTTP; safe to share by threads."""
+    """Fetches URLs of a scheme that is not HTTP; safe to share by threads."""
 
     def get(self, url: str, headers: Iterable[tuple[str, str]], content_limit: int) -> "Response":
-        """Asks for a URL once; blocks, and raises nothing."""
+        """Fetches a URL once; blocks, and raises nothing."""
 
     def host(self, url: str) -> str:
-        """Returns the host of a URL; ValueError where it is none of this scheme."""
+        """Returns the host of a URL; ValueError if it is not of this scheme."""
 
     def address(self, url: str) -> str | None:
         """Returns the first address at which a URL's host is reached, if that matters."""
@@ -32,10 +32,10 @@ def other_clients(
     """Returns the clients of the schemes that are taken and not HTTP, by scheme.
 
     Args:
-        options: What is taken, and its limits.
+        options: Schemes and limits.
         guard: Says where connections may go.
-        credentials: Have the users of FTP servers.
-        gate: Is asked right before each request; False denies it.
+        credentials: Users of FTP servers.
+        gate: Called right before each request; False denies it.
     """
     clients: dict[str, OtherClient] = {}
     if "file" in options.schemes:  # late: they know the HTTP client's responses

@@ -1,4 +1,4 @@
-"""A ``requests`` adapter whose connections ask the guard, within limits.
+"""A ``requests`` adapter with limits, whose connections go only where the guard allows.
 
 It can be mounted on any ``requests.Session``.
 """
@@ -10,34 +10,21 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from ..network.guard import Guard
-from ..network.idle import Idle, IdleClosed, Origin
-from ..network.proxy import Proxy
-from ..network.route import Route, split_url
-from ..network.wire import Connection, Message, PlainConnection, TlsConnection
-
-__all__ = ["GuardedAdapter", "split_url"]
+from ..network.connection import Connection, Limits, Message, PlainConnection, TlsConnection
+from ..network.idle_connections import IdleClosed, IdleConnections, Origin
+from ..network.route import Route
 
 
 class GuardedAdapter(HTTPAdapter):
-    """A ``requests`` adapter for GET whose connections ask the guard; safe for threads.
+    """A ``requests`` adapter for GET whose connections go only where the guard allows; safe for threads.
 
     Keeps a bounded number of idle connections, whatever the number of hosts.
     Redirects and cookies are the caller's business.
 
     Args:
-        guard: Says where connections may go.
-        timeout: Longest wait for a connection or the next bytes, in s.
-        time_limit: Longest time for a whole request, in s.
-        ca_file: Certificates to trust; empty for the bundled ones.
-        missing_agent: What to add before a host is asked to which the operator
-            did not open the way himself; None if nothing is missing.
-        gate: Is asked right before each request; False denies it.
-        rate: Least bytes per second of a response, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
-        unchecked: Hosts whose certificates are not checked.
-        proxy: What all connections go through, but those that ``connect_to`` names.
-        proxy_auth: Value of Proxy-Authorization; empty for none.
+        route: Where connections go, with which certificates.
+        limits: Limits on time and rate.
+        gate: Called right before each request; False denies it.
 
     Attributes:
         idle: The idle connections.
@@ -45,35 +32,23 @@ class GuardedAdapter(HTTPAdapter):
 
     def __init__(
         self,
-        guard: Guard,
-        timeout: float = 10.0,
-        time_limit: float = 60.0,
-        ca_file: str = "",
-        missing_agent: str | None = None,
+        route: Route,
+        limits: Limits = Limits(),  # noqa: B008 - it is immutable
         gate: Callable[[], bool] | None = None,
-        *,
-        rate: float = 0.0,
-        grace: float = 10.0,
-        unchecked: frozenset[str] = frozenset(),
-        proxy: Proxy | None = None,
-        proxy_auth: str = "",
     ) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
-        self.route = Route(guard, ca_file, missing_agent, unchecked, proxy, proxy_auth)
-        self._timeout, self._time_limit = timeout, time_limit
-        self._gate = gate
-        self._rate, self._grace = rate, grace
-        self.idle: Idle[Connection] = Idle()
+        self.route, self._limits, self._gate = route, limits, gate
+        self.idle: IdleConnections[Connection] = IdleConnections()
 
     def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
-        """Returns what ``send`` calls ``urlopen`` of."""
+        """Returns the object whose ``urlopen`` is called by ``send``."""
         return self
 
     def cert_verify(self, *_: Any) -> None:
-        """Does nothing: the contexts of connections say what is checked."""
+        """Does nothing: the TLS contexts of connections define the checks."""
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
-        """Returns the whole URL: it is taken apart where it is sent."""
+        """Returns the whole URL; ``urlopen`` splits it."""
         return str(request.url)
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
@@ -87,12 +62,12 @@ class GuardedAdapter(HTTPAdapter):
     def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
         """Sends a request without a body and returns the response, its body unread."""
         head = self.route.head(method, url, headers)
-        message = self._ask(head.origin, head.sent)
+        message = self._fetch(head.origin, head.sent)
         message.request = head.shown
         return message
 
-    def _ask(self, origin: Origin, head: bytes) -> Message:
-        deadline = time.monotonic() + self._time_limit
+    def _fetch(self, origin: Origin, head: bytes) -> Message:
+        deadline = time.monotonic() + self._limits.whole
         connection = self.idle.take(origin)
         if connection is None:
             return self._exchange(self._connection(origin), deadline, head)
@@ -111,16 +86,17 @@ class GuardedAdapter(HTTPAdapter):
 
     def _connection(self, origin: Origin) -> Connection:
         scheme, host, port = origin
+        patience = self._limits.patience
         connection: Connection
         if scheme == "https":
             context = self.route.tls(host)
-            connection = TlsConnection(host, port, timeout=self._timeout, ssl_context=context)
+            connection = TlsConnection(host, port, timeout=patience, ssl_context=context)
             connection.checked = self.route.is_checked(host)
         else:
-            connection = PlainConnection(host, port, timeout=self._timeout)
+            connection = PlainConnection(host, port, timeout=patience)
         connection.origin, connection.dial = origin, self.route.dial
-        connection.patience, connection.gate = self._timeout, self._gate
-        connection.rate, connection.grace = self._rate, self._grace
+        connection.patience, connection.gate = patience, self._gate
+        connection.rate, connection.grace = self._limits.rate, self._limits.grace
         connection.proxied = self.route.is_proxied(origin)
         connection.tunnel = self.route.tunnel(origin)
         return connection

@@ -1,7 +1,7 @@
 """The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
 
-``requests`` and urllib3 do the work below, through ``GuardedAdapter``; with
-``http_client=aiohttp`` it is done by ``aio``, under the same rules, which are here.
+``requests`` and urllib3 send the requests, through ``GuardedAdapter``; with
+``http_client=asyncio`` ``aio_client`` does, under the same rules.
 """
 
 import time
@@ -14,19 +14,19 @@ from ..base.clock import now_ms
 from ..exchange.http_options import HttpOptions
 from ..exchange.response import Response
 from ..network.body import read_body
-from ..network.failures import NETWORK_ERRORS, may_resend, reason_of
+from ..network.connection import Message
+from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard
 from ..network.route import split_url
-from ..network.wire import Message
 from ..urls.schemes import scheme_of
-from .client_base import ClientBase
+from .client_base import ClientBase, failed_response
 from .requests_adapter import GuardedAdapter
 
 
 class Client(ClientBase):
-    """Asks for URLs, one at a time per thread; safe to share by threads.
+    """Fetches URLs, one at a time per thread; safe to share by threads.
 
-    See ``ClientBase`` for what it takes.
+    See ``ClientBase`` for the arguments.
     """
 
     def __init__(
@@ -36,15 +36,7 @@ class Client(ClientBase):
         gate: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(options, guard, gate)
-        self._adapter = GuardedAdapter(
-            self.guard,
-            options.timeout,
-            options.http_time_limit,
-            gate=gate,
-            rate=options.min_rate,
-            grace=options.min_rate_grace,
-            **self._way,
-        )
+        self._adapter = GuardedAdapter(self.route, self.limits, gate)
         self.idle = self._adapter.idle
 
     def get(
@@ -59,24 +51,21 @@ class Client(ClientBase):
         if other is not None:
             return other.get(url, headers, self._limit_elsewhere(content_limit, url))
         response = Response(url, started=now_ms())
-        began, more = time.monotonic(), list(headers)
+        began = time.monotonic()
         try:
-            sent, authorized = self._sent(url, more)
             if fresh:
                 self.idle.forget(split_url(url)[0])
-            self._exchange(response, sent, content_limit)
-            if self._asks_again(response, authorized):
-                self._exchange(response, self._sent(url, more)[0], content_limit)
+            for sent in self._attempts(response, headers):
+                self._exchange(response, sent, content_limit)
         except NETWORK_ERRORS as error:
-            response = Response(url, started=response.started, error=reason_of(error))
-            response.resend = may_resend(error)
+            response = failed_response(response, error)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
     def _exchange(
         self, response: Response, headers: Mapping[str, str], content_limit: int | None
     ) -> None:
-        """Sends one request and takes its answer."""
+        """Sends one request and fills in the response."""
         request = requests.PreparedRequest()
         request.method, request.url = "GET", response.url
         request.headers = headers  # type: ignore[assignment]
@@ -88,7 +77,7 @@ class Client(ClientBase):
     def address(self, url: str) -> str | None:
         """See ``ClientBase``."""
         other = self._others.get(scheme_of(url))
-        return other.address(url) if other is not None else self._adapter.route.address(url)
+        return other.address(url) if other is not None else self.route.address(url)
 
     def close(self) -> None:
         """Closes the idle connections."""

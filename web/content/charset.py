@@ -159,7 +159,7 @@ def _guess(body: bytes) -> str:
     sample = body[start : start + _SAMPLE_BYTES]
     if _is_mostly_utf8(sample):
         return "utf-8"
-    return latin_encoding(sample, _ask_normalizer(sample))
+    return latin_encoding(sample, _most_likely(sample))
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
@@ -169,7 +169,7 @@ def _is_mostly_utf8(sample: bytes) -> bool:
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong
 
 
-def _ask_normalizer(sample: bytes) -> str:
+def _most_likely(sample: bytes) -> str:
     import charset_normalizer  # takes 50 ms, and few pages need it
 
     matches = charset_normalizer.from_bytes(

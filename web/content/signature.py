@@ -19,6 +19,8 @@ _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 class SignatureOptions:
     """What makes two pages equal."""
 
+    GROUP = "parse"
+
     signature: str = option(
         "md5",
         "What pages are compared by: md5 of the body; text_md5 of the text; text_profile, the "
@@ -26,7 +28,6 @@ class SignatureOptions:
         "differ in few words. A page without text has the md5 of its body.",
         choices=("md5", "text_md5", "text_profile", "simhash"),
         nutch="db.signature.class",
-        group="parse",
     )
     text_profile_min_word_len: int = option(
         2,
@@ -34,7 +35,6 @@ class SignatureOptions:
         unit="characters",
         nutch="db.signature.text_profile.min_token_len",
         minimum=0,
-        group="parse",
     )
     text_profile_quant_rate: float = option(
         0.01,
@@ -42,7 +42,6 @@ class SignatureOptions:
         nutch="db.signature.text_profile.quant_rate",
         minimum=0.0,
         maximum=1.0,
-        group="parse",
     )
 
 

@@ -1,9 +1,9 @@
-"""How long a host is left alone after what came of a visit."""
+"""Computes how long a host gets no request after a visit."""
 
 import random
 
+from .host_queue import Visit
 from .pace import Pace
-from .turns import Visit
 
 # By how much a back-off is longer, so that many crawlers do not come back at once.
 _JITTER = 0.2

@@ -1,7 +1,7 @@
-"""The fetch engine: many requests at a time, one queue per host, nobody asked too often.
+"""The fetch engine: many requests at a time, one queue per host, no host too often.
 
-Knows no batch and no table: tasks go in, results come out as they arrive, and
-what was learnt about each host can be asked for afterwards.
+It knows no batch and no table: tasks go in, results come out as they arrive, and
+``hosts`` returns the findings about each host afterwards.
 """
 
 import email.utils
@@ -16,6 +16,7 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Fetch, Locate, Steps
 from ..exchange.response import Response
 from ..exchange.status import (
     EXCEPTION,
@@ -27,18 +28,17 @@ from ..exchange.status import (
     ROBOTS_DENIED,
     classify,
 )
-from ..exchange.steps import Ask, Locate, Steps
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
-from .drivers import driver_of
+from .fetch_workers import workers_of
+from .host_activity import host_activity
+from .host_queue import HostQueue, Visit, origin_of, visit_of
 from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput, crawl_pace
 from .queues import Queues
 from .robots_visits import RobotsVisits, earlier_record
-from .tail import tail_of
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of, visit_of
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 
@@ -48,7 +48,7 @@ _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
 _LULL_SECONDS = 0.5
-# Of these no task will fare better.
+# Reasons that hold for every task of a queue.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
 
@@ -57,18 +57,18 @@ class Engine:
 
     Args:
         options: How fast.
-        client: What asks; closed by whoever made it.
-        known_hosts: What earlier runs learnt, by host.
-        asked_until: Moment on the monotonic clock until which others may have
-            asked the same hosts.
-        on_pulse: Is told on the caller's thread, at least every 2 s, for how
+        client: Makes the requests; the caller closes it.
+        known_hosts: Findings of earlier runs, by host.
+        requested_until: Moment on the monotonic clock until which other engines may
+            have sent requests to the same hosts.
+        on_pulse: Called on the caller's thread, at least every 2 s, with how
             many seconds so far tasks have waited for politeness alone (a second
             in which half of the threads had nothing else to do is half a
             second). What it raises ends the run.
         patience: Returns how soon, in s, ``on_pulse`` has something to do.
-        on_drop: Is told of each task that is dropped, and the reason; in any thread.
+        on_drop: Called with each task that is dropped and the reason, in any thread.
         follow: Returns the task for the target of a task's redirect, or None to
-            leave it to others. It waits for its host's turn as all do. Is called
+            leave it to a later batch. The task waits in its host's queue. Called
             in any thread.
 
     Attributes:
@@ -85,7 +85,7 @@ class Engine:
         options: FetchOptions,
         client: ClientBase,
         known_hosts: KnownHosts | None = None,
-        asked_until: float = -math.inf,
+        requested_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
         follow: Callable[[Task, str], Task | None] | None = None,
@@ -94,16 +94,16 @@ class Engine:
         self._options, self._client, self._follow = options, client, follow
         if options.robots_allowlist:
             _LOG.warning(
-                "robots.txt is neither asked for nor obeyed on: %s (robots_allowlist)",
+                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)",
                 ", ".join(options.robots_allowlist),
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = (known_hosts or NOTHING_KNOWN).get
-        self._queues = Queues(crawl_pace(options), known, deadline, asked_until, on_drop)
+        self._queues = Queues(crawl_pace(options), known, deadline, requested_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
-        self._driver = driver_of(client, self._queues, self._visit, self._broken)
+        self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
         self._paused = False
 
     @property
@@ -122,7 +122,7 @@ class Engine:
         share_heaps()
         queues, feed = self._queues, iter(tasks)
         delay = crawl_pace(self._options).delay
-        PROGRESS.watch(lambda: tail_of(list(queues.queues.values()), delay, time.monotonic()))
+        PROGRESS.watch(lambda: host_activity(list(queues.queues.values()), delay, time.monotonic()))
         fed, pages = False, 0
         throughput = Throughput(self._options, time.monotonic())
         watched = self._options.throughput_threshold_pages >= 0
@@ -144,7 +144,7 @@ class Engine:
                     queues.stop("throughput")
                 yield from results
                 throughput.pause(time.monotonic() - now)
-            self._driver.join()
+            self._fetch_workers.join()
         finally:
             queues.close()
 
@@ -160,15 +160,15 @@ class Engine:
         self._queues.stop(reason)
 
     def demands(self) -> dict[str, tuple[float | None, int]]:
-        """Returns what hosts have demanded so far, by host.
+        """Returns the delays and pauses that hosts have demanded so far, by host.
 
-        The crawl delay in seconds or None, and until when they want to be left
-        alone, in UTC ms, or 0. May be called from any thread.
+        Values are the crawl delay in s or None, and the end of the pause in UTC ms, or 0.
+        May be called from any thread.
         """
         return self._queues.notes.copy()  # at once: no other thread runs meanwhile
 
     def hosts(self) -> Iterator[HostRecord]:
-        """Yields what is known now of every host that had a turn."""
+        """Yields the findings about every host that had a request."""
         for queue in list(self._queues.queues.values()):
             yield from queue.records()
 
@@ -178,9 +178,9 @@ class Engine:
         self._paused = given[-1:] == [None]
         tasks = [task for task in given if task is not None]
         self._queues.add(self._with_hosts(tasks))
-        more = min(self._options.threads - self._driver.count, len(tasks))
+        more = min(self._options.threads - self._fetch_workers.count, len(tasks))
         self._queues.workers += more
-        self._driver.grow(more)
+        self._fetch_workers.grow(more)
         if len(given) < _FEED and not self._paused:
             self._queues.fed()
             return True
@@ -214,7 +214,7 @@ class Engine:
             address = (yield Locate(task.url)) or ""
             return Visit(queue, task, again=True, address=address)
         if task.robots:
-            return (yield from self._robots.ask_for_others(queue, task))
+            return (yield from self._robots.fetch_for_others(queue, task))
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
@@ -228,10 +228,10 @@ class Engine:
         if verdict == DENIED:
             result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
             return Visit(queue, task, result)
-        return (yield from self._ask(queue, task))
+        return (yield from self._fetch(queue, task))
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
-        """Returns what an earlier run read in robots.txt, if that still holds."""
+        """Returns the robots.txt that an earlier run has read, if it is young enough."""
         options = self._options
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
@@ -243,27 +243,27 @@ class Engine:
         most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
         if not 0 <= now_ms() - record.fetched_at <= most * 1000:
             return None
-        self._learn(queue, origin, rules)
+        self._keep_rules(queue, origin, rules)
         return rules
 
-    def _learn(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
+    def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
         most = self._options.max_crawl_delay
-        queue.learn(origin, rules, most if most >= 0 else math.inf)
+        queue.keep_rules(origin, rules, most if most >= 0 else math.inf)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns what follows from a robots.txt for the page that it was searched for."""
+        """Returns the next step for the page whose robots.txt has come."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
-            self._learn(queue, origin, rules)
+            self._keep_rules(queue, origin, rules)
             visit.again, visit.wait = True, rules.retry_after or 0.0
             visit.purge = "robots_deferred" if rules.state == DEFER else None
             return visit
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not asked for (RFC 9309 2.3.1.4), and its turn
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn
         # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
-        failed.asked = failed.asked or visit.asked
+        failed.requested = failed.requested or visit.requested
         return failed
 
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
@@ -273,20 +273,20 @@ class Engine:
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
         result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
-        return Visit(queue, task, result, asked=sent, failed=True if sent else None)
+        return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
-        """Returns what a robots.txt says of a task, and what in it does."""
+        """Returns the verdict of a robots.txt on a task, and its reason."""
         delay, most = rules.crawl_delay, self._options.max_crawl_delay
         if delay is not None and delay > most >= 0:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 
-    def _ask(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        response: Response = yield Ask(task.url, _conditions(task), fresh=task.fresh)
+    def _fetch(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        response: Response = yield Fetch(task.url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
-            return Visit(queue, task, again=True, asked=True)
+            return Visit(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
         outcome, following = classify(response), None
@@ -317,7 +317,7 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
         headers.append(("If-None-Match", task.etag))
     if task.last_modified:
         headers.append(("If-Modified-Since", task.last_modified))
-    elif 0 < task.modified_time <= now_ms():  # of a later date nobody can say what changed since
+    elif 0 < task.modified_time <= now_ms():  # a date in the future cannot be compared
         date = email.utils.formatdate(task.modified_time / 1000, usegmt=True)
         headers.append(("If-Modified-Since", date))
     return headers

@@ -1,8 +1,10 @@
-"""What is learnt about a host while its pages are fetched, and kept for the next time."""
+"""Findings about a host: collected while its pages are fetched, kept for the next run."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Protocol
+
+from ..robots.robots import RobotsRecord
 
 
 @dataclasses.dataclass(slots=True)
@@ -12,8 +14,8 @@ class HostRecord:
     Attributes:
         host: Lower-case name, or address; IPv6 in brackets.
         robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
-            host with several, the first that was asked.
-        robots_status: Its HTTP status; 0 if it did not answer, None if it was not asked for.
+            host with several, the first one requested.
+        robots_status: Its HTTP status; 0 if it did not answer, None if it was not requested.
         robots_text: Its text; where the server fails, the last that it sent.
         robots_fetched_at: UTC ms.
         robots_failing_since: UTC ms since when it has failed without a break; 0 if it does not.
@@ -21,7 +23,7 @@ class HostRecord:
         crawl_delay: Seconds that robots.txt asks for, if it does.
         exceptions: Failures since the last success.
         backoff_level: Failures, less what successes made up for: each success halves it.
-        backoff_until: UTC ms before which the host is to be left alone; 0 if it is not.
+        backoff_until: UTC ms before which the host gets no request; 0 for none.
         last_request_end: UTC ms at which the last request ended; 0 for none.
         counts: Results by the name of their protocol status.
     """
@@ -40,9 +42,17 @@ class HostRecord:
     sitemaps: tuple[str, ...] = ()
     backoff_level: int = 0
 
+    @property
+    def robots(self) -> RobotsRecord | None:
+        """The robots.txt; None if it was not requested."""
+        if self.robots_status is None:
+            return None
+        times = self.robots_fetched_at, self.robots_failing_since
+        return RobotsRecord(self.robots_status, self.robots_text, *times)
+
 
 class KnownHosts(Protocol):
-    """What earlier runs learnt, by host; a mapping will do."""
+    """Findings of earlier runs, by host; a mapping will do."""
 
     def get(self, host: str, /) -> HostRecord | None: ...
 

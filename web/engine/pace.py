@@ -1,4 +1,4 @@
-"""How fast the engine goes: its options, and the limits made of them."""
+"""The engine's speed: its options, and the limits computed from them."""
 
 import dataclasses
 import math
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..base.options import option
 from ..base.robots_options import RobotsOptions
-from .neighbours import QueueOptions, queue_of
+from .queue_options import QueueOptions, queue_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
     max_crawl_delay: float = option(
         30.0,
         "Pages of a host that asks for a longer crawl delay are not fetched; negative to wait "
-        "as long as asked.",
+        "that long.",
         unit="s",
         nutch="fetcher.max.crawl.delay",
     )
@@ -161,7 +161,7 @@ def crawl_pace(options: FetchOptions) -> Pace:
         threads_per_host=options.threads_per_host,
         threads_per_address=options.threads_per_address,
         # Of a host that asks for more than the most, no page is fetched.
-        delay=lambda asked: max(asked, least) if asked and asked <= most else fixed,
+        delay=lambda requested: max(requested, least) if requested and requested <= most else fixed,
         max_exceptions=options.max_exceptions_per_host,
         exceptions_delay=after,
         max_backoff=options.max_backoff,
@@ -188,13 +188,13 @@ class Waited:
         self._since = now
 
     def account(self, now: float, share: float) -> None:
-        """Is told which share waits from now on."""
+        """Sets the share that waits from now on."""
         self.total += max(0.0, now - self._since) * self._share
         self._since, self._share = now, share
 
 
 class Throughput:
-    """Says when too few pages come, for too many seconds in a row.
+    """Detects that too few pages come for too many seconds in a row.
 
     Args:
         options: The threshold.
@@ -213,7 +213,7 @@ class Throughput:
         self._pages = self._slow = 0
 
     def too_low(self, now: float, pages: int) -> bool:
-        """Is told how many pages have come in all; returns whether that is too few."""
+        """Takes the number of all pages so far; returns whether that is too few."""
         least, seconds = self._options.throughput_threshold_pages, now - self._since
         if least < 0 or seconds < 1:
             if now < self._begin:
@@ -225,5 +225,5 @@ class Throughput:
         return self._slow >= self._options.throughput_threshold_retries
 
     def pause(self, seconds: float) -> None:
-        """Leaves out time in which nobody could take pages."""
+        """Leaves out time in which the caller took no pages."""
         self._since += seconds

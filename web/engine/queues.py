@@ -1,9 +1,9 @@
-"""Whose turn it is: a queue per host (or domain), and one lock around them all.
+"""Chooses the next host to visit: a queue per host (or domain), and one lock around all.
 
-A worker gives back what came of its last turn and takes the next in one call.
+A worker returns its finished visit and takes the next turn in one call.
 No thread polls: a worker that finds no host ready waits until the first will
 be, or until another worker changes that. An event loop, which must not wait,
-is told when to ask again, and is alerted when something changes.
+gets the moment of its next call, and an alert when something changes.
 """
 
 import math
@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
+from .address_limit import AddressLimit
 from .backoff import back_off
+from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
 from .pace import Pace, Waited
-from .parking import Parking
-from .ready import ReadyQueues
+from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
 from .tasks import Result, Task
-from .turns import HostQueue, Visit, origin_of
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 16 << 20
@@ -28,17 +28,17 @@ _MAX_KEPT_BYTES = 128 << 20
 
 
 class Queues:
-    """All queues, the results that wait, and who waits for what.
+    """All queues, the waiting results, and the waiting workers.
 
     Args:
         pace: The limits.
-        known: Returns what an earlier run learnt about a host.
+        known: Returns the findings of an earlier run about a host.
         deadline: Monotonic moment after which nothing is begun.
-        asked_until: Monotonic moment until which others may have asked the same hosts.
-        on_drop: Is told of each page that will have no result, and why; in any thread.
+        requested_until: Monotonic moment until which other engines may have sent requests to the same hosts.
+        on_drop: Called with each page that will have no result and the reason, in any thread.
 
     Attributes:
-        answers: What came of requests for robots.txt.
+        answers: Responses to requests for robots.txt.
         notes: What hosts have demanded: (crawl delay, UTC ms until which they
             want to be left alone), by host.
         workers: How many visits there may be at a time.
@@ -51,14 +51,14 @@ class Queues:
         pace: Pace,
         known: Callable[[str], HostRecord | None],
         deadline: float,
-        asked_until: float = -math.inf,
+        requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._pace, self._known, self._deadline = pace, known, deadline
         self._hops = RobotsHops(pace.robots_targets)
         self.answers = self._hops.answers
         self._on_drop = on_drop
-        self._asked_until = asked_until
+        self._requested_until = requested_until
         self.notes: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
         self.alert: Callable[[], None] | None = None
@@ -68,7 +68,7 @@ class Queues:
         self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
         self._in_progress = 0
         self._ready = ReadyQueues(pace.delay)
-        self._parking = Parking(pace.threads_per_address, self._ready)
+        self._address_limit = AddressLimit(pace.threads_per_address, self._ready)
         self._results: list[Result] = []
         self._result_bytes = 0
         self._kept_bytes = 0
@@ -119,7 +119,7 @@ class Queues:
                 self._on_drop(task, reason)
 
     def fed(self) -> None:
-        """Says that no more tasks will be added."""
+        """Declares that no more tasks will be added."""
         with self._work:
             self._fed = True
             self._wake()
@@ -148,7 +148,7 @@ class Queues:
             self._arrived.notify_all()
             return None
 
-    def turns(
+    def take_due(
         self, ended: Iterable[Visit], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
         """Takes back finished visits and returns turns that are due, without waiting.
@@ -214,14 +214,14 @@ class Queues:
             return self._throttled.total
 
     def stop(self, reason: str) -> None:
-        """Drops all that waits, now and later; what is under way is still finished."""
+        """Drops all waiting tasks, now and later; visits under way are finished."""
         with self._work:
             self._stop(reason)
             self._wake()
             self._arrived.notify_all()
 
     def close(self) -> None:
-        """Makes every worker stop after what it is doing."""
+        """Makes every worker stop after its visit."""
         with self._work:
             self._closed = True
             self._wake()
@@ -251,9 +251,9 @@ class Queues:
             since = (now_ms() - known.last_request_end) / 1000
             rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
-        if self._asked_until > -math.inf:
+        if self._requested_until > -math.inf:
             delay = queue.rest(self._pace.delay)
-            queue.ready_at = max(queue.ready_at, self._asked_until + delay)
+            queue.ready_at = max(queue.ready_at, self._requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
@@ -280,7 +280,7 @@ class Queues:
         return None
 
     def _pass_over(self, queue: HostQueue) -> None:
-        """Takes out the first pages whose robots.txt is asked for at another host, or cannot be."""
+        """Removes the first pages whose robots.txt waits for another host, or is refused."""
         while (search := queue.next_search()) is not None:
             if search.held:
                 search.pages.append(queue.tasks.popleft())
@@ -296,14 +296,14 @@ class Queues:
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
-        return self._parking.enter(queue)
+        return self._address_limit.enter(queue)
 
     def _settle(self, visit: Visit) -> None:
         queue, now = visit.queue, time.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
         host = queue.hosts[visit.task.host]
-        self._parking.leave(host.address)
+        self._address_limit.leave(host.address)
         if visit.address is not None:
             host.address = visit.address
             if self._pace.by_address and visit.address not in ("", queue.name):
@@ -316,7 +316,7 @@ class Queues:
             self.drop([visit.task], visit.drop)
             self._notify_consumer()
         wait = self._back_off(visit)
-        if visit.asked:
+        if visit.requested:
             queue.last_end = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
@@ -336,7 +336,7 @@ class Queues:
             self._forget(queue)
 
     def _hold(self, visit: Visit) -> None:
-        """Has a page wait for a robots.txt of another host, which is asked for once for all."""
+        """Makes a page wait for a robots.txt of another host, which is requested once for all pages."""
         search, hop = visit.search, visit.follow
         if search is None or hop is None:
             return
@@ -359,7 +359,7 @@ class Queues:
         self._notify_consumer()
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
-        """Puts a queue that nobody is at into that of an address; returns the latter."""
+        """Merges a queue without visits under way into that of an address; returns the latter."""
         joined = self.queues.setdefault(address, HostQueue(address))
         joined.absorb(self.queues.pop(queue.name))
         self._joined.update(dict.fromkeys(queue.hosts, address))
@@ -435,7 +435,7 @@ class Queues:
         return end if due is None else min(due, end)
 
     def _wake(self, number: int | None = None) -> None:
-        """Wakes so many idle workers, or all; in their place the loop that there is."""
+        """Wakes some idle workers, or all; with an event loop, alerts the loop."""
         if self.alert is not None:
             self.alert()
         elif number is None:
@@ -444,7 +444,7 @@ class Queues:
             self._work.notify(number)
 
     def _wake_another(self, now: float) -> None:
-        """Passes on what this worker, now busy, cannot see to: a host, or the alarm."""
+        """Wakes another worker for a ready host or the alarm, as this one is busy now."""
         due = self._ready.due
         if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()

@@ -1,6 +1,6 @@
-"""Searches for robots.txt that lead to other hosts: who waits for an answer, and what came.
+"""Searches for robots.txt that lead to other hosts: the waiting pages, and the responses.
 
-A redirect of robots.txt leads to a host that may not have asked for it. So each
+A redirect of robots.txt leads to a host that may not expect it. So each
 hop is a task in that host's queue, under its limits, and one answer serves all
 searches that lead to the same URL.
 """
@@ -10,8 +10,8 @@ import threading
 from collections import Counter, OrderedDict
 from typing import cast
 
+from ..exchange.fetch_steps import Fetch, Steps
 from ..exchange.response import Response
-from ..exchange.steps import Ask, Steps
 from ..robots.robots import RobotsRules
 from ..urls.domains import is_shared_suffix, registered_domain
 from .tasks import Task
@@ -28,19 +28,19 @@ class RobotsSearch:
         steps: What asks for one URL after the other, see ``robots.ask_robots``.
 
     Attributes:
-        ask: The request that comes next.
-        answer: What came of it, where it was made in another host's turn.
+        request: The request that comes next.
+        answer: Its response, if it was sent in another host's turn.
         owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
         held: Whether pages of the origin wait for that answer.
         pages: These pages.
         refused: Reason for which they, and all later ones, are left out; None where they are not.
     """
 
-    __slots__ = ("_steps", "answer", "ask", "held", "owner", "pages", "refused")
+    __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "request")
 
     def __init__(self, steps: Steps[RobotsRules]) -> None:
         self._steps = steps
-        self.ask = cast(Ask, next(steps))
+        self.request = cast(Fetch, next(steps))
         self.answer: Response | None = None
         self.owner = ""
         self.held = False
@@ -48,10 +48,10 @@ class RobotsSearch:
         self.refused: str | None = None
 
     def proceed(self, answer: Response) -> RobotsRules | None:
-        """Takes the answer to ``ask``; returns the rules where that was the last request."""
+        """Takes the answer to ``request``; returns the rules where that was the last request."""
         self.answer = None
         try:
-            self.ask = cast(Ask, self._steps.send(answer))
+            self.request = cast(Fetch, self._steps.send(answer))
         except StopIteration as end:
             return cast(RobotsRules, end.value)
         return None
@@ -63,10 +63,10 @@ class RobotsHops:
     Not safe for threads, but for ``answers``.
 
     Args:
-        most: How many are made of the hosts of one owner, for other owners' sake.
+        most: Limit of requests to the hosts of one owner because of other owners' hosts.
 
     Attributes:
-        answers: What came of them.
+        answers: The responses.
     """
 
     def __init__(self, most: int) -> None:
@@ -77,14 +77,14 @@ class RobotsHops:
 
     @property
     def urls(self) -> list[str]:
-        """What is waited for."""
+        """URLs whose responses are awaited."""
         return list(self._searches)
 
     def hold(self, search: RobotsSearch, page: Task) -> bool:
-        """Has a page wait for the next request of its search; returns whether that is to be made."""
+        """Makes a page wait for the next request of its search; returns whether to send that request."""
         search.held = True
         search.pages.append(page)
-        searches = self._searches.setdefault(search.ask.url, [])
+        searches = self._searches.setdefault(search.request.url, [])
         searches.append(search)
         return len(searches) == 1
 

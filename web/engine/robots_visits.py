@@ -1,15 +1,15 @@
-"""Turns in which robots.txt is asked for: one request each, to the host whose turn it is."""
+"""Visits that fetch robots.txt: one request each, to the host of the queue."""
 
 from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Fetch, Steps
 from ..exchange.response import Response
 from ..exchange.status import classify
-from ..exchange.steps import Ask, Steps
 from ..network.failures import NOT_SENT
-from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, ask_robots
+from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, robots_steps
+from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
-from .turns import HostQueue, Visit, visit_of
 
 
 class RobotsVisits:
@@ -17,8 +17,8 @@ class RobotsVisits:
 
     Args:
         options: Whose rules, how many redirects.
-        client: What asks.
-        answers: What came of earlier requests.
+        client: Makes the requests.
+        answers: Responses to earlier requests.
     """
 
     def __init__(self, options: RobotsOptions, client: ClientBase, answers: RobotsAnswers) -> None:
@@ -27,26 +27,26 @@ class RobotsVisits:
     def search(
         self, queue: HostQueue, task: Task, origin: str
     ) -> Steps[tuple[Visit, RobotsRules | None]]:
-        """Goes on with the search for the robots.txt of a page; asks the page's own host at most once.
+        """Continues the search for the robots.txt of a page; sends at most one request to the page's host.
 
         Returns:
-            What came of the turn, and the rules. They are None where the search goes on: in
+            The visit, and the rules. They are None where the search continues: in
             another turn of the same host, or in that of the host that the visit says to follow.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
         visit, rules = Visit(queue, task), None
         while rules is None:
             hop = self._hop(search, task.host)
-            answer = search.answer or self._known(search.ask.url, own=hop is None)
+            answer = search.answer or self._known(search.request.url, own=hop is None)
             if answer is None and hop is not None:
                 visit.search, visit.follow = search, hop
                 return visit, None
-            if answer is None and visit.asked:
+            if answer is None and visit.requested:
                 visit.again = True
                 return visit, None
             if answer is None:
-                answer = yield search.ask
-                visit.asked = answer.error not in NOT_SENT
+                answer = yield search.request
+                visit.requested = answer.error not in NOT_SENT
                 if answer.status:
                     answer = self._answers.put(answer)
             rules = search.proceed(answer)
@@ -56,12 +56,12 @@ class RobotsVisits:
     def _begin(self, queue: HostQueue, host: str, origin: str) -> RobotsSearch:
         agents = (self._client.token, *self._options.robots_agents)
         most, earlier = self._options.robots_redirect_max, earlier_record(queue, host, origin)
-        search = queue.searches[origin] = RobotsSearch(ask_robots(agents, origin, most, earlier))
+        search = queue.searches[origin] = RobotsSearch(robots_steps(agents, origin, most, earlier))
         return search
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:
         """Returns the task for another host, where the next request of a search is for one."""
-        hop = Task(search.ask.url, robots=True)
+        hop = Task(search.request.url, robots=True)
         try:
             hop.host = self._client.host(hop.url)
         except ValueError:
@@ -75,15 +75,15 @@ class RobotsVisits:
 
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
-        # If others have not reached a host, it is still asked for its own pages' sake.
+        # If other searches have not reached a host, its own pages still try it.
         return None if answer is None or (own and not answer.status) else answer
 
-    def ask_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        """Asks for a robots.txt to which those of other hosts redirect."""
+    def fetch_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+        """Fetches a robots.txt to which those of other hosts redirect."""
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
-        received: Response = yield Ask(task.url, content_limit=MAX_BYTES + 1, fresh=True)
+        received: Response = yield Fetch(task.url, content_limit=MAX_BYTES + 1, fresh=True)
         answer = self._answers.put(received)
         refused = not answer.status and answer.error in NOT_SENT
         visit = Visit(queue, task) if refused else visit_of(queue, task, answer, classify(answer))
@@ -92,16 +92,9 @@ class RobotsVisits:
 
 
 def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:
-    """Returns what is known of a robots.txt from before, however old."""
+    """Returns the robots.txt that an earlier run has read, however old."""
     state = queue.hosts[host]
     if state.unreachable is not None and state.unreachable[0] == origin:
         return state.unreachable[1]
     known = state.known
-    if known is None or known.robots_origin != origin or known.robots_status is None:
-        return None
-    return RobotsRecord(
-        known.robots_status,
-        known.robots_text,
-        known.robots_fetched_at,
-        known.robots_failing_since,
-    )
+    return known.robots if known is not None and known.robots_origin == origin else None

@@ -1,4 +1,4 @@
-"""What the fetch engine is given, and what it returns."""
+"""Input and output of the fetch engine."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from ..exchange.response import Response
 
 @dataclasses.dataclass(slots=True)
 class Task:
-    """A page to fetch, and what is known of it.
+    """A page to fetch, with its earlier findings.
 
     Attributes:
         url: Absolute, normalized.
@@ -20,7 +20,7 @@ class Task:
         hops: Redirects that were followed to come here.
         depth: Links that were followed within this fetch to come here.
         delay: Seconds between two requests to its queue, in place of the usual; None for those.
-        address: Where its host is asked, and of which queue it is; None is found out.
+        address: Address of its host, which names its queue; None if it is to be looked up.
         host: Of the URL; the engine fills it in.
         robots: Whether it is no page, but a robots.txt that another host's redirects to.
         fresh: Whether it needs a new connection, for a server closed an idle one unanswered.
@@ -44,15 +44,15 @@ class Task:
 
 @dataclasses.dataclass(slots=True)
 class Result:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
         task: The task.
-        response: What came over the wire; None where the page was not asked for.
+        response: The response; None if no request was sent.
         fetch_status: One of ``protocol.FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
         message: Why, in a few words; empty for success.
-        redirect: Absolute URL where the page is said to be, if any.
+        redirect: Absolute URL of the redirect's target, if any.
         permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.
     """

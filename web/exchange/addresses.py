@@ -1,4 +1,4 @@
-"""Which address a host is asked at, decided once for all who ask at that address."""
+"""Chooses the address of each host, so that all hosts at one address share it."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ ADDRESS_CHANGED = "address_changed"
 
 @dataclasses.dataclass(frozen=True)
 class AddressOptions:
-    """Where connections go, as fetch has it: for those who must know before."""
+    """The options of fetch that decide where connections go, for jobs before it."""
 
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
     allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
@@ -36,11 +36,11 @@ class AddressOptions:
 
 
 class Addresses:
-    """Says at which address a host is asked; safe to share by threads.
+    """Chooses the address for requests to a host; safe to share by threads.
 
     Args:
         options: Where connections go.
-        guard: Stands for the guard that the options describe.
+        guard: Guard to use in place of the one that the options describe.
 
     Raises:
         ValueError: An option cannot be read.
@@ -53,21 +53,21 @@ class Addresses:
 
     def by_name(self, host: str, ports: Iterable[int]) -> bool:
         """Returns whether a host is reached past its address: by ``connect_to`` or a proxy."""
-        return not self._asked(host, ports)
+        return not self._direct_ports(host, ports)
 
-    def _asked(self, host: str, ports: Iterable[int]) -> list[int]:
+    def _direct_ports(self, host: str, ports: Iterable[int]) -> list[int]:
         if self._proxied:
             return []
-        return [port for port in ports if self._guard.door(host.strip("[]"), port) is None]
+        return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
 
     def of(self, host: str, ports: Iterable[int]) -> str | None:
         """Returns the address of a host: the smallest that it has, rather IPv4.
 
         So hosts with the same addresses have the same one, whatever the order in which a
         name server gives them. None where the host is reached by its name; empty where
-        there is no address at which it may be asked.
+        no address may be connected to.
         """
-        asked = self._asked(host, ports)
+        asked = self._direct_ports(host, ports)
         if not asked:
             return None
         found: set[str] = set()
@@ -85,12 +85,12 @@ class Addresses:
     ) -> dict[str, str | None]:
         """Returns the addresses of hosts, see ``of``, by reversed host.
 
-        Those for which there was no time are not among them.
+        Hosts for which the time did not suffice are missing.
 
         Args:
             hosts: Ports by reversed host.
-            threads: How many are asked for at a time.
-            seconds: How long that may take in all.
+            threads: Lookups at a time.
+            seconds: Time limit in all.
         """
         until = time.monotonic() + seconds
         left, found = deque(hosts.items()), dict[str, str | None]()
@@ -135,7 +135,7 @@ class PinnedGuard(Guard):
         """
         target = super().target(host, port, own)
         pin = self._pins.get(host)
-        if pin is None or self.door(host, port) is not None:
+        if pin is None or self.connect_to(host, port) is not None:
             return target
         kept = tuple(entry for entry in target.addresses if entry[1][0] == pin)
         if not kept:

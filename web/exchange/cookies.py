@@ -1,4 +1,4 @@
-"""Cookies, where the operator wants them: a jar that never gives one to the wrong host.
+"""Cookies, if the operator enables them: no cookie goes to a wrong host.
 
 RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
 public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.

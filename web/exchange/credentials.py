@@ -1,6 +1,6 @@
 """User names, passwords and tokens, from a file of the operator's, each for one origin alone.
 
-Nothing here is ever printed: errors name the file and the line.
+Secrets are never printed: errors name the file and the line.
 """
 
 import base64
@@ -15,7 +15,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from ..base.errors import UsageError
-from ..network.idle import Origin
+from ..network.idle_connections import Origin
 from ..network.route import split_url
 from ..urls.schemes import split_ftp
 
@@ -31,7 +31,7 @@ _MAX_CHALLENGE = 8_192  # letters of a header that are looked at
 
 @dataclasses.dataclass(frozen=True)
 class Credential:
-    """What is shown to one origin.
+    """User and secret for one origin.
 
     Attributes:
         kind: ``basic``, ``digest`` or ``bearer``.
@@ -170,12 +170,12 @@ class Credentials:
         return digest_header(entry, challenge, target, count, secrets.token_hex(8))
 
     def challenged(self, url: str, values: list[str], sent: bool) -> bool:
-        """Takes the WWW-Authenticate headers of a 401; returns whether to ask once more.
+        """Reads the WWW-Authenticate headers of a 401; returns whether to send the request once more.
 
         Args:
-            url: What was asked for.
+            url: The URL of the request.
             values: Of the headers.
-            sent: Whether the request had an answer to an earlier challenge.
+            sent: Whether the request answered an earlier challenge.
         """
         if not self._entries:
             return False
@@ -184,7 +184,7 @@ class Credentials:
         if entry is None or entry.kind != "digest":
             return False
         challenge = choose_challenge(values)
-        # The same answer to a new question only where the old one was too old.
+        # A second challenge is answered only if the first was too old.
         if challenge is None or (sent and challenge.get("stale", "").lower() != "true"):
             return False
         with self._lock:
@@ -243,8 +243,8 @@ def digest_header(
         entry: User and password.
         challenge: As ``choose_challenge`` returns it.
         target: Path and query, as in the request line.
-        count: How often this nonce was used, this time included.
-        cnonce: Letters that nobody could foresee.
+        count: Number of uses of this nonce, this one included.
+        cnonce: Unpredictable letters.
     """
     algorithm = challenge.get("algorithm", "MD5").upper()
     make = _HASHES[algorithm.removesuffix("-SESS")]
@@ -252,7 +252,7 @@ def digest_header(
     def digest(text: str) -> str:
         return make(text.encode("latin-1")).hexdigest()
 
-    # What came over the wire is a letter for each byte; so is what is ours from here on.
+    # Received text has one letter per byte; from here on, so have user and secret.
     user, secret = (text.encode().decode("latin-1") for text in (entry.user, entry.secret))
     realm, nonce = challenge.get("realm", ""), challenge["nonce"]
     fields = {"username": user, "realm": realm, "nonce": nonce, "uri": target}
@@ -277,6 +277,6 @@ def digest_header(
 
 
 def _quoted(value: str) -> str:
-    # What the server said goes back into a header: no line may end in it.
+    # The server's text goes into a header: it must not end a line.
     clean = re.sub(r"[^\x20-\x7e\x80-\xff]", "", value)
     return clean.replace("\\", "\\\\").replace('"', '\\"')

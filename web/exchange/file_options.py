@@ -10,23 +10,23 @@ from ..urls.schemes import SchemeOptions
 
 @dataclasses.dataclass(frozen=True)
 class FileOptions(SchemeOptions):
-    """What is read of the disk, where ``schemes`` has file."""
+    """Which files are read, where ``schemes`` has file."""
+
+    GROUP = "file"
 
     file_roots: tuple[str, ...] = option(
         (),
-        "Folders below which URLs of file: are read, nothing else is; on each machine that "
-        "fetches its own.",
-        group="file",
+        "Folders below which file: URLs are read, and nothing else; each machine that fetches "
+        "reads its own.",
     )
     file_parent: bool = option(
-        False, "A folder's page links to its parent.", nutch="file.crawl.parent", group="file"
+        False, "A folder's page links to its parent.", nutch="file.crawl.parent"
     )
     file_redirect_noncanonical: bool = option(
         True,
         "A path with a symbolic link in it redirects to the path without; else it is read as a "
         "page of its own.",
         nutch="file.crawl.redirect_noncanonical",
-        group="file",
     )
 
     def __post_init__(self) -> None:

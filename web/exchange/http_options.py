@@ -15,7 +15,7 @@ _HEADER = re.compile(r"[\t\x20-\x7e]*")
 
 @dataclasses.dataclass(frozen=True)
 class HttpOptions(AgentOptions, FileOptions):
-    """How pages are asked for, and where connections may go."""
+    """How pages are requested, and where connections may go."""
 
     timeout: float = option(
         10.0,
@@ -102,9 +102,9 @@ class HttpOptions(AgentOptions, FileOptions):
 
     http_client: str = option(
         "requests",
-        "What asks: requests, with a thread for each request at a time; or aiohttp, with one "
-        "thread for them all, which takes less of the machine.",
-        choices=("requests", "aiohttp"),
+        "HTTP client: requests uses one thread for each request at a time, asyncio one thread for "
+        "all requests, which needs less CPU and memory.",
+        choices=("requests", "asyncio"),
     )
 
     def __post_init__(self) -> None:

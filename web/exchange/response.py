@@ -8,14 +8,14 @@ class Response:
     """What came over the wire for one request.
 
     Attributes:
-        url: As asked for.
+        url: As requested.
         http_version: ``HTTP/1.1``; ``HTTP/0.9`` of a page without a head; empty without an answer.
         status: Status code; 0 without an answer.
         reason: Reason phrase.
         headers: (name, value) in the order received.
         body: Decoded bytes.
         truncated: None, or why the body is not whole; see ``Body``.
-        ip: Address asked; empty where none was.
+        ip: Address connected to; empty if there was none.
         request: Head of the request, as sent, but for secrets.
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.

@@ -1,4 +1,4 @@
-"""What a response means for its page: Nutch's protocol and fetch statuses."""
+"""Classifies responses: Nutch's protocol and fetch statuses."""
 
 import email.utils
 from typing import NamedTuple
@@ -15,14 +15,8 @@ FETCH_REDIR_PERM = 36
 FETCH_GONE = 37
 FETCH_NOTMODIFIED = 38
 
-FETCH_STATUS_NAMES = {
-    FETCH_SUCCESS: "success",
-    FETCH_RETRY: "retry",
-    FETCH_REDIR_TEMP: "redir_temp",
-    FETCH_REDIR_PERM: "redir_perm",
-    FETCH_GONE: "gone",
-    FETCH_NOTMODIFIED: "notmodified",
-}
+_NAMES = "success retry redir_temp redir_perm gone notmodified".split()  # noqa: SIM905
+FETCH_STATUS_NAMES = dict(enumerate(_NAMES, FETCH_SUCCESS))
 
 # ProtocolStatus.
 SUCCESS = 1
@@ -42,28 +36,17 @@ NOTMODIFIED = 21
 WOULDBLOCK = 22
 BLOCKED = 23
 
-PROTOCOL_STATUS_NAMES = {
-    SUCCESS: "success",
-    FAILED: "failed",
-    PROTO_NOT_FOUND: "proto_not_found",
-    GONE: "gone",
-    MOVED: "moved",
-    TEMP_MOVED: "temp_moved",
-    NOTFOUND: "notfound",
-    RETRY: "retry",
-    EXCEPTION: "exception",
-    ACCESS_DENIED: "access_denied",
-    ROBOTS_DENIED: "robots_denied",
-    REDIR_EXCEEDED: "redir_exceeded",
-    NOTFETCHING: "notfetching",
-    NOTMODIFIED: "notmodified",
-    WOULDBLOCK: "wouldblock",
-    BLOCKED: "blocked",
-}
+_FROM_TEN = (
+    "proto_not_found gone moved temp_moved notfound retry exception access_denied robots_denied "
+    "redir_exceeded notfetching notmodified wouldblock blocked"
+)
+PROTOCOL_STATUS_NAMES = {SUCCESS: "success", FAILED: "failed"} | dict(
+    enumerate(_FROM_TEN.split(), PROTO_NOT_FOUND)
+)
 
-# Message of a page whose server's certificate nobody checked.
+# Message of a page whose server's certificate was not checked.
 UNCHECKED = "certificate not checked"
-# Longer than this nobody is left alone because they say so: a typing error would be for ever.
+# Longest pause that a server can demand: a typing error must not hold for ever.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
@@ -72,7 +55,7 @@ class Row(NamedTuple):
 
     Attributes:
         codes: Codes and ``FIRST-LAST`` ranges, separated by commas.
-        fetch_status: What becomes of the URL, one of ``FETCH_…``.
+        fetch_status: Result for the URL, one of ``FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
         meaning: For people.
     """
@@ -83,7 +66,7 @@ class Row(NamedTuple):
     meaning: str
 
 
-# Every code from 100 to 599 once; docs/reference/status.md is made of it.
+# Every code from 100 to 599 once; docs/reference/status.md is generated from it.
 STATUS_TABLE = (
     Row("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
     Row("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
@@ -129,7 +112,7 @@ class Outcome(NamedTuple):
         protocol_status: One of the ProtocolStatus codes.
         message: Why, in a few words; empty for success.
         redirect_target: Absolute URL, where the page is elsewhere and says so.
-        retry_after_s: Seconds that the server asked to be left alone, if it did.
+        retry_after_s: Pause in s that the server demands, if it does.
     """
 
     fetch_status: int
@@ -143,7 +126,7 @@ def classify(response: Response) -> Outcome:
     """Returns what a response means for its page.
 
     As ``STATUS_TABLE`` says. Different from Nutch's: all of 2xx succeeds; 4xx
-    is gone at once, save 408 and 429; 304 counts only where it was asked for.
+    is gone at once, except 408 and 429; 304 counts only if the request had conditions.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..rule_files.rule_files import Names, line_at, lines_of, without_longer
 from ..urls.url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts, verdicts
@@ -62,7 +62,7 @@ class SuffixFilter:
                 if line.strip("+-PI "):
                     raise ValueError(
                         f"{name}:{number}: a line that begins with + or - may have the flags P "
-                        f"and I alone, got {short(line)}"
+                        f"and I alone, got {quoted(line)}"
                     )
                 self._refuse = line[0] == "+"
                 self._path |= "P" in line

@@ -5,7 +5,7 @@ import functools
 import polars as pl
 
 from ..base.columns import falses, zeros
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..rule_files.rule_files import Names, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
@@ -108,6 +108,6 @@ def _checked(line: str, name: str, number: int) -> str:
     if entry is None:
         raise ValueError(
             f"{name}:{number}: an entry must be a host, a domain or a suffix, as foo.com, "
-            f"got {short(line)}"
+            f"got {quoted(line)}"
         )
     return entry

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..base.columns import falses, put, zeros
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
@@ -88,12 +88,12 @@ class FastFilter:
                 case ["DenyPath" | "DenyPathQuery", _]:
                     raise ValueError(
                         f"{self.name}:{number}: a rule must stand below Host or Domain, got "
-                        f"{short(raw.strip())}"
+                        f"{quoted(raw.strip())}"
                     )
                 case _:
                     raise ValueError(
                         f"{self.name}:{number}: a line must be Host NAME, Domain NAME, DenyPath "
-                        f"REGEX or DenyPathQuery REGEX, got {short(raw.strip())}"
+                        f"REGEX or DenyPathQuery REGEX, got {quoted(raw.strip())}"
                     )
 
     def _site(self, site: str, number: int, line: str) -> str:
@@ -101,7 +101,7 @@ class FastFilter:
         if name is None:
             raise ValueError(
                 f"{self.name}:{number}: a block must be for a host or a domain, as foo.com, or be "
-                f"Domain {_ALL_HOSTS}, got {short(line.strip())}"
+                f"Domain {_ALL_HOSTS}, got {quoted(line.strip())}"
             )
         return name
 
@@ -246,5 +246,5 @@ def _rule(kind: str, text: str, name: str, number: int) -> FastRule:
         return FastRule(number, compile_pattern(text), kind == "DenyPathQuery")
     except ValueError as error:
         raise ValueError(
-            f"{name}:{number}: a rule must be a regular expression, got {short(text)}: {error}"
+            f"{name}:{number}: a rule must be a regular expression, got {quoted(text)}: {error}"
         ) from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from ..base.columns import falses, put, zeros
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..rule_files.rule_files import lines_of
 from ..rule_files.rule_hosts import host_name
@@ -240,7 +240,7 @@ def _read_rules(
                 if site is None:
                     raise ValueError(
                         f"{name}:{number}: a section must be for a host or a registered domain, "
-                        f"as > foo.com, got {short(line)}"
+                        f"as > foo.com, got {quoted(line)}"
                     )
             case "<":
                 site = None
@@ -249,10 +249,10 @@ def _read_rules(
                     pattern = compile(line[1:])
                 except ValueError as error:
                     raise ValueError(
-                        f"{name}:{number}: a rule must be a {kind}, got {short(line)}: {error}"
+                        f"{name}:{number}: a rule must be a {kind}, got {quoted(line)}: {error}"
                     ) from error
                 yield FilterRule(line[0] == "+", pattern, site, number)
             case _:
                 raise ValueError(
-                    f"{name}:{number}: a rule must begin with +, -, >, < or #, got {short(line)}"
+                    f"{name}:{number}: a rule must begin with +, -, >, < or #, got {quoted(line)}"
                 )

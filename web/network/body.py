@@ -1,4 +1,4 @@
-"""Reading a response's body: decoded, and never more than was asked for."""
+"""Reads and decodes a response's body, within a limit."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -6,20 +6,20 @@ from typing import NamedTuple, Protocol
 
 import brotli
 
+from .connection import Message
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
-from .wire import Message
 
 _PIECE_BYTES = 65_536
 _MAX_CODINGS = 2
 _MAX_RATIO = 200
-# Small bodies may shrink as they like: 1 MiB of spaces is harmless.
+# Small bodies may have any ratio: 1 MiB of spaces is harmless.
 _RATIO_FREE_BYTES = 1 << 20
 ACCEPTED = "gzip, deflate, br"
 _DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
 # No zstd: Python has it from 3.14 on.
 _UNDECODABLE = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz"})
 _GZIP_MAGIC = b"\x1f\x8b"
-# What a reason says of a body: it was cut off, but for these.
+# Value of ``truncated`` by reason; ``disconnect`` for all others.
 _KEPT = {
     "too_slow": "time",
     "low_rate": "time",
@@ -29,7 +29,7 @@ _KEPT = {
 
 
 class Body(NamedTuple):
-    """A body, or as much of it as was taken.
+    """A body, or the part of it that was read.
 
     Attributes:
         data: Decoded bytes.
@@ -44,17 +44,17 @@ class Body(NamedTuple):
 
 
 class Taker:
-    """Takes a body piece by piece, decodes it, and says when there is enough.
+    """Decodes a body piece by piece, and reports when the limit is reached.
 
     Args:
         fields: Headers of the response.
         limit: Most decoded bytes to keep; negative for no limit.
 
     Raises:
-        BadEncoding: It is coded in a way that cannot be undone.
+        BadEncoding: Its coding is not supported.
 
     Attributes:
-        parts: What was decoded so far.
+        parts: Decoded bytes so far.
 
     >>> import gzip
     >>> taker = Taker([("Content-Encoding", "gzip")], 3)
@@ -69,7 +69,7 @@ class Taker:
         self._taken = self._received = 0
 
     def take(self, piece: bytes) -> str | None:
-        """Takes a piece; returns why no more is to be read, if so: ``length`` or ``ratio``.
+        """Decodes a piece; returns the reason to read no more, ``length`` or ``ratio``, or None.
 
         Raises:
             BadEncoding: It is damaged.
@@ -87,17 +87,17 @@ class Taker:
         return None
 
     def end(self) -> Body:
-        """Returns the body of which all was taken."""
+        """Returns the whole body."""
         ended = all(inflater.ended for inflater in self._inflaters)
         return Body(b"".join(self.parts), None if ended else "encoding")
 
     def cut(self, why: str) -> Body:
-        """Returns the body of which no more was read."""
+        """Returns the body read so far, with the reason for the cut."""
         return Body(b"".join(self.parts), why)
 
 
 def broken_body(parts: Iterable[bytes], error: BaseException) -> Body:
-    """Returns what came of a body before an error of the network."""
+    """Returns the part of a body that came before a network error."""
     reason = reason_of(error)
     return Body(b"".join(parts), _KEPT.get(reason, "disconnect"), reason)
 
@@ -201,7 +201,7 @@ class _Inflater:
     def _begin(self, data: bytes) -> None:
         self._begun, self.ended = True, False
         if self._zipped:
-            # Some say gzip and send the plain page.
+            # Some servers declare gzip and send the plain page.
             self._plain = self.ended = not data.startswith(_GZIP_MAGIC[: len(data)])
         elif data[0] & 0x0F != 8 or int.from_bytes(data[:2]) % 31:
             # Some send deflate without zlib's header (RFC 1950 2.2).

@@ -1,4 +1,4 @@
-"""The chunked transfer coding (RFC 9112 7.1): undone as bytes come, with a limit on its framing."""
+"""Decodes the chunked transfer coding (RFC 9112 7.1) as bytes come, with a limit on its framing."""
 
 import http.client
 import re
@@ -19,12 +19,12 @@ class FramingTooLarge(http.client.HTTPException):
 
 
 class ChunkReader:
-    """Undoes the coding of one body; steps grow with its chunks, not with its bytes.
+    """Decodes one body; the work grows with its chunks, not with its bytes.
 
     Attributes:
         ended: Whether the body is whole.
-        lenient: Whether something came that RFC 9112 does not allow.
-        error: Why no more can be read, if so.
+        lenient: Whether the framing breaks RFC 9112.
+        error: The error that ended the reading, if any.
 
     >>> chunks = ChunkReader()
     >>> chunks.feed(b"3\\r\\nabc\\r\\n2;x"), chunks.feed(b"=y\\r\\nde\\r\\n0\\r\\n\\r\\n"), chunks.ended
@@ -42,7 +42,7 @@ class ChunkReader:
         self._trailers = self._trailer_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Returns what a piece holds of the body; sets ``error`` where it breaks off."""
+        """Returns the bytes of the body in a piece; sets ``error`` if the body breaks off."""
         if self.error is not None:
             return b""
         if self._waits and b"\n" not in data:  # a line that drips is not read with each piece
@@ -110,7 +110,7 @@ class ChunkReader:
                 self.lenient = True
             self._check_trailers(0)
         if self.ended:
-            self.lenient |= at < len(data)  # what nobody asked for
+            self.lenient |= at < len(data)  # data that was not requested
             return len(data)
         self._check_trailers(len(data) - at)
         return at
@@ -121,7 +121,7 @@ class ChunkReader:
 
 
 def _check_line(line: bytes) -> None:
-    """Checks whether what matches no size, with the end of the chunk before, may become one.
+    """Checks whether an incomplete size line may still become valid.
 
     Raises:
         http.client.IncompleteRead: It is no size.

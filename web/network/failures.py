@@ -1,4 +1,4 @@
-"""One word for whatever goes wrong between us and a server."""
+"""Names the errors of requests: one reason for each kind."""
 
 import http.client
 import socket
@@ -8,21 +8,21 @@ import requests
 import urllib3
 
 from .chunked import FramingTooLarge
+from .connection import LowRate, ProxyFailed, ProxyRefused, TooSlow
 from .guard import Denied
 from .heads import HeadTooLarge
-from .idle import IdleClosed
-from .wire import LowRate, ProxyFailed, ProxyRefused, TooSlow
+from .idle_connections import IdleClosed
 
 
 class BadEncoding(Exception):
-    """A body's Content-Encoding is unknown, or not kept to."""
+    """A body's Content-Encoding is unknown, or the body does not follow it."""
 
 
 class BadUrl(ValueError):
     """A URL that cannot go into a request."""
 
 
-# What asking a server can raise.
+# Exceptions that a request can raise.
 NETWORK_ERRORS = (
     OSError,
     ValueError,
@@ -61,7 +61,7 @@ NOT_SENT = frozenset(
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns the snake_case reason that stands for an error of the network.
+    """Returns the snake_case reason of a network error.
 
     >>> reason_of(requests.ConnectionError(ConnectionRefusedError())), reason_of(TimeoutError())
     ('refused', 'timeout')
@@ -76,7 +76,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def may_resend(error: BaseException) -> bool:
-    """Returns whether an error says nothing but that an idle connection was of no use."""
+    """Returns whether an error only means that an idle connection was closed."""
     return isinstance(_unwrapped(error), IdleClosed)
 
 

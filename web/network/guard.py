@@ -1,4 +1,4 @@
-"""Where a connection may go: checked after the name was resolved, before it is made.
+"""Decides where a connection may go: after the name was resolved, before the connection is made.
 
 Every address that a name resolves to is judged; the connection goes to an
 address that was judged, with no second lookup in between, so that neither a
@@ -56,7 +56,17 @@ class Denied(OSError):
         self.reason = reason
 
 
-class Door(NamedTuple):
+def check_gate(gate: Callable[[], bool] | None) -> None:
+    """Calls a client's gate, if it has one, right before a request.
+
+    Raises:
+        Denied: The gate is shut.
+    """
+    if gate is not None and not gate():
+        raise Denied("stopped", "no more requests may be sent")
+
+
+class ConnectTo(NamedTuple):
     """One parsed ``connect_to`` entry; port 0 stands for "any" or "the same"."""
 
     host: str
@@ -82,7 +92,7 @@ def is_public(address: str) -> bool:
     """Returns whether an address literal is global unicast, all the way through.
 
     Addresses that carry an IPv4 address are judged by what they carry as well.
-    What is no address, or has a zone, is not public.
+    Text that is not an address, or has a zone, is not public.
 
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
@@ -106,7 +116,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """Returns the IPv4 addresses that an IPv6 address stands for or tunnels to.
+    """Returns the IPv4 addresses that an IPv6 address maps or tunnels to.
 
     IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are
     outside ``2000::/3`` and so denied whatever they carry.
@@ -123,7 +133,7 @@ def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...
 def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
     """Returns the networks of ``allow_addresses``.
 
-    A block within ``::ffff:0:0/96`` is the IPv4 block that it stands for, since
+    A block within ``::ffff:0:0/96`` is the IPv4 block that it maps to, since
     a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
     hold no IPv4 address. Blocks of NAT64 and 6to4 are IPv6 alone: what they
     carry is reached in another way, so neither opens the other.
@@ -150,7 +160,7 @@ def _unmapped(network: Network) -> Network:
     return ipaddress.IPv4Network((first, network.prefixlen - 96))
 
 
-def parse_door(entry: str) -> Door:
+def parse_connect_to(entry: str) -> ConnectTo:
     """Returns a ``connect_to`` entry, ``HOST:PORT:ADDRESS:PORT`` as curl's.
 
     HOST must be named; ``*.example.com`` means ``example.com`` and every name
@@ -160,8 +170,8 @@ def parse_door(entry: str) -> Door:
     Raises:
         ValueError: Anything else.
 
-    >>> parse_door("*.example.com:80:[::1]:8080")
-    Door(host='*.example.com', port=80, address='::1', to_port=8080)
+    >>> parse_connect_to("*.example.com:80:[::1]:8080")
+    ConnectTo(host='*.example.com', port=80, address='::1', to_port=8080)
     """
     match = _CONNECT_TO.fullmatch(entry)
     if match is None:
@@ -172,7 +182,7 @@ def parse_door(entry: str) -> Door:
         raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
     if max(int(port or 0), int(to_port or 0)) > 65535:
         raise ValueError(f"connect_to must have ports up to 65535, got {entry!r}")
-    return Door(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
+    return ConnectTo(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
 
 
 def _is_bracketed(host: str) -> bool:
@@ -203,14 +213,14 @@ def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
 
 
 class Guard:
-    """Resolves names and says where a connection may go; safe to share by threads.
+    """Resolves names and decides where connections may go; safe to share by threads.
 
     Args:
         allow_addresses: CIDR blocks that may be reached though not public.
-        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_door``; the
+        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_connect_to``; the
             hosts they name are reached there and nowhere else.
         allowed_ports: Ports a URL may name, such as ``8000-8999``.
-        lookup: Stands for ``socket.getaddrinfo``.
+        lookup: Function to use in place of ``socket.getaddrinfo``.
 
     Raises:
         ValueError: An entry cannot be read.
@@ -225,16 +235,16 @@ class Guard:
     ) -> None:
         self._allowed = parse_networks(allow_addresses)
         self._ports = parse_ports(allowed_ports)
-        self._doors = tuple(parse_door(entry) for entry in connect_to)
+        self._connect_to = tuple(parse_connect_to(entry) for entry in connect_to)
         self._lookup = lookup
         self._names: OrderedDict[str, tuple[float, list[tuple[int, SockAddress]]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def door(self, host: str, port: int) -> Door | None:
+    def connect_to(self, host: str, port: int) -> ConnectTo | None:
         """Returns the first ``connect_to`` entry that names a host and port, if any."""
-        for door in self._doors:
-            if door.port in (0, port) and _names(door.host, host):
-                return door
+        for entry in self._connect_to:
+            if entry.port in (0, port) and _names(entry.host, host):
+                return entry
         return None
 
     def target(self, host: str, port: int, own: int = 0) -> Target:
@@ -249,9 +259,9 @@ class Guard:
             Denied: No address may be connected to, or the port may not.
             socket.gaierror: The name does not resolve.
         """
-        door = self.door(host, port)
-        if door is not None:
-            return Target(self.addresses(door.address or host, door.to_port or port), True)
+        entry = self.connect_to(host, port)
+        if entry is not None:
+            return Target(self.addresses(entry.address or host, entry.to_port or port), True)
         if port != own:
             self.check_port(port)
         resolved = self._resolve(host)
@@ -289,7 +299,7 @@ class Guard:
         return any(mapped in block for block in self._allowed if block.version == mapped.version)
 
     def knows(self, host: str) -> bool:
-        """Returns whether a name was resolved lately, so that no name server need be asked."""
+        """Returns whether the address of a name is cached, so that no lookup is needed."""
         with self._lock:
             return time.monotonic() < self._names.get(host, (0.0, []))[0]
 

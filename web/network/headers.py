@@ -7,7 +7,7 @@ _HEADER = re.compile(
     r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)"
 )
 _MOST = 100
-_CURES = {
+_INSTEAD = {
     "authorization": "use --http_credentials",
     "proxy-authorization": "use --http_credentials",
     "cookie": "use --http_cookies",
@@ -15,7 +15,7 @@ _CURES = {
     "accept": "use --accept",
     "accept-language": "use --accept_language",
 }
-# What frames a request, is of one connection alone (RFC 9110 7.6.1), or is ours to say.
+# Headers that frame a request, belong to one connection (RFC 9110 7.6.1), or are set by nutbeam.
 _OURS = frozenset(
     {
         *("host", "content-length", "transfer-encoding", "expect", "connection", "keep-alive"),
@@ -24,7 +24,7 @@ _OURS = frozenset(
     }
 )
 WITHHELD = "(withheld)"
-# Of these the value is not kept in what is stored of a request.
+# The values of these are not stored with a request.
 SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
@@ -46,10 +46,10 @@ def parse_headers(entries: Iterable[str]) -> dict[str, str]:
                 f"http_header must be 'Name: value' in printable ASCII, its number {number} is not"
             )
         name, lower = match[1], match[1].lower()
-        if lower in _CURES:
-            raise ValueError(f"http_header must not be {name}: {_CURES[lower]}")
+        if lower in _INSTEAD:
+            raise ValueError(f"http_header must not be {name}: {_INSTEAD[lower]}")
         if lower in _OURS or lower.startswith("if-"):
-            raise ValueError(f"http_header must not be {name}, which is nutbeam's to say")
+            raise ValueError(f"http_header must not be {name}, which nutbeam sets itself")
         if lower in {known.lower() for known in headers}:
             raise ValueError(f"http_header must name each header once, got {name} twice")
         headers[name] = match[2]

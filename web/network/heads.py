@@ -65,7 +65,7 @@ class Head(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        """The first Content-Type, as it came; empty where there is none."""
+        """The first Content-Type, as received; empty if there is none."""
         return next((value for name, value in self.fields if name.lower() == "content-type"), "")
 
 
@@ -76,7 +76,7 @@ def parse_status_line(line: str) -> tuple[str, int, str]:
     """Returns version, status and reason phrase of a status line without its end.
 
     Raises:
-        http.client.BadStatusLine: It is none.
+        http.client.BadStatusLine: It is not a status line.
 
     >>> parse_status_line("HTTP/1.1 404 Not Found"), parse_status_line("HTTP/1.1 200: OK")
     (('HTTP/1.1', 404, 'Not Found'), ('HTTP/1.1', 200, 'OK'))
@@ -101,11 +101,11 @@ def lead_of(data: bytes | bytearray, start: int = 0) -> int:
 def check_page(line: bytes) -> None:
     """Checks the first line of an answer that has no head.
 
-    Text is a page, as browsers and Nutch take it (HTTP/0.9). What is binary, or
-    a greeting of another protocol, is none.
+    Text is a page, as for browsers and Nutch (HTTP/0.9). Binary data and
+    greetings of other protocols are not.
 
     Raises:
-        http.client.BadStatusLine: It is no page.
+        http.client.BadStatusLine: It is not a page.
     """
     if not line.strip() or _BINARY.search(line) or _GREETING.match(line):
         raise http.client.BadStatusLine(line[:100].decode("latin-1"))
@@ -199,7 +199,7 @@ def _values(fields: list[tuple[str, str]], wanted: str) -> list[str]:
 
 
 def _length(text: str) -> int | None:
-    """Returns a length; None of what is none: then the body ends with the connection.
+    """Returns a length; None if it is not valid: then the body ends with the connection.
 
     >>> _length("0019"), _length("thousand"), _length("-5"), _length("9" * 25)
     (19, None, None, None)

@@ -1,4 +1,4 @@
-"""A proxy that all requests go through, and what can still be judged before it."""
+"""A proxy that all requests go through, and the checks of names that remain possible."""
 
 import ipaddress
 import re
@@ -9,36 +9,28 @@ from ..urls.domains import is_known_suffix
 from .guard import Denied, is_public
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
-# Names that lead to nobody on the internet though their last label is one of its top-level domains:
+# Names of no public host though their last label is a top-level domain:
 # infrastructure (RFC 3172, home.arpa of RFC 8375 below it) and RFC 7686, then what routers and
 # development tools answer themselves, or the name server with a loopback address.
 _SPECIAL = frozenset(
-    {
-        *("arpa", "onion", "fritz.box", "easy.box", "o2.box", "congstar.box", "pi.hole"),
-        *(
-            "router.asus.com",
-            "asusrouter.com",
-            "tplinkwifi.net",
-            "tplinkmodem.net",
-            "tplinklogin.net",
-        ),
-        *("tplinkap.net", "tplinkrepeater.net", "tplinkextender.net", "tplinkplclogin.net"),
-        *("routerlogin.net", "routerlogin.com", "orbilogin.com", "orbilogin.net", "mywifiext.net"),
-        *("huaweimobilewifi.com", "tendawifi.com", "tendawifi.net", "attlocal.net"),
-        *("connect.box", "vodafone.box", "kabel.box", "arris.box", "alice.box", "myfritz.box"),
-        *("setup.ubnt.com", "mabbox.bytel.fr", "ts.net"),
-        *("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "localho.st", "smackaho.st"),
-        *("local.gd", "yoogle.com"),
-        "metadata.goog",  # the metadata server of Google's cloud
-    }
+    (  # noqa: SIM905
+        "arpa onion fritz.box easy.box o2.box congstar.box pi.hole router.asus.com asusrouter.com "
+        "tplinkwifi.net tplinkmodem.net tplinklogin.net tplinkap.net tplinkrepeater.net "
+        "tplinkextender.net tplinkplclogin.net routerlogin.net routerlogin.com orbilogin.com "
+        "orbilogin.net mywifiext.net huaweimobilewifi.com tendawifi.com tendawifi.net attlocal.net "
+        "connect.box vodafone.box kabel.box arris.box alice.box myfritz.box setup.ubnt.com "
+        "mabbox.bytel.fr ts.net localtest.me lvh.me vcap.me lacolhost.com localho.st smackaho.st "
+        "local.gd yoogle.com "
+        "metadata.goog"  # the metadata server of Google's cloud
+    ).split()
 )
-# What getaddrinfo would read as an IPv4 address: 127.1, 0x7f.1, 2130706433.
+# Labels that getaddrinfo reads as an IPv4 address: 127.1, 0x7f.1, 2130706433.
 _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")
 
 OPEN = (
     "all requests go through the proxy %s, which resolves names itself: that no name leads to a "
-    "private address is the proxy's to see to. Literal addresses, special names and ports are "
-    "judged here as ever."
+    "private address is the responsibility of the proxy. Literal addresses, special names and ports "
+    "are still checked here."
 )
 
 
@@ -67,7 +59,7 @@ def parse_proxy(text: str) -> Proxy | None:
     """Returns the proxy of ``http_proxy``; None for an empty text.
 
     Raises:
-        ValueError: It is no ``http://HOST:PORT``; not quoted, it may hold a password.
+        ValueError: It is not ``http://HOST:PORT``; the message does not quote it, as it may hold a password.
 
     >>> parse_proxy("http://Proxy.example.com:3128")
     Proxy(host='proxy.example.com', port=3128)
@@ -86,7 +78,7 @@ def parse_proxy(text: str) -> Proxy | None:
 
 
 def judge_name(host: str, opened: bool = False) -> None:
-    """Checks what can be known of a host without resolving it.
+    """Checks a host without resolving it.
 
     Args:
         host: Name or address literal, without brackets, lower-case.

@@ -23,13 +23,13 @@ class ResponseReader:
     """Reads a response.
 
     Args:
-        fresh: Whether its connection carried none before. Only then may the head
-            be missing: else its page could be what is left of another response.
+        fresh: Whether it is the first response of its connection. Only then may the head
+            be missing: else its page could be the rest of another response.
 
     Attributes:
         head: The head, once it has come.
         ended: Whether the body is whole.
-        error: Why no more can be read of the body, if so.
+        error: The error that ended the body, if any.
         keeps: Whether the connection may carry another request, once the body has ended.
 
     >>> reader = ResponseReader()
@@ -52,7 +52,7 @@ class ResponseReader:
         self._chunks: ChunkReader | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Returns what a piece holds of the body.
+        """Returns the bytes of the body in a piece.
 
         Raises:
             http.client.HTTPException: It is no HTTP, or its head is too large.
@@ -65,7 +65,7 @@ class ResponseReader:
         return self._body(data)
 
     def end(self) -> bytes:
-        """Ends the response with the connection; returns what that makes known of the body.
+        """Ends the response with the connection; returns the rest of the body.
 
         Raises:
             http.client.HTTPException: It is no HTTP.
@@ -85,7 +85,7 @@ class ResponseReader:
         return body
 
     def _find_head(self, last: bool) -> bool:
-        """Looks for the head in what came; returns whether it is known now."""
+        """Searches the received data for the head; returns whether the head is known."""
         while self.head is None:
             if self._lead >= self._looked - 2:  # nothing else has come yet, or part of a mark
                 self._lead = lead_of(self._data, self._lead)
@@ -128,7 +128,7 @@ class ResponseReader:
             raise http.client.BadStatusLine("too many interim responses")
 
     def _take_page(self, last: bool) -> bool:
-        """Takes what has no head for a page, once its first line is here (HTTP/0.9)."""
+        """Takes data without a head as a page, once its first line is complete (HTTP/0.9)."""
         if last and not self._data:
             raise http.client.RemoteDisconnected("no response")
         end = self._end_of_line()
@@ -144,7 +144,7 @@ class ResponseReader:
         return True
 
     def _end_of_line(self) -> int:
-        """Returns where the first line that ends in what is new ends; 0 if none does."""
+        """Returns the end of the first line that ends in the new data; 0 if none does."""
         at = max(self._lead, self._looked)
         new = self._data[at:]
         self._looked = len(self._data)
@@ -154,7 +154,7 @@ class ResponseReader:
         return at + new.find(b"\n") + 1
 
     def _check_begin(self) -> None:
-        """Checks whether what came of a head may become one."""
+        """Checks whether the beginning of a head is valid."""
         end = self._end_of_line()
         first = end - self._lead if end and not self._begun else 0
         longest = max(first, len(self._data) - max(self._lead, self._line))

@@ -1,7 +1,4 @@
-"""The way to a server: where to connect, through which proxy, with which certificates.
-
-The same for whatever client makes the connections.
-"""
+"""The way to a server: addresses, proxy and certificates, for both clients."""
 
 import functools
 import re
@@ -11,12 +8,12 @@ from typing import NamedTuple
 
 import certifi
 
+from .connection import tls_context
 from .failures import BadUrl
 from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
-from .idle import Origin
+from .idle_connections import Origin
 from .proxy import Proxy, as_address, judge_name
-from .wire import tls_context
 
 # Not urlsplit: it drops tabs and newlines without a word.
 _URL = re.compile(
@@ -46,7 +43,7 @@ def split_url(url: str) -> tuple[Origin, str]:
 
 
 def request_url(url: str) -> str:
-    """Returns a URL as far as it makes a difference to its request.
+    """Returns the part of a URL that makes a difference to its request.
 
     Raises:
         BadUrl: See ``split_url``.
@@ -62,9 +59,9 @@ class Head(NamedTuple):
     """The head of a request.
 
     Attributes:
-        origin: Whom it is for.
-        sent: As it goes over the wire.
-        shown: As it is kept: without what is secret.
+        origin: Its destination.
+        sent: As it is sent.
+        shown: As it is stored: without secrets.
     """
 
     origin: Origin
@@ -73,15 +70,15 @@ class Head(NamedTuple):
 
 
 class Route:
-    """Where connections go, and what is said at their beginning; safe for threads.
+    """Chooses the addresses of connections and writes the heads of requests; safe for threads.
 
     Args:
-        guard: Says where connections may go.
+        guard: Decides where connections may go.
         ca_file: Certificates to trust; empty for the bundled ones.
-        missing_agent: What to add before a host is asked to which the operator
-            did not open the way himself; None if nothing is missing.
+        missing_agent: Options to add before requests to hosts that the operator did not
+            open with ``connect_to`` or ``allow_addresses``; None if nothing is missing.
         unchecked: Hosts whose certificates are not checked.
-        proxy: What all connections go through, but those that ``connect_to`` names.
+        proxy: Proxy of all connections, except those that ``connect_to`` names.
         proxy_auth: Value of Proxy-Authorization; empty for none.
     """
 
@@ -117,7 +114,7 @@ class Route:
         return Head(origin, sent, shown)
 
     def tunnel(self, origin: Origin) -> bytes:
-        """Returns the CONNECT request for the proxy; empty where there is none to send."""
+        """Returns the CONNECT request for the proxy; empty if none is needed."""
         scheme, host, port = origin
         if scheme != "https" or not self.is_proxied(origin):
             return b""
@@ -126,11 +123,13 @@ class Route:
         return _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
 
     def is_proxied(self, origin: Origin) -> bool:
-        """Returns whether an origin is asked through the proxy."""
-        return self._proxy is not None and self.guard.door(_name(origin[1]), origin[2]) is None
+        """Returns whether requests to an origin go through the proxy."""
+        return (
+            self._proxy is not None and self.guard.connect_to(_name(origin[1]), origin[2]) is None
+        )
 
     def is_checked(self, host: str) -> bool:
-        """Returns whether the certificate of a host is."""
+        """Returns whether the certificate of a host is checked."""
         return host not in self._unchecked
 
     def tls(self, host: str) -> ssl.SSLContext:
@@ -148,10 +147,10 @@ class Route:
     def dial(self, host: str, port: int) -> Target:
         """Returns where to connect to for the host of an origin; see ``Guard.target``.
 
-        Where that is the proxy, the host is judged as far as can be.
+        For the proxy, the host is checked as far as possible without a lookup.
 
         Raises:
-            Denied: Also when the host is a stranger's and the agent has no name.
+            Denied: Also if the operator did not open the host and the agent has no name.
         """
         host = _name(host)
         proxied = self.is_proxied(("", host, port))
@@ -168,11 +167,11 @@ class Route:
         return Target(self.guard.addresses(*self._proxy), opened)
 
     def needs_lookup(self, host: str, port: int) -> bool:
-        """Returns whether ``dial`` may have to ask a name server, and so take long."""
+        """Returns whether ``dial`` may need a name server, and so take long."""
         host = _name(host)
-        door = self.guard.door(host, port)
-        if door is not None:
-            host = door.address or host
+        entry = self.guard.connect_to(host, port)
+        if entry is not None:
+            host = entry.address or host
         elif self._proxy is not None:
             host = self._proxy.host
         return as_address(host) is None and not self.guard.knows(host)
@@ -185,7 +184,7 @@ class Route:
         try:
             origin, _ = split_url(url)
             _, host, port = origin
-            if self.guard.door(_name(host), port) or self.is_proxied(origin):
+            if self.guard.connect_to(_name(host), port) or self.is_proxied(origin):
                 return None
             return str(self.dial(host, port).addresses[0][1][0])
         except (OSError, ValueError):

@@ -7,7 +7,7 @@ import polars as pl
 
 from ..base.columns import nulls, put
 from ..urls.normalize import normalize_basic
-from .steps import Applied, Whole, apply_each
+from .normalizer_step import Applied, Whole, apply_each
 
 # So few are normalized one after the other.
 _FEW = 200

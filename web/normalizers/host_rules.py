@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of
-from .steps import Whole
+from .normalizer_step import Whole
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
 # A path may end with a dot and so many characters and not get a slash.
@@ -37,7 +37,7 @@ class _PerHost(Whole):
             site, rule = self.read(host, value)
             if site is None or rule is None:
                 raise ValueError(
-                    f"{name}:{number}: a line must be {self.form}, got {short(f'{host} {value}')}"
+                    f"{name}:{number}: a line must be {self.form}, got {quoted(f'{host} {value}')}"
                 )
             # Before basic has seen a URL its host may stand there as it does in the file.
             self._rules[host.lower()] = self._rules[site] = rule
@@ -172,5 +172,5 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:
-            raise ValueError(f"{name}:{number}: a line must have two words, got {short(line)}")
+            raise ValueError(f"{name}:{number}: a line must have two words, got {quoted(line)}")
         yield number, words[0], words[1]

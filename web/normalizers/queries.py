@@ -5,7 +5,7 @@ from urllib.parse import unquote_plus
 
 import polars as pl
 
-from .steps import Whole
+from .normalizer_step import Whole
 
 _HASH_BANG = "#!"
 _ESCAPED = "_escaped_fragment_="

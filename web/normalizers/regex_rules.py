@@ -10,10 +10,10 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, nulls, put
-from ..base.quoting import short
+from ..base.quoting import quoted
 from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
 from ..urls.row_keys import BadUrl
-from .steps import Applied, apply_each
+from .normalizer_step import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _UNSEEN = "[^!-~]"
@@ -200,11 +200,11 @@ def _elements(text: str | bytes, name: str) -> list[_Found]:
 
 def _strange(inside: Sequence[str], tag: str) -> str:
     if not inside:
-        return f"its root is <{_ROOT}>, got {short(tag)}"
+        return f"its root is <{_ROOT}>, got {quoted(tag)}"
     wanted = (*_FORM, ())[len(inside)]
     return (
         f"{' and '.join(f'<{name}>' for name in wanted) or 'no element'} may stand in "
-        f"<{inside[-1]}>, got {short(tag)}"
+        f"<{inside[-1]}>, got {quoted(tag)}"
     )
 
 
@@ -213,13 +213,13 @@ def _read_rule(pattern: str, template: str, line: int, where: str) -> Substituti
         compiled = compile_pattern(pattern, to_replace=True)
     except ValueError as error:
         raise ValueError(
-            f"{where} must be a regular expression, got {short(pattern)}: {error}"
+            f"{where} must be a regular expression, got {quoted(pattern)}: {error}"
         ) from error
     try:
         python, column = _templates(template, compiled)
         return Substitution(compiled, python, line, column)
     except ValueError as error:
-        raise ValueError(f"{where} must substitute {error}, got {short(template)}") from error
+        raise ValueError(f"{where} must substitute {error}, got {quoted(template)}") from error
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:

@@ -12,25 +12,24 @@ from ..base.robots_options import RobotsOptions
 class ParseOptions:
     """What is taken from a page, and how much trouble it may make."""
 
+    GROUP = "parse"
+
     # Nutch keeps 100, which hides most of an index page or of a manual.
     max_outlinks: int = option(
         10_000,
         "links kept per page, of those that pass the filters; negative: all",
         unit="links",
         nutch="db.max.outlinks.per.page",
-        group="parse",
     )
     outlinks_ignore_tags: tuple[str, ...] = option(
         (),
         "elements whose links are not followed, such as img or script",
         nutch="parser.html.outlinks.ignore_tags",
-        group="parse",
     )
     form_use_action: bool = option(
         False,
         "follow the action of forms, except of those that post",
         nutch="parser.html.form.use_action",
-        group="parse",
     )
     parser_timeout: float = option(
         30.0,
@@ -38,39 +37,33 @@ class ParseOptions:
         unit="s",
         nutch="parser.timeout",
         minimum=0.1,
-        group="parse",
     )
     max_nesting: int = option(
         5000,
         "pages that nest deeper go to a slower parser that does not mind",
         unit="elements",
         minimum=100,
-        group="parse",
     )
     headings: tuple[str, ...] = option(
         ("h1", "h2"),
         "Headings whose texts go into the metadata of a page, under these names.",
         nutch="headings",
         choices=("h1", "h2", "h3", "h4", "h5", "h6"),
-        group="parse",
     )
     text_of: str = option(
         "body",
         "What the text of a page is: its body, or only the main part of it, without navigation "
         "and the like; the latter needs nutbeam[content], and takes many times as long.",
         choices=("body", "main"),
-        group="parse",
     )
     text_with_title: bool = option(
         True,
         "Let the text of an HTML page begin with its title, as Nutch's does.",
-        group="parse",
     )
     detect_language: bool = option(
         False,
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",
         nutch="lang.extraction.policy",
-        group="parse",
     )
     agent_name: str = also(AgentOptions, "agent_name")
     robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
@@ -78,18 +71,15 @@ class ParseOptions:
         True,
         "do not parse pages that were cut at the content limit",
         nutch="parser.skip.truncated",
-        group="parse",
     )
     feed_documents: bool = option(
         False,
         "make a document of each item of a feed whose link is on the feed's own host",
-        group="parse",
     )
     pdf_max_pages: int = option(
         2000,
         "pages of a PDF that are read, each in about 2 ms; negative: all",
         unit="pages",
-        group="parse",
     )
 
     def __post_init__(self) -> None:

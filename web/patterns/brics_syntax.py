@@ -6,7 +6,7 @@ A language is a tree of nodes; what may follow a character in it is another one,
 
 from typing import Any
 
-from ..base.quoting import short
+from ..base.quoting import quoted
 
 _MOST_REPEATS = 250
 _MOST_NODES = 20_000
@@ -286,9 +286,9 @@ class Parser:
     def _interval(self, text: str) -> Node:
         first, dash, last = text.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and text.isascii()):
-            raise ValueError(f"<...> must be a range of numbers, got {short(f'<{text}>')}")
+            raise ValueError(f"<...> must be a range of numbers, got {quoted(f'<{text}>')}")
         if len(first) > 18 or len(last) > 18:
-            raise ValueError(f"its numbers may have 18 digits, got {short(f'<{text}>')}")
+            raise ValueError(f"its numbers may have 18 digits, got {quoted(f'<{text}>')}")
         low, high = sorted((int(first), int(last)))
         width = len(str(high))
         node = self._between(str(low).zfill(width), str(high))

@@ -74,45 +74,10 @@ _JAVA = {
     "ISOControl": r"\x00-\x1f\x7f-\x9f", "Mirrored": r"\p{Bidi_Mirrored=Yes}",
 }  # fmt: skip
 _CATEGORIES = frozenset(
-    [
-        "C",
-        "Cc",
-        "Cf",
-        "Cn",
-        "Co",
-        "Cs",
-        "L",
-        "Ll",
-        "Lm",
-        "Lo",
-        "Lt",
-        "Lu",
-        "M",
-        "Mc",
-        "Me",
-        "Mn",
-        "N",
-        "Nd",
-        "Nl",
-        "No",
-        "P",
-        "Pc",
-        "Pd",
-        "Pe",
-        "Pf",
-        "Pi",
-        "Po",
-        "Ps",
-        "S",
-        "Sc",
-        "Sk",
-        "Sm",
-        "So",
-        "Z",
-        "Zl",
-        "Zp",
-        "Zs",
-    ]
+    (  # noqa: SIM905
+        "C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm "
+        "So Z Zl Zp Zs"
+    ).split()
 )
 _MORE = {"LC": r"\p{Lu}\p{Ll}\p{Lt}", "LD": r"\p{L}\p{Nd}"}
 _CASED_NAMES = {"Ll": _MORE["LC"], "Lu": _MORE["LC"], "Lt": _MORE["LC"]}

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
 from ..clients.client_base import ClientBase
+from ..exchange.fetch_steps import Fetch, Steps, drive
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
-from ..exchange.steps import Ask, Steps, drive
 from ..network.route import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
+from .matcher_cache import cache_for
 from .paths import comparable_path
 from .rules import Reading, read_rules
-from .shelf import shelf_for
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
@@ -83,7 +83,7 @@ class RobotsRules:
     """
 
     __slots__ = (
-        *("_agents", "_packed", "_shelf", "crawl_delay", "error", "failing_since"),
+        *("_agents", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
         *("fetched_at", "retry_after", "sitemaps", "state", "status"),
     )
 
@@ -102,13 +102,13 @@ class RobotsRules:
         self.sitemaps: tuple[str, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
         self._packed = b""
-        self._shelf = shelf_for(text)
+        self._cache = cache_for(text)
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
             reading = self._reading(text)
             self.crawl_delay = reading.crawl_delay
             self.sitemaps = _sitemaps(reading.sitemaps)
-            self._shelf.put(self, Matcher(reading.rules))
+            self._cache.put(self, Matcher(reading.rules))
 
     def allowed(self, url: str) -> bool:
         """Returns whether the agent may fetch a URL now."""
@@ -158,10 +158,10 @@ class RobotsRules:
         return read_rules(text, self._agents)
 
     def _matcher(self) -> Matcher:
-        matcher = self._shelf.get(self)
+        matcher = self._cache.get(self)
         if matcher is None:
             matcher = Matcher(self._reading(self._text()).rules)
-            self._shelf.put(self, matcher)
+            self._cache.put(self, matcher)
         return matcher
 
 
@@ -225,10 +225,10 @@ def fetch_robots(
         agents: Product tokens besides the client's.
         earlier: What is known of it from an earlier time.
     """
-    return drive(ask_robots((client.token, *agents), origin, redirects, earlier), client.answer)
+    return drive(robots_steps((client.token, *agents), origin, redirects, earlier), client.answer)
 
 
-def ask_robots(
+def robots_steps(
     agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
 ) -> Steps[RobotsRules]:
     """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
@@ -256,7 +256,7 @@ def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
 def _follow(url: str, redirects: int) -> Steps[Response]:
     while True:
         # On a connection of its own: an idle one may be closed unanswered.
-        response: Response = yield Ask(url, content_limit=MAX_BYTES + 1, fresh=True)
+        response: Response = yield Fetch(url, content_limit=MAX_BYTES + 1, fresh=True)
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from ..filters.affixes import PrefixFilter, SuffixFilter
-from ..filters.chain import FilterChain
 from ..filters.domain_lists import DomainFilter
 from ..filters.fast import FastFilter, FastLimits
+from ..filters.filter_chain import FilterChain
 from ..filters.regex_filter import RegexFilter
 from ..filters.validator import Validator
 from ..filters.verdicts import UrlFilter
 from ..normalizers.basic_column import Basic
-from ..normalizers.chain import Normalizer
 from ..normalizers.host_rules import Host, Protocol, Slash
+from ..normalizers.normalizer_chain import Normalizer
+from ..normalizers.normalizer_step import SCOPES, Pass, Step
 from ..normalizers.queries import Ajax, Querystring
 from ..normalizers.regex_rules import RegexNormalizer
-from ..normalizers.steps import SCOPES, Pass, Step
 from ..patterns.brics import compile_automaton
 from ..rule_files.rule_files import RuleFile, read_rules
 from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions

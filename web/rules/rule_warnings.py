@@ -4,9 +4,9 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from ..base.quoting import short
+from ..base.quoting import quoted
+from ..normalizers.normalizer_step import SCOPES
 from ..normalizers.regex_rules import RegexNormalizer
-from ..normalizers.steps import SCOPES
 from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
 from .url_rules import UrlRules
@@ -42,7 +42,7 @@ def warnings_of(rules: UrlRules) -> list[str]:
             lines = [(line, text) for line, text in patterns if not text.isascii()]
         found += [
             f"{file.name}:{line}: never found: urls are ascii when rules see them, with hosts in "
-            f"punycode and paths in escapes, got {short(text)}"
+            f"punycode and paths in escapes, got {quoted(text)}"
             for line, text in lines[:_MOST]
         ]
         if len(lines) > _MOST:

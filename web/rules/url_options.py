@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..base.options import option
-from ..normalizers.steps import SCOPES
+from ..normalizers.normalizer_step import SCOPES
 from ..urls.schemes import SchemeOptions
 
 # What each filter reads; the validator reads nothing.

@@ -7,9 +7,9 @@ from typing import Literal
 import polars as pl
 
 from ..base.columns import falses, nulls, put
-from ..filters.chain import FilterChain, place
+from ..filters.filter_chain import FilterChain, place
 from ..filters.regex_filter import RegexFilter
-from ..normalizers.chain import Normalizer
+from ..normalizers.normalizer_chain import Normalizer
 from ..rule_files.rule_files import RuleFile
 from ..urls.domains import registered_domain
 from ..urls.normalize import normalize_basic

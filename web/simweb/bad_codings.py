@@ -4,7 +4,7 @@ import base64
 import functools
 import zlib
 
-from .wire import HEAD, Request, Wire, answer
+from .answers import HEAD, Request, Wire, answer
 
 _BOMB_BYTES = 256 << 20
 _MEMBER_BYTES = 1 << 20

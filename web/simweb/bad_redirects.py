@@ -1,6 +1,6 @@
 """Hosts that send a client in circles, far away, or where it must not go."""
 
-from .wire import Request, Wire, page, redirect, url_of
+from .answers import Request, Wire, page, redirect, url_of
 
 LENGTH = 8
 

@@ -6,7 +6,7 @@ A page that should not be asked for says so in its title.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from .wire import HEAD, Request, Wire, answer, page, redirect, url_of
+from .answers import HEAD, Request, Wire, answer, page, redirect, url_of
 
 Handler = Callable[[Wire, Request], Awaitable[None]]
 

@@ -6,7 +6,7 @@ What they remember, each serving process remembers for itself.
 import itertools
 from collections import Counter
 
-from .wire import Request, Wire, answer, page
+from .answers import Request, Wire, answer, page
 
 _asked: Counter[str] = Counter()
 _numbers = itertools.count(1)

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 
-from .wire import HEAD, Request, Wire, answer, page, url_of
+from .answers import HEAD, Request, Wire, answer, page, url_of
 
 _SAME = "Nothing that was not here before."
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from .wire import HEAD, Request, Wire, answer
+from .answers import HEAD, Request, Wire, answer
 
 
 async def slow(wire: Wire, request: Request) -> None:

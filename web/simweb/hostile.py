@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from . import bad_codings, bad_redirects, bad_robots, bad_states, bad_traps, bad_wires
+from .answers import Request, Wire, answer
 from .model import DOMAIN
-from .wire import Request, Wire, answer
 
 _BELOW = f".hostile.{DOMAIN}"
 

@@ -21,18 +21,7 @@ HOST_FANOUT = 10
 # One part in len(wheel) of a host's pages gets each role, beginning anywhere.
 _ROLES = ("",) * 5 + ("copy", "", "", "noindex", "", "", "mirror", "", "", "nofollow", "")
 _WAYS = ("",) * 7 + ("moved", "", "", "", "found", "", "", "", "chain", "", "", "")
-_SECTIONS = (
-    "about",
-    "archive",
-    "blog",
-    "docs",
-    "guide",
-    "help",
-    "news",
-    "notes",
-    "project",
-    "wiki",
-)
+_SECTIONS = "about archive blog docs guide help news notes project wiki".split()  # noqa: SIM905
 
 # URLs beside the pages. {} is the number of the page that they lead to or are linked from.
 _TEMPLATES = {

@@ -21,9 +21,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
+from .answers import Request
 from .hostile import find, respond
 from .site import Answer, Site
-from .wire import Request
 
 CONTROL_HOST = "control.invalid"  # RFC 2606: no simulated page can ever be there
 MAX_HEAD_BYTES = 32 << 10

@@ -1,7 +1,7 @@
-"""What the fetch engine asks of a client, so that its rules know neither threads nor a loop.
+"""Requests of the fetch engine to a client, as steps that need neither threads nor an event loop.
 
-Rules are generators that yield ``Ask`` and ``Locate`` and are sent what came of
-it; who runs them waits as it likes: a thread, or a task on an event loop.
+Steps are generators that yield ``Fetch`` and ``Locate`` and receive the result; a thread
+or a task on an event loop runs them.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Ask(NamedTuple):
-    """Asks for a URL once; its answer is a ``Response``.
+class Fetch(NamedTuple):
+    """Requests a URL once; the result is a ``Response``.
 
     Attributes:
         url: Absolute.
@@ -27,7 +27,7 @@ class Ask(NamedTuple):
 
 
 class Locate(NamedTuple):
-    """Asks where a URL's host is; its answer is an address, or None.
+    """Looks up a URL's host; the result is an address, or None.
 
     Attributes:
         url: Absolute.
@@ -36,7 +36,7 @@ class Locate(NamedTuple):
     url: str
 
 
-Request = Ask | Locate
+Request = Fetch | Locate
 Steps = Generator[Request, Any, T]
 
 

@@ -1,17 +1,17 @@
-"""How many requests go to one address at a time, whatever the number of its hosts."""
+"""Limits how many requests go to one address at a time, whatever the number of its hosts."""
 
 from collections import Counter, deque
 
-from .ready import ReadyQueues
-from .turns import HostQueue
+from .host_queue import HostQueue
+from .ready_queues import ReadyQueues
 
 
-class Parking:
-    """Addresses that are being asked, and queues that wait until one is asked less.
+class AddressLimit:
+    """Limits the requests to each address; queues wait here until an address is free.
 
     Args:
         most: Requests to one address at a time; negative for any number.
-        ready: Where a queue that need not wait any more is listed.
+        ready: Receives queues that need not wait any more.
 
     Attributes:
         busy: How many requests are under way, by address.
@@ -24,7 +24,7 @@ class Parking:
         self.parked: dict[str, deque[HostQueue]] = {}
 
     def enter(self, queue: HostQueue) -> bool:
-        """Counts a request to the host that comes first; else has its queue wait."""
+        """Counts a request to the queue's next host; if the address is busy, the queue waits."""
         address = queue.next_host.address
         if not address or self._most < 0:
             return True

@@ -1,4 +1,4 @@
-"""Connections that wait for their next request, never too many of them."""
+"""Keeps idle connections for their next request, up to a limit."""
 
 import threading
 from collections import OrderedDict
@@ -31,11 +31,11 @@ class _Connection(Protocol):
 C = TypeVar("C", bound=_Connection)
 
 
-class Idle(Generic[C]):
+class IdleConnections(Generic[C]):
     """Idle connections, at most ``_MAX_IDLE`` whatever the number of hosts; safe for threads.
 
     Attributes:
-        count: How many there are.
+        count: Number of idle connections.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Idle(Generic[C]):
         self._lock = threading.Lock()
 
     def take(self, origin: Origin) -> C | None:
-        """Returns a connection that can be used, and is idle no more."""
+        """Removes and returns a connection that can be used."""
         while True:
             with self._lock:
                 waiting = self._waiting.get(origin)
@@ -59,7 +59,7 @@ class Idle(Generic[C]):
             connection.close()
 
     def put(self, connection: C) -> None:
-        """Keeps a connection; closes the one that has waited longest if they are too many."""
+        """Keeps a connection; over the limit, closes the one that has waited longest."""
         with self._lock:
             self._waiting.setdefault(connection.origin, []).append(connection)
             self._waiting.move_to_end(connection.origin)

@@ -9,7 +9,7 @@ from ..base.columns import falses, nulls, put
 from ..urls.normalize import normalize_basic
 from ..urls.row_keys import BadUrl
 from .basic_column import Basic
-from .steps import Step, apply_each
+from .normalizer_step import Step, apply_each
 
 MAX_ROUNDS = 5
 

@@ -1,19 +1,19 @@
-"""Which queue comes first of those that may be asked."""
+"""Orders the queues whose hosts may get a request."""
 
 import heapq
 import itertools
 from collections import deque
 from collections.abc import Callable
 
-from .turns import HostQueue
+from .host_queue import HostQueue
 
 
 class ReadyQueues:
     """Queues that wait for a worker, or for the end of a delay.
 
-    Those that were begun come first, in the order in which their delays end, so
+    Queues that were begun come first, in the order in which their delays end, so
     none starves and few robots.txt are held at a time. Of the others the one
-    comes first that will take longest, tasks times delay: so the tail is short.
+    comes first that will take longest, tasks times delay: so few slow hosts are left at the end.
 
     Args:
         delay: Returns the delay after a request, given the crawl delay.
@@ -29,7 +29,7 @@ class ReadyQueues:
 
     @property
     def any(self) -> bool:
-        """Whether one need not wait for its delay."""
+        """Whether a queue has no delay to wait for."""
         return bool(self._begun or self._fresh)
 
     @property
@@ -53,15 +53,15 @@ class ReadyQueues:
         self._begun.appendleft(queue)
 
     def grown(self, queue: HostQueue) -> None:
-        """Looks again at a listed queue that has got more tasks."""
+        """Reorders a listed queue that has got more tasks."""
         if queue.begun and self._lengths.pop(queue, None) is not None:
             self._begun.append(queue)  # others wait for a robots.txt from there
-        # Once it is twice as long: the entry that comes first counts.
+        # Once it is twice as long: the first entry counts.
         elif 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
             self._list_fresh(queue)
 
     def take(self, now: float) -> HostQueue | None:
-        """Takes the queue that comes first."""
+        """Takes the first queue."""
         queue = self._first(now)
         if queue is not None:
             queue.listed = False

@@ -1,8 +1,8 @@
 """One HTTP/1.1 exchange on one connection, with a limit on everything.
 
 Built on urllib3's connections (TLS, certificate and host name checks). Our own
-are the dialling, which asks the guard; sockets that know when the whole request
-must be over; and the reading of responses, see ``response_reader``.
+are the dialling, which goes only where the guard allows; sockets with a deadline
+for the whole request; and the reading of responses, see ``response_reader``.
 """
 
 import http.client
@@ -11,11 +11,11 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from .guard import Denied, Target
+from .guard import Denied, Target, check_gate
 from .heads import Head
 from .response_reader import ResponseReader
 
@@ -27,22 +27,38 @@ class TooSlow(OSError):
 
 
 class LowRate(TooSlow):
-    """Less came than the minimum rate asks for."""
+    """Fewer bytes came than the minimum rate demands."""
 
 
 class ProxyFailed(OSError):
-    """The proxy cannot be reached, or does not know us."""
+    """The proxy cannot be reached, or refuses our credentials."""
 
 
 class ProxyRefused(OSError):
-    """The proxy will not lead to this host."""
+    """The proxy refuses to connect to this host."""
+
+
+class Limits(NamedTuple):
+    """Limits on a request.
+
+    Attributes:
+        patience: Longest wait for a connection or the next bytes, in s.
+        whole: Longest time for the whole request, in s.
+        rate: Least bytes per second of a response, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` counts.
+    """
+
+    patience: float = 10.0
+    whole: float = 60.0
+    rate: float = 0.0
+    grace: float = 10.0
 
 
 class _Timed:
-    """Lets no read outlast ``deadline``, a moment on the monotonic clock.
+    """A socket whose reads end at ``deadline``, a moment on the monotonic clock.
 
-    Nor may less than ``rate`` bytes a second have come once the first of them
-    is ``grace`` seconds ago.
+    They also end if fewer than ``rate`` bytes per second have come, ``grace`` seconds
+    after the first byte.
     """
 
     deadline = math.inf
@@ -53,18 +69,18 @@ class _Timed:
     _received = 0
 
     def expect(self, deadline: float) -> None:
-        """Begins with another response."""
+        """Starts the limits of another response."""
         self.deadline, self._cut = deadline, False
         self._first, self._received = 0.0, 0
 
     def recv(self, *args: Any) -> bytes:
-        """Receives as ever, but within the limits."""
+        """Receives within the limits."""
         data: bytes = self._in_time(super().recv, *args)  # type: ignore[misc]
         self._count(len(data))
         return data
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        """Receives as ever, but within the limits."""
+        """Receives within the limits."""
         number: int = self._in_time(super().recv_into, *args, **kwargs)  # type: ignore[misc]
         self._count(number)
         return number
@@ -99,11 +115,46 @@ class _Socket(_Timed, socket.socket):
     pass
 
 
+def time_left(deadline: float, patience: float) -> float:
+    """Returns the longest time for the next wait, in s.
+
+    Raises:
+        TooSlow: The deadline is over.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TooSlow("the time for the whole request is over")
+    return min(patience, left)
+
+
+def connect(target: Target, deadline: float, patience: float) -> "_Socket":
+    """Connects to the first address that answers.
+
+    Args:
+        target: Checked addresses.
+        deadline: Moment on the monotonic clock when all must be over.
+        patience: Longest wait for one address, in s.
+
+    Raises:
+        OSError: No address answers.
+    """
+    failed: OSError = OSError("no address")
+    for family, address in target.addresses:
+        left = time_left(deadline, patience)
+        sock = _Socket(family, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(left)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.connect(address)
+            return sock
+        except OSError as error:
+            failed = error
+            sock.close()
+    raise failed
+
+
 class _TlsSocket(_Timed, ssl.SSLSocket):
     pass
-
-
-TimedSocket = _Socket  # what FTP's connections are, too
 
 
 def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
@@ -125,16 +176,16 @@ def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
 
 
 class Message:
-    """A response whose head has come, its body still to be read.
+    """A response whose head was read, and whose body is still to be read.
 
     Args:
-        sock: What it comes on.
-        fresh: Whether that carried none before; see ``ResponseReader``.
+        sock: The socket that it comes from.
+        fresh: Whether it is the first one of the socket; see ``ResponseReader``.
 
     Attributes:
         head: The head.
-        connection: What it came on.
-        request: The request as it was sent, but for what is secret.
+        connection: The connection that it came from.
+        request: The request as it was sent, without secrets.
     """
 
     head: Head
@@ -150,7 +201,7 @@ class Message:
         """Reads the head.
 
         Raises:
-            http.client.HTTPException: What came is no HTTP, or too large.
+            http.client.HTTPException: The response is not HTTP, or too large.
             OSError: The connection broke.
         """
         while self._reader.head is None:
@@ -187,11 +238,11 @@ class Message:
 
 
 def check_tunnel(status: int) -> None:
-    """Checks what a proxy answered to CONNECT.
+    """Checks a proxy's response to CONNECT.
 
     Raises:
-        ProxyFailed: It does not know us.
-        ProxyRefused: It will not lead to this host.
+        ProxyFailed: It refuses our credentials.
+        ProxyRefused: It refuses to connect to this host.
     """
     if not 200 <= status < 300:
         failure = ProxyFailed if status == 407 else ProxyRefused
@@ -202,16 +253,16 @@ class PlainConnection(HTTPConnection):
     """An http connection.
 
     Attributes:
-        origin: What it is kept under while idle.
-        dial: Says where the connection may go, or raises.
+        origin: Key of the connection while it is idle.
+        dial: Returns the checked addresses, or raises.
         deadline: Moment on the monotonic clock when all must be over.
         ip: Address connected to, empty before.
         patience: Longest wait for a connection, or for the next bytes, in s.
-        gate: Is asked right before a request is sent, and before a connection is made for it.
-        rate: Least bytes per second of a response, 0 for no least.
-        grace: Seconds after its first byte from which on that counts.
+        gate: Called right before a request is sent, and before a connection is made for it.
+        rate: Least bytes per second of a response, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` counts.
         proxied: Whether ``dial`` leads to a proxy.
-        tunnel: CONNECT request for the proxy, empty where there is none to send.
+        tunnel: CONNECT request for the proxy; empty for none.
         checked: Whether the server's certificate is; None without TLS.
     """
 
@@ -230,16 +281,18 @@ class PlainConnection(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         """Connects to the first address that answers, all of them checked."""
-        if not self.proxied:
-            return self._connect(self.dial(self.host.strip("[]"), self.port))
         try:
-            sock = self._connect(self.dial(self.host.strip("[]"), self.port))
+            target = self.dial(self.host.strip("[]"), self.port)
+            sock = connect(target, self.deadline, self.patience)
         except (Denied, TooSlow):
             raise
         except OSError as error:
-            raise ProxyFailed(f"the proxy cannot be reached: {error}") from error
-        self.ip = ""  # the proxy's says nothing about the server
-        if self.tunnel:
+            if self.proxied:
+                raise ProxyFailed(f"the proxy cannot be reached: {error}") from error
+            raise
+        if not self.proxied:  # the proxy's address says nothing about the server
+            self.ip = str(sock.getpeername()[0])
+        elif self.tunnel:
             self._open_tunnel(sock)
         return sock
 
@@ -256,38 +309,19 @@ class PlainConnection(HTTPConnection):
                 raise ProxyFailed("the proxy's answer to CONNECT is no HTTP") from error
             raise
 
-    def _connect(self, target: Target) -> "_Socket":
-        failed: OSError = OSError("no address")
-        for family, address in target.addresses:
-            left = self.deadline - time.monotonic()
-            if left <= 0:
-                raise TooSlow("the time for the whole request is over")
-            sock = _Socket(family, socket.SOCK_STREAM)
-            try:
-                sock.settimeout(min(self.patience, left))
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.connect(address)
-            except OSError as error:
-                failed = error
-                sock.close()
-                continue
-            self.ip = address[0]
-            return sock
-        raise failed
-
     def exchange(self, head: bytes) -> Message:
         """Sends a whole request and returns the response, its body still to be read.
 
         Raises:
-            http.client.HTTPException: What came back is no HTTP.
+            http.client.HTTPException: The response is not HTTP.
             OSError: No connection, or it broke.
             Denied: The gate is shut; nothing was sent.
         """
-        self._pass()
+        check_gate(self.gate)
         fresh = self.sock is None
         if fresh:
             self.connect()
-            self._pass()  # connecting may have taken long
+            check_gate(self.gate)  # connecting may have taken long
         self.sock.expect(self.deadline)
         self.sock.rate, self.sock.grace = self.rate, self.grace
         self.sock.settimeout(min(self.patience, max(0.001, self.deadline - time.monotonic())))
@@ -296,10 +330,6 @@ class PlainConnection(HTTPConnection):
         message.connection, message.request = self, head
         message.begin()
         return message
-
-    def _pass(self) -> None:
-        if self.gate is not None and not self.gate():
-            raise Denied("stopped", "no more requests may be sent")
 
     def is_idle(self) -> bool:
         """Returns whether it may carry another request: open, and nothing to be read."""

@@ -34,11 +34,8 @@ class FilterChain:
             latter two are empty.
         """
         judged: tuple[str | None, str, str] = (None, "", "")
-        for each in self.filters:
-            verdict = each.decide(url)
+        for each, verdict in self.each(url):
             judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line, url)
-            if not verdict.accept:
-                break
         return judged
 
     def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:

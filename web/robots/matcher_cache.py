@@ -8,7 +8,7 @@ from .match import Matcher
 _LARGE_CHARS = 32_768
 
 
-class Shelf:
+class MatcherCache:
     """Rules that were read of late; those unused for longest go first.
 
     Args:
@@ -42,9 +42,9 @@ class Shelf:
 
 
 # Large ones have a shelf of their own, so that a few hosts do not make all others' be read again.
-_LARGE, _OTHERS = Shelf(48 << 20), Shelf(16 << 20)
+_LARGE, _OTHERS = MatcherCache(48 << 20), MatcherCache(16 << 20)
 
 
-def shelf_for(text: str) -> Shelf:
+def cache_for(text: str) -> MatcherCache:
     """Returns where the rules of a robots.txt are kept."""
     return _LARGE if len(text) > _LARGE_CHARS else _OTHERS

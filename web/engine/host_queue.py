@@ -1,4 +1,4 @@
-"""A queue's turn: what waits in it, what is known of its hosts, and what came of a visit."""
+"""The queue of a host: its waiting tasks, the state of its hosts, and the outcome of a visit."""
 
 import dataclasses
 import itertools
@@ -13,15 +13,15 @@ from .tasks import Result, Task
 
 Recall = Callable[[str], HostRecord | None]
 _BUSY = frozenset({429, 503})
-_SPARE = 16  # places of tasks that were taken are kept up to so many, or to half of all
+_SPARE = 16  # free places at the front are kept up to this number, or to half of the list
 
 
 class HostState:
-    """What is known of one host.
+    """The state of one host.
 
     Args:
         host: Its name.
-        recall: Returns what an earlier run learnt about a host.
+        recall: Returns the findings of an earlier run about a host.
 
     Attributes:
         address: Where the host is; None while unknown, empty where it does not matter.
@@ -39,12 +39,12 @@ class HostState:
 
     @property
     def known(self) -> HostRecord | None:
-        """What an earlier run learnt; made anew each time, for a robots.txt may be long."""
+        """Findings of an earlier run; read each time, because a robots.txt may be long."""
         return self._recall(self._host)
 
 
 class Tasks:
-    """Tasks, first come first: a deque of a few hosts, but small where there are few tasks.
+    """Tasks in order of arrival: a deque that is small where there are few tasks.
 
     >>> tasks = Tasks()
     >>> tasks.extend("abc")
@@ -68,11 +68,11 @@ class Tasks:
         return itertools.islice(self._items, self._start, None)
 
     def append(self, task: Task) -> None:
-        """Adds a task behind all others."""
+        """Adds a task at the end."""
         self._items.append(task)
 
     def appendleft(self, task: Task) -> None:
-        """Adds a task before all others; quickly where one was taken before."""
+        """Adds a task at the front; quickly where one was taken before."""
         if self._start:
             self._start -= 1
             self._items[self._start] = task
@@ -80,7 +80,7 @@ class Tasks:
             self._items.insert(0, task)
 
     def extend(self, tasks: Iterable[Task]) -> None:
-        """Adds tasks behind all others."""
+        """Adds tasks at the end."""
         self._items.extend(tasks)
 
     def popleft(self) -> Task:
@@ -97,7 +97,7 @@ class Tasks:
         self._replace([])
 
     def _replace(self, items: list[Task]) -> None:
-        # In this order: another thread that asks for the length meanwhile gets no negative one.
+        # In this order: another thread may read the length, which must not be negative.
         self._start = 0
         self._items = items
 
@@ -107,12 +107,12 @@ class HostQueue:
 
     Attributes:
         name: The host, the domain or the address.
-        tasks: Waiting, first come first.
-        hosts: What is known of each host.
-        in_progress: How many workers are at it.
-        listed: Whether it waits for its turn already.
-        begun: Whether it has had a turn.
-        ready_at: Monotonic moment of the next turn.
+        tasks: Waiting tasks, in order of arrival.
+        hosts: State of each host.
+        in_progress: Number of visits under way.
+        listed: Whether it is in the ready queues.
+        begun: Whether it has had a visit.
+        ready_at: Monotonic moment of the next request.
         rules: What robots.txt says, by origin.
         searches: Searches for robots.txt that are not at their end, by origin.
         crawl_delay: Seconds that its hosts ask for, the longest.
@@ -142,18 +142,18 @@ class HostQueue:
         self.backoff_level = self.backoff_until = self.last_end = 0
 
     def next_search(self) -> RobotsSearch | None:
-        """Returns the search for the robots.txt of the page that comes first."""
+        """Returns the search for the robots.txt of the first page."""
         if not self.searches or not self.tasks or self.tasks[0].robots:
             return None
         return self.searches.get(origin_of(self.tasks[0].url))
 
     @property
     def next_host(self) -> HostState:
-        """The host of the task that comes first."""
+        """The host of the first task."""
         return self.hosts[self.tasks[0].host]
 
     def limit(self, most: int) -> int:
-        """Returns how many of at most so many workers may be at it."""
+        """Returns how many visits may be under way, ``most`` at most."""
         # A crawl delay is a delay between requests, so one at a time.
         return 1 if self.next_host.address is None or self.crawl_delay else most
 
@@ -172,13 +172,13 @@ class HostQueue:
         return max(self.own_delay, self.crawl_delay or 0.0)
 
     def take_over(self, task: Task) -> None:
-        """Notes what a task asks for its host."""
+        """Notes the delay and the address of a task."""
         self.own_delay = _longest(self.own_delay, task.delay)
         if task.address is not None:
             self.hosts[task.host].address = task.address
 
     def add_host(self, host: str, recall: Recall) -> HostRecord | None:
-        """Notes, and returns, what an earlier run learnt about a host of this queue."""
+        """Adds a host; returns the findings of an earlier run about it."""
         self.hosts[host] = HostState(host, recall)
         known = recall(host)
         if known is not None:
@@ -189,7 +189,7 @@ class HostQueue:
         return known
 
     def absorb(self, other: "HostQueue") -> None:
-        """Takes over the hosts and tasks of a queue that nobody is at."""
+        """Takes over the hosts and tasks of a queue without visits under way."""
         self.hosts |= other.hosts
         self.tasks.extend(other.tasks)
         other.tasks.clear()
@@ -202,8 +202,8 @@ class HostQueue:
         self.backoff_until = max(self.backoff_until, other.backoff_until)
         self.last_end = max(self.last_end, other.last_end)
 
-    def learn(self, origin: str, rules: RobotsRules, most: float) -> None:
-        """Keeps what a robots.txt says.
+    def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:
+        """Keeps the rules of a robots.txt.
 
         Args:
             origin: Whose it is.
@@ -215,16 +215,16 @@ class HostQueue:
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
-        asked = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
-        self.crawl_delay = max([d for d in asked if d <= most] or asked, default=None)
+        requested = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
+        self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
-        """Yields what is known now of each host, once there was a turn."""
+        """Yields the findings about each host, once there was a visit."""
         if not self.begun:
             return
         for host, state in list(self.hosts.items()):  # at once: workers may add some
             if not (self.last_end or self.rules or state.counts):
-                continue  # a robots.txt was to be asked for, and was not
+                continue  # a robots.txt was due, and was not requested
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
@@ -238,25 +238,19 @@ class HostQueue:
             yield record
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
-        """Tells of one origin: the one known before if it was asked again, else the first."""
-        asked = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
-        asked = {origin: rules for origin, rules in asked.items() if rules is not EXEMPT}
-        known = None if len(asked) == 1 else state.known
+        """Adds the robots.txt of one origin: the known one if it was requested again, else the first."""
+        requested = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
+        requested = {origin: rules for origin, rules in requested.items() if rules is not EXEMPT}
+        known = None if len(requested) == 1 else state.known
         origin = known.robots_origin if known is not None else ""
-        if asked:
-            origin = origin if origin in asked else next(iter(asked))
-            kept, record.sitemaps = asked[origin].record, asked[origin].sitemaps
+        if requested:
+            origin = origin if origin in requested else next(iter(requested))
+            kept, record.sitemaps = requested[origin].record, requested[origin].sitemaps
         elif state.unreachable is not None:
             origin, kept = state.unreachable
             record.sitemaps = known.sitemaps if known is not None else ()
-        elif known is not None and known.robots_status is not None:
-            kept = RobotsRecord(
-                known.robots_status,
-                known.robots_text,
-                known.robots_fetched_at,
-                known.robots_failing_since,
-            )
-            record.sitemaps = known.sitemaps
+        elif known is not None and known.robots is not None:
+            kept, record.sitemaps = known.robots, known.sitemaps
         else:
             return
         record.robots_origin = origin
@@ -266,22 +260,22 @@ class HostQueue:
 
 @dataclasses.dataclass(slots=True)
 class Visit:
-    """What came of a turn.
+    """The outcome of a turn.
 
     Attributes:
         queue: Whose turn it was.
         task: The task that was taken.
         result: None where the task produced none.
         again: Whether the task goes back to the front of its queue.
-        asked: Whether a request was made, so that the host's delay counts from now.
-        failed: Whether the server failed; None where nothing can be said.
-        busy: Whether the server said that it is asked too much (429, 503).
-        wait: Seconds that the server asked to be left alone, on top of the delay.
+        requested: Whether a request was made, so that the host's delay counts from now.
+        failed: Whether the server failed; None where that is unknown.
+        busy: Whether the server answered that it gets too many requests (429, 503).
+        wait: Pause that the server demands, in s, on top of the delay.
         purge: Reason for which all that waits in the queue is dropped.
-        address: Where the host was found to be, if that was asked; see ``HostState``.
-        follow: Where a redirect leads that is to be followed in its host's turn.
-        search: Search for the robots.txt of the task, which goes on there; the task waits for it.
-        answer: What came where the task was to ask for another host's robots.txt.
+        address: Address of the host, if it was looked up; see ``HostState``.
+        follow: Task for the target of a redirect, to be queued for its host.
+        search: Search for the robots.txt of the task, which continues there; the task waits for it.
+        answer: The response, where the task was to fetch another host's robots.txt.
         drop: Reason for which the task is dropped.
     """
 
@@ -289,7 +283,7 @@ class Visit:
     task: Task
     result: Result | None = None
     again: bool = False
-    asked: bool = False
+    requested: bool = False
     failed: bool | None = None
     busy: bool = False
     wait: float = 0.0
@@ -302,11 +296,11 @@ class Visit:
 
 
 def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> Visit:
-    """Returns what an answer means for the host that was asked."""
+    """Returns the visit that a response stands for."""
     return Visit(
         queue,
         task,
-        asked=bool(task.host),  # of the disk nobody minds being asked
+        requested=bool(task.host),  # reading files needs no politeness
         failed=outcome.protocol_status == EXCEPTION,
         busy=response.status in _BUSY,
         wait=outcome.retry_after_s or 0.0,

@@ -1,4 +1,4 @@
-"""Who makes the engine's visits: a thread for each request at a time, or one event loop."""
+"""Makes the engine's visits: by a thread for each request at a time, or on one event loop."""
 
 import asyncio
 import logging
@@ -9,17 +9,17 @@ from typing import Protocol
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
-from ..exchange.steps import Steps, drive
+from ..exchange.fetch_steps import Steps, drive
+from .host_queue import HostQueue, Visit
 from .queues import Queues
 from .tasks import Task
-from .turns import HostQueue, Visit
 
 _LOG = logging.getLogger(__name__)
 Visits = Callable[[HostQueue, Task], Steps[Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
-class Driver(Protocol):
+class FetchWorkers(Protocol):
     """Takes turns from the queues and makes the visits.
 
     Attributes:
@@ -29,28 +29,28 @@ class Driver(Protocol):
     count: int
 
     def grow(self, number: int) -> None:
-        """Makes so many more visits at a time."""
+        """Allows more visits at a time."""
 
     def join(self) -> None:
-        """Waits a little for the end of what is under way; raises what ended it early."""
+        """Waits briefly for visits under way; raises the error that ended the work early."""
 
 
-def driver_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> Driver:
-    """Returns what makes visits with a client.
+def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
+    """Returns the workers for a client.
 
     Args:
-        client: What asks.
-        queues: Say whose turn it is.
+        client: Makes the requests.
+        queues: Choose the next host.
         visit: The steps of a visit.
-        failed: Returns what came of a visit that raised.
+        failed: Returns the outcome of a visit that raised an exception.
     """
     if isinstance(client, Client):
-        return Threads(queues, client, visit, failed)
-    return Loop(queues, client, visit, failed)
+        return FetchThreads(queues, client, visit, failed)
+    return FetchLoop(queues, client, visit, failed)
 
 
-class Threads:
-    """Visits by threads; see ``Driver``."""
+class FetchThreads:
+    """Visits by threads; see ``FetchWorkers``."""
 
     def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
         self._queues, self._answer = queues, client.answer
@@ -59,7 +59,7 @@ class Threads:
         self.count = 0
 
     def grow(self, number: int) -> None:
-        """Starts so many more threads."""
+        """Starts more threads."""
         self.count += number
         for _ in range(number):
             thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
@@ -80,11 +80,11 @@ class Threads:
                 visit = self._failed(*turn, error)
 
 
-class Loop:
-    """Visits by tasks on the client's event loop; see ``Driver``.
+class FetchLoop:
+    """Visits by tasks on the client's event loop; see ``FetchWorkers``.
 
-    One call on the loop gives back all visits that ended meanwhile and takes
-    all turns that are due, so that the queues' lock is taken once for many.
+    One call on the loop returns all visits that have ended and takes all turns
+    that are due, so the queues' lock is taken once for many.
     """
 
     def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
@@ -92,12 +92,12 @@ class Loop:
         self.count = self._under_way = 0
         self._ended: list[Visit] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._called = self._over = False
+        self._scheduled = self._over = False
         self._alarm: asyncio.TimerHandle | None = None
         self._error: BaseException | None = None
 
     def grow(self, number: int) -> None:
-        """Makes room for so many more visits."""
+        """Allows more visits at a time."""
         if self._queues.alert is None:
             self._loop = self._client.loop
             self._queues.alert = self._call
@@ -105,21 +105,21 @@ class Loop:
         self._call()
 
     def join(self) -> None:
-        """Raises what ended the loop's part early."""
+        """Raises the error that ended the loop's work early."""
         if self._error is not None:
             raise self._error
 
     def _call(self) -> None:
-        """Has the turns looked at soon; in any thread."""
-        if not self._called:
-            self._called = True
+        """Schedules a look at the queues; may be called in any thread."""
+        if not self._scheduled:
+            self._scheduled = True
             try:
-                self._loop.call_soon_threadsafe(self._turn)
+                self._loop.call_soon_threadsafe(self._take_due)
             except RuntimeError:  # the client is closed, and its loop
                 self._over = True
 
-    def _turn(self) -> None:
-        self._called = False
+    def _take_due(self) -> None:
+        self._scheduled = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -127,8 +127,8 @@ class Loop:
             return
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.turns(ended, self.count - self._under_way)
-        except Exception as error:  # noqa: BLE001 - whoever runs the engine is told
+            turns, due = self._queues.take_due(ended, self.count - self._under_way)
+        except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
             self._queues.close()
         self._over = due is None
@@ -138,7 +138,7 @@ class Loop:
             self._tasks.add(task)  # the loop itself keeps none
             task.add_done_callback(self._tasks.discard)
         if due is not None and due < math.inf:
-            self._alarm = self._loop.call_at(due, self._turn)
+            self._alarm = self._loop.call_at(due, self._take_due)
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
@@ -147,9 +147,9 @@ class Loop:
             visit = self._failed(queue, task, error)
         self._under_way -= 1
         self._ended.append(visit)
-        if not self._called:
-            self._called = True
-            self._loop.call_soon(self._turn)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._take_due)
 
     async def _drive(self, steps: Steps[Visit]) -> Visit:
         try:

@@ -1,4 +1,4 @@
-"""What counts as one neighbour, and is asked one request at a time."""
+"""Which hosts share a queue, and so get one request at a time."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from ..urls.domains import registered_domain
 
 @dataclasses.dataclass(frozen=True)
 class QueueOptions:
-    """What counts as one neighbour."""
+    """Which hosts share a queue."""
 
     queue_mode: str = option(
         "host",
-        "What is asked one request at a time, with a delay: each host; each registered domain, "
+        "What gets one request at a time, with a delay: each host; each registered domain, "
         "with all of its hosts; or each address (with several num_fetchers, generate resolves the "
         "hosts). Takes effect in generate and in fetch: give it to both.",
         choices=("host", "domain", "ip"),
@@ -23,7 +23,7 @@ class QueueOptions:
 
 
 def queue_of(mode: str) -> Callable[[str], str]:
-    """Returns what names the queue of a host; of an address it is not known beforehand.
+    """Returns the function that names the queue of a host; an address is not known beforehand.
 
     >>> queue_of("domain")("www.foo.co.uk"), queue_of("host")("www.foo.co.uk")
     ('foo.co.uk', 'www.foo.co.uk')

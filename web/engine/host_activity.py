@@ -1,16 +1,16 @@
-"""What keeps a fetch busy: which hosts are being asked, and for which it will take longest."""
+"""Summarizes the hosts of a fetch: how many are active, and which will take longest."""
 
 import heapq
 from collections.abc import Callable, Iterable, Sized
 from typing import Protocol
 
-from ..base.progress import SlowHost, Tail
+from ..base.progress import HostActivity, SlowHost
 
 SLOWEST = 3
 
 
 class Queue(Protocol):
-    """What is looked at of a host's queue; see ``turns.HostQueue``."""
+    """The part of a host's queue that is read here; see ``HostQueue``."""
 
     @property
     def name(self) -> str: ...
@@ -23,8 +23,10 @@ class Queue(Protocol):
     def rest(self, usual: Callable[[float | None], float]) -> float: ...
 
 
-def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now: float) -> Tail:
-    """Returns what the queues say; they may change meanwhile, so it is right but for a page or two.
+def host_activity(
+    queues: Iterable[Queue], delay: Callable[[float | None], float], now: float
+) -> HostActivity:
+    """Returns the state of the queues. They may change while they are read, so counts are approximate.
 
     Args:
         queues: One for each host.
@@ -42,4 +44,4 @@ def tail_of(queues: Iterable[Queue], delay: Callable[[float | None], float], now
     slowest = (
         SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
     )
-    return Tail(active, len(waiting), tuple(slowest))
+    return HostActivity(active, len(waiting), tuple(slowest))

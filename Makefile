@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 ROOMS := io pipelines policy transforms web
 ARGS ?=
-# Tests often wait for servers and processes: one more at a time than there are cores.
+# One more worker than cores, because tests often wait for servers and processes.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
-# uv is many times as fast as pip, but knows less ways to the packages: what it cannot get, pip may.
+# uv is many times faster than pip. If it cannot reach the packages, pip tries.
 comma := ,
 pip = $(BIN)/pip install --quiet --disable-pip-version-check
 install = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)' || \
@@ -35,24 +35,24 @@ help:
 	@echo "make docs       generate docs/reference and templates from the options"
 	@echo "make pins       pin what the Dataflow image installs, with hashes"
 	@echo "make docs-site  install Debian's documentation and nginx, a real site to crawl"
-	@echo "make clean      remove all that was made, the environment too"
+	@echo "make clean      remove all generated files, and the environment"
 
 demo: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.demo
 
-# Go, where it is, builds a server of Cloud Storage and brings the URL cases of web-platform-tests;
-# else the tests that need them are skipped, and say so.
+# With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched.
+# Without it, the tests that need them are skipped, and say so.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
-# Tests that need programs which are built here; where one cannot be, it is named and they are skipped.
-# They wait for these programs more than they compute, and those of a file share a cluster.
+# Tests that need programs which are built here. A program that cannot be built is named, and its tests
+# are skipped. Tests of one file share a cluster.
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; \
 	  $(BIN)/pytest -q -n 2 --dist loadfile $(2) $(ARGS)
 
-# The tests of pipelines and transforms on other runners than the one of this process.
+# The tests of pipelines and transforms on other runners.
 on_runners = @for runner in $(2); do \
 	  echo "on $$runner"; $(1) NUTBEAM_TEST_RUNNER=$$runner $(BIN)/pytest -q -n auto $(ARGS) || exit 1; \
 	done
@@ -60,7 +60,7 @@ on_runners = @for runner in $(2); do \
 test-flink: $(READY)
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,-m "flink and not long")
 
-# Airflow has an environment of its own: it and Beam want other versions of the same libraries.
+# Airflow gets a separate environment: it and Beam need different versions of the same libraries.
 test-airflow: $(READY) build/airflow/ready
 	@$(BIN)/pytest -q -m airflow tests/test_templates_airflow.py $(ARGS)
 
@@ -69,7 +69,7 @@ build/airflow/ready: templates/airflow/constraints.txt
 	@build/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow -c $<
 	@touch $@
 
-# The emulator comes with the Google Cloud SDK; without it the tests are skipped, and say so.
+# The emulator is part of the Google Cloud SDK. Without it the tests are skipped, and say so.
 test-bigtable: $(READY)
 	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not flink" $(ARGS)
 
@@ -84,26 +84,26 @@ test-long: $(VENV)/gcp test-airflow
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
 
-# What is found lies in build/fuzz/found, and fails; what was reached, in build/fuzz/corpus.
+# Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.
 fuzz: $(VENV)/fuzz
 	@$(BIN)/python tests/fuzz/run.py $(ARGS)
 
-# atheris sees which code runs. Where there is none, random changes of the seeds must do.
+# atheris observes which code runs. Without it the seeds are changed at random.
 $(VENV)/fuzz: $(READY)
 	@$(call install,.[dev$(comma)fuzz]) || echo "atheris cannot be installed here"
 	@touch $@
 
-# Half an hour of figures for docs/performance.md, each beside its baseline; ARGS='update' chooses.
+# Writes the figures of docs/performance.md, each beside its baseline, in half an hour; ARGS='update' chooses.
 bench: build/bench/ready
 	@build/bench/bin/python benchmarks/record.py $(ARGS)
 
-# Without what the tests need: an import that a user does not have would be in the figures.
+# Without the test dependencies, whose imports would distort the figures.
 build/bench/ready: pyproject.toml
 	@"$(PYTHON)" -m venv build/bench
 	@build/bench/bin/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
-# What Dataflow needs: Google's client libraries.
+# Google's client libraries, for Dataflow.
 $(VENV)/gcp: $(READY)
 	@$(call install,.[dev$(comma)gcp$(comma)yaml])
 	@touch $@
@@ -118,7 +118,7 @@ types: $(READY)
 	@for room in $(ROOMS); do ln -sfn "$(CURDIR)/$$room" build/types/nutbeam/$$room; done
 	@$(BIN)/mypy
 
-# Without build/lib: it keeps modules that are gone.
+# Removes build/lib, which keeps deleted modules.
 wheel: $(READY)
 	@rm -rf build/lib build/bdist.* dist
 	@$(BIN)/pyproject-build --outdir dist . > build.log 2>&1 || { cat build.log; rm build.log; exit 1; }
@@ -133,7 +133,7 @@ docs: $(READY)
 	@mv build.tmp docs/reference/status.md
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
 
-# Pins of what the templates' image installs; run it when dependencies change.
+# Pins the packages of the templates' image; run it when dependencies change.
 pins: $(VENV)/gcp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" templates/dataflow/pin
 
@@ -144,7 +144,7 @@ clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Made anew when what is declared there changes: a new dependency, a new room.
+# Created again when the declarations change: a new dependency, a new room.
 $(READY): pyproject.toml setup.py
 	@command -v "$(PYTHON)" > /dev/null || \
 	  { echo "$(PYTHON) was not found: install Python 3.11 or newer, or name it: make PYTHON=..." >&2; exit 1; }

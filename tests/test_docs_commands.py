@@ -21,6 +21,12 @@ ROOT = pathlib.Path(__file__).parent.parent
 README = ROOT / "README.md"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 DOCS = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+# Commands of these are followed, or checked, by other tests.
+PAGES = [
+    *DOCS,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")),
+    ROOT / "templates/flink/README.md",
+]
 pytestmark = pytest.mark.skipif(not GUIDES, reason="docs/ is not part of the wheel")
 
 # "not run: REASON", or by whom else: "flink: run by make test-flink".
@@ -33,6 +39,10 @@ NUTBEAM = re.compile(r"(\S*/)?nutbeam ")
 # Another program has flags of its own; of gcloud's see test_dataflow_docs.py.
 OTHERS = re.compile(
     r"\b(?:airflow|apache_beam\.yaml\.main|docker|gcloud|http\.server) (?:[^\n]*\\\n)*.*"
+)
+FILE = re.compile(
+    r"(?<![\w/.-])((?:benchmarks|tests|docs|templates|io|pipelines|policy|transforms|web)/"
+    r"[a-z0-9_/-]*(?:\.py|\.md|(?<=/))(?![\w*]))"
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 USED = re.compile(r"(?:^|[`/ ])nutbeam ([a-z]+)\b", re.MULTILINE)
@@ -144,7 +154,7 @@ def test_readme_opens_with_two_commands_and_a_crawl():
     assert len(crawl.splitlines()) == 1
 
 
-@pytest.mark.parametrize("path", DOCS, ids=label)
+@pytest.mark.parametrize("path", PAGES, ids=label)
 def test_make_targets_exist(path):
     text = "".join(text for text, _ in blocks(path, "bash")) + path.read_text("utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -152,14 +162,27 @@ def test_make_targets_exist(path):
     assert set(named) <= targets
 
 
-@pytest.mark.parametrize("path", DOCS, ids=label)
-def test_scripts_exist(path):
-    named = re.findall(r"\b((?:benchmarks|tests|io|pipelines|policy|transforms|web)/\w+\.py)\b",
-                       path.read_text("utf-8"))  # fmt: skip
-    assert [name for name in named if not (ROOT / name).is_file()] == []
+@pytest.mark.parametrize("path", PAGES, ids=label)
+def test_files_that_are_named_exist(path):
+    text = path.read_text("utf-8")
+    named = set(FILE.findall(text)) - set(
+        re.findall(r'^```python title="(.+?)"', text, re.MULTILINE)
+    )
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("path", DOCS, ids=label)
+@pytest.mark.parametrize("path", PAGES, ids=label)
+def test_modules_that_are_named_exist(path):
+    def is_there(name):
+        parts = name.split(".")[1:]  # the last ones may be in a module
+        places = [ROOT.joinpath(*parts[:n]) for n in range(2, len(parts) + 1)]
+        return any(place.with_suffix(".py").is_file() for place in places) or places[-1].is_dir()
+
+    named = set(re.findall(r"\bnutbeam\.[a-z_]+\.[\w.]*\w", path.read_text("utf-8")))
+    assert [name for name in sorted(named) if not is_there(name)] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=label)
 def test_links_lead_somewhere(path):
     targets = [link.partition("#")[0] for link in LINK.findall(path.read_text("utf-8"))]
     relative = [target for target in targets if target and "://" not in target]
@@ -177,7 +200,7 @@ def known_options():
     return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "version"}
 
 
-@pytest.mark.parametrize("path", DOCS, ids=label)
+@pytest.mark.parametrize("path", PAGES[:-1], ids=label)
 def test_options_exist(path):
     text = OTHERS.sub("", path.read_text("utf-8"))
     assert set(OPTION.findall(text)) <= known_options()

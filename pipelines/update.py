@@ -26,7 +26,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..policy.bars import without
-from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
+from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -123,7 +123,7 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
     documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
     if pair.documents is not None:
         documents = collect(scan([root / pair.documents.path], DOCUMENTS).select(DOCUMENT_COLUMNS))
-    origin = Origin(
+    origin = BatchOrigin(
         order=pair.pages.order,
         batch=str(pair.operation.batch),
         page=pair.pages.path,

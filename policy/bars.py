@@ -50,7 +50,7 @@ class Names:
 
 @dataclasses.dataclass(frozen=True)
 class Bars:
-    """What is barred, by hash.
+    """Barred names, by hash.
 
     Attributes:
         hosts: Of reversed hosts.
@@ -117,7 +117,7 @@ def bars_of(rows: pl.DataFrame) -> Bars:
 
 
 def hashed(name: str) -> str:
-    """Returns the hash that stands for a name."""
+    """Returns the hash of a name."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 

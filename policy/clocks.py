@@ -1,4 +1,4 @@
-"""What is done about times that a wrong clock has left in rows.
+"""Corrects times that a wrong clock has left in rows.
 
 A row that says that it was fetched later than now was fetched while a clock was
 ahead: all its times are shifted back together, so that it waits as long as it
@@ -18,7 +18,7 @@ _BEYOND = 1.5  # the interval of a page that is gone, as a multiple of what it w
 
 
 def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Says which rows of the state have times that they cannot have at ``now`` (ms)."""
+    """Returns which rows of the state have impossible times at ``now`` (ms)."""
     late = now + TOLERANCE_MS
     ahead = pl.any_horizontal(pl.col("last_fetch_time", "modified_time") > late)
     new = pl.col("last_fetch_time").is_null() & (pl.col("fetch_time") > late)
@@ -95,7 +95,7 @@ def set_right_hosts(
 
 
 def wrong_hosts(now: int) -> pl.Expr:
-    """Says which rows of the host table have times that they cannot have at ``now`` (ms)."""
+    """Returns which rows of the host table have impossible times at ``now`` (ms)."""
     names = ("last_request_time", "robots_time", "robots_failing_since")
     ahead = pl.any_horizontal(pl.col(*names) > now + TOLERANCE_MS)
     return (ahead | (pl.col("backoff_until") > now + LONGEST_REST_MS)).fill_null(False)

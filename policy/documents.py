@@ -39,7 +39,7 @@ _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 @dataclasses.dataclass(frozen=True)
 class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
-    """What is taken from pages, and which links are followed."""
+    """Which parts of pages are stored, and which links are followed."""
 
     parse_filters: tuple[str, ...] = option(
         (),
@@ -66,7 +66,7 @@ def documents_of(
         seeds: Hosts and domains of the seeds, for the scope.
         skip: Why a row ended its process before, by its number: a reason, and a
             word on it after a space.
-        at_row: Is told the number of the row at hand, so that somebody else
+        at_row: Called with the number of the current row, so that another process
             can see which page a parser stalls at.
         filters: (name, parse filter) that each page goes through.
 

@@ -44,7 +44,7 @@ def order_by(options: DedupOptions) -> tuple[list[str], list[bool]]:
 
 
 def comparable(rows: pl.DataFrame, now: int) -> pl.DataFrame:
-    """Returns the pages that can be duplicates, with what is compared.
+    """Returns the pages that can be duplicates, with the compared columns.
 
     Args:
         rows: STATE rows with key, status, signature, score, last_fetch_time.

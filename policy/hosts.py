@@ -1,4 +1,4 @@
-"""What becomes of what was learnt about hosts."""
+"""Merges findings about hosts into the host table."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl
 def merge_hosts(
     rows: pl.DataFrame, findings: pl.DataFrame, now: int
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the host table's rows with what was learnt, in key order, and counts.
+    """Returns the host table's rows with the findings merged in, in key order, and counts.
 
     Newer knowledge wins column by column, counts add up, a seed stays one. What
     is newer follows from the times in the rows, not from their order; times that

@@ -41,7 +41,7 @@ class LinkOptions(TargetOptions, DepthOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Origin:
+class BatchOrigin:
     """Where pages and documents come from.
 
     Attributes:
@@ -58,7 +58,11 @@ class Origin:
 
 
 def changes_of(
-    pages: pl.DataFrame, documents: pl.DataFrame, origin: Origin, seeds: Seeds, options: LinkOptions
+    pages: pl.DataFrame,
+    documents: pl.DataFrame,
+    origin: BatchOrigin,
+    seeds: Seeds,
+    options: LinkOptions,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns what the pages and documents of one file change, links summed per target.
 
@@ -92,7 +96,7 @@ def changes_of(
 
 
 def _parts(
-    documents: pl.DataFrame, pages: pl.DataFrame, origin: Origin, options: LinkOptions
+    documents: pl.DataFrame, pages: pl.DataFrame, origin: BatchOrigin, options: LinkOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns an event for each part that is a document, and its link from the page, without score."""
     parts = documents.filter(pl.col("part_of").is_not_null())

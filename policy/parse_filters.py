@@ -1,4 +1,4 @@
-"""What a parse filter sees of a page, and how what it changes is taken over.
+"""The view of a page for parse filters, and how their changes are applied.
 
 A parse filter is a function of a package of the user's. It is called with each
 page that was parsed, and may change what is stored of it, or drop it.

@@ -1,4 +1,4 @@
-"""Takedown: what is left of rows when a URL, a host or a domain is purged from them.
+"""Purges a URL, a host or a domain from rows.
 
 Purged is what the table has recorded about a name: its own rows, links and
 redirects that lead to it, header lines and metadata that name it. What other
@@ -24,7 +24,7 @@ _END = r"(?:$|[^a-z0-9.%_-])"
 
 
 def pattern_of(names: Names) -> str:
-    """Returns a regular expression for texts that name what is purged.
+    """Returns a regular expression for texts that name a purged URL, host or domain.
 
     >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
     True
@@ -53,7 +53,7 @@ def pattern_of(names: Names) -> str:
 def purge_rows(
     table: pa.Table, bars: Bars, pattern: str, of_hosts: bool = False
 ) -> tuple[pa.Table, int, int]:
-    """Returns rows without what is purged.
+    """Removes purged rows, and mentions in other rows.
 
     Args:
         table: Rows with a column ``key``, of any schema.

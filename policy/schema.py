@@ -146,7 +146,7 @@ PAGES = pa.schema(
     ]
 )
 
-# What was learnt about a host; in a batch and in the host table.
+# Findings about a host; in a batch and in the host table.
 HOSTS = pa.schema(
     [
         ("key", TEXT),  # reversed host

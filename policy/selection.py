@@ -20,7 +20,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 @dataclasses.dataclass(frozen=True)
 class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
-    """What a batch takes of what is due."""
+    """Which due URLs a batch takes."""
 
     GROUP = "generate"
 
@@ -61,7 +61,7 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
     add_days: float = option(
         0.0,
-        "Choose as if it were so many days later.",
+        "Choose as if it were this many days later.",
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,

@@ -23,7 +23,7 @@ class Summary:
     Attributes:
         step: How many rows each entry stands for.
         ranks: uint64 as bytes, falling.
-        rows: How many rows the part has, all told.
+        rows: Number of all rows of the part.
     """
 
     step: int
@@ -72,7 +72,7 @@ def score_of(rank: int) -> float:
 
 
 class Leaders:
-    """The best ``n`` ranks of the parts that were seen: what is worse is nobody's choice.
+    """The best ``n`` ranks of the parts so far: worse rows cannot be chosen.
 
     Parts that are seen later need not say more than that of their rows. Safe to
     use from several threads.

@@ -1,13 +1,19 @@
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
+from nutbeam.policy.links import (
+    DOCUMENT_COLUMNS,
+    PAGE_COLUMNS,
+    BatchOrigin,
+    LinkOptions,
+    changes_of,
+)
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 
-ORIGIN = Origin(order=7, batch="b", page="pages/p", document="documents/d")
+ORIGIN = BatchOrigin(order=7, batch="b", page="pages/p", document="documents/d")
 HOME = to_key("http://a.example.com/")
 
 
@@ -60,7 +66,7 @@ def test_an_event_per_page():
 
 
 def test_pages_that_were_not_parsed():
-    events, links, _ = changes([page()], [], Origin(7, "b", "pages/p", None))
+    events, links, _ = changes([page()], [], BatchOrigin(7, "b", "pages/p", None))
     assert (events[0]["document"], events[0]["signature"], links) == (None, None, {})
 
 

@@ -6,7 +6,13 @@ import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy.bars import Names, bars_of
-from nutbeam.policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, LinkOptions, Origin, changes_of
+from nutbeam.policy.links import (
+    DOCUMENT_COLUMNS,
+    PAGE_COLUMNS,
+    BatchOrigin,
+    LinkOptions,
+    changes_of,
+)
 from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
@@ -28,7 +34,7 @@ REAL_DOCUMENT = WHOLE | {"key": ITEM, "signature": b"real"}
 
 def changes(pages, documents, order=1, **options):
     """The CHANGES of one file, and what was counted."""
-    origin = Origin(order, "b", f"pages/{order}", f"documents/{order}")
+    origin = BatchOrigin(order, "b", f"pages/{order}", f"documents/{order}")
     return changes_of(
         frame_of(PAGES, *pages).select(PAGE_COLUMNS),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),

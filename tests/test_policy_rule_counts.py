@@ -9,7 +9,7 @@ from frames import table_of
 
 from nutbeam.io.snapshots.commit import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
-from nutbeam.policy.links import LinkOptions, Origin, changes_of
+from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
 from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.scope import Seeds
@@ -45,7 +45,7 @@ def test_targets_of_redirects(asked, tmp_path):
     rules.write_text("# mine\n-secret\n")
     pages = to_frame(table_of(PAGES, page(fetch_status=FETCH_REDIR_TEMP, redirect=f"{URL}secret")))
     options = LinkOptions(count_by_rule=asked, url_filter_file=str(rules))
-    origin = Origin(0, "b", "pages", None)
+    origin = BatchOrigin(0, "b", "pages", None)
     _, counts = changes_of(pages, empty(DOCUMENTS), origin, SEEDS, options)
     by = {"filtered/my rules.txt:2": 1} if asked else {}
     assert counts == {"dropped/redirect_filtered": 1, **by}

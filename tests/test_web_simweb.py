@@ -18,7 +18,7 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import pytest
 
-from nutbeam.web.simweb.model import Plan
+from nutbeam.web.simweb.model import SitePlan
 from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.simweb.site import Site
 
@@ -377,7 +377,7 @@ def test_configuration_is_checked(web):
 
 def test_sizes_fall_and_sum_up():
     for hosts, pages in ((1, 1), (7, 1), (20, 50), (1000, 3)):
-        sizes = Plan(hosts, pages, 0).sizes
+        sizes = SitePlan(hosts, pages, 0).sizes
         assert sum(sizes) == hosts * pages
         assert min(sizes) >= 1
         assert list(sizes) == sorted(sizes, reverse=True)

@@ -1,4 +1,4 @@
-"""Who is asking: the User-Agent that every request carries."""
+"""The crawler's identity: the User-Agent of every request."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e]")
 
 @dataclasses.dataclass(frozen=True)
 class AgentOptions:
-    """What a site's operator is told about this crawler."""
+    """What a site's operator learns about this crawler."""
 
     agent_name: str = option(
         "",
@@ -43,7 +43,7 @@ DEFAULT_NAME = "nutbeam"
 
 
 def agent_token(options: AgentOptions) -> str:
-    """Returns the product token that is looked for in robots.txt (RFC 9309 2.2.1)."""
+    """Returns the product token that is compared with robots.txt (RFC 9309 2.2.1)."""
     return options.agent_name or DEFAULT_NAME
 
 
@@ -64,7 +64,7 @@ def user_agent(options: AgentOptions) -> str:
 
 
 def missing_agent(options: AgentOptions) -> str | None:
-    """Returns what must be added before a stranger's server may be asked, if anything.
+    """Returns the options that are missing before requests to servers of others, if any.
 
     >>> missing_agent(AgentOptions("Bot", agent_email="a@b")) is None
     True
@@ -78,10 +78,10 @@ def missing_agent(options: AgentOptions) -> str | None:
 
 
 def require_agent(options: AgentOptions) -> None:
-    """Checks that the operators of sites can tell who asks, and whom to write to.
+    """Checks that the operators of sites can see who crawls, and whom to write to.
 
-    Where ``connect_to`` or ``allow_addresses`` open ways of the operator's own,
-    this passes: the client then refuses, host by host, to ask any other.
+    With ``connect_to`` or ``allow_addresses``, which name servers of the operator's own,
+    this passes: the client then refuses all other hosts, one by one.
 
     Raises:
         ValueError: Name or contact is missing; says which options to add.
@@ -89,6 +89,6 @@ def require_agent(options: AgentOptions) -> None:
     missing = missing_agent(options)
     own = getattr(options, "connect_to", ()) or getattr(options, "allow_addresses", ())
     if getattr(options, "schemes", ()) == ("file",):
-        return  # nobody is asked
+        return  # there is no server
     if missing is not None and not own:
         raise ValueError(f"sites must be able to tell who crawls them: add {missing}")

@@ -1,4 +1,4 @@
-"""Columns with some of their places changed."""
+"""Makes columns, and copies of columns with some values changed."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import polars as pl
 
 
 def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
-    """Returns a column with other values at some places.
+    """Returns a copy of a column with other values at some places.
 
     ``scatter`` itself changes the column that it is called on.
 
@@ -18,22 +18,22 @@ def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
 
 
 def nulls(number: int) -> pl.Series:
-    """Returns a column of so many nulls, for texts."""
+    """Returns a text column of nulls."""
     return filled(None, number, pl.String)
 
 
 def falses(number: int) -> pl.Series:
-    """Returns a column of so many times False."""
+    """Returns a column of False."""
     return filled(False, number, pl.Boolean)
 
 
 def zeros(number: int) -> pl.Series:
-    """Returns a column of so many zeros, for numbers of lines."""
+    """Returns a column of zeros, for line numbers."""
     return filled(0, number, pl.UInt32)
 
 
 def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
-    """Returns a column of so many times a value; ``pl.repeat`` is a query, at 50 times the cost.
+    """Returns a column that repeats a value; ``pl.repeat`` is a query, at 50 times the cost.
 
     >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()
     (['a', 'a'], [])

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Iterator
 
-# What Beam's boot program tells a worker about itself.
+# Variables that Beam's boot program sets for a worker.
 _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _replaced: dict[logging.Handler, logging.Formatter | None] = {}
@@ -22,7 +22,7 @@ _active: list[tuple[int, dict[str, str]]] = []  # (thread, fields)
 
 
 class JsonFormatter(logging.Formatter):
-    """Makes an object of a record.
+    """Formats a record as a JSON object.
 
     >>> record = logging.LogRecord("nutbeam.x", 30, "", 0, "via %s", ("http://me:pw@p/",), None)
     >>> json.loads(JsonFormatter().format(record))["message"]
@@ -30,7 +30,7 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns one line; what looks like user name and password in a URL is left out."""
+        """Returns one line; user names and passwords in URLs are masked."""
         moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
         fields = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -58,7 +58,7 @@ def without_login(text: str) -> str:
 
 @contextlib.contextmanager
 def working_on(operation: str | None, batch: str | None) -> Iterator[None]:
-    """Names what is worked on, for the logs of this thread and of those that it started."""
+    """Names the current operation and batch, for the logs of this thread and those that it started."""
     given = {"operation": operation, "batch": batch}
     entry = threading.get_ident(), {name: value for name, value in given.items() if value}
     _active.append(entry)
@@ -73,7 +73,7 @@ def _working_on() -> dict[str, str]:
     mine = [fields for thread, fields in active if thread == threading.get_ident()]
     if mine:
         return mine[-1]
-    # A thread of an engine: it works for whoever is at work, if that is one.
+    # A thread of an engine: it works for the active thread, if there is exactly one.
     return active[0][1] if len(active) == 1 else {}
 
 
@@ -87,7 +87,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Gives logs the form back that they had before ``install``."""
+    """Restores the form that logs had before ``install``."""
     while _replaced:
         handler, formatter = _replaced.popitem()
         handler.setFormatter(formatter)

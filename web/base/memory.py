@@ -1,4 +1,4 @@
-"""How memory is used: few heaps, what is free goes back, garbage is looked for seldom."""
+"""Limits the use of memory: few heaps, free memory is returned, garbage is collected seldom."""
 
 import ctypes
 import functools
@@ -9,10 +9,10 @@ _ARENAS = 2
 
 
 def share_heaps() -> None:
-    """Makes threads that come from now on share few heaps of glibc's malloc.
+    """Makes threads that start from now on share few heaps of glibc's malloc.
 
     Else there are eight for each core, and each keeps what its threads have used at the most.
-    One thread of Python allocates at a time, so they do not get into each other's way. Once a
+    Only one thread of Python allocates at a time, so they do not slow each other. Once a
     process has had eight heaps this does nothing: it comes early.
     """
     libc = _glibc()
@@ -21,10 +21,10 @@ def share_heaps() -> None:
 
 
 def collect_seldom() -> None:
-    """Leaves what was imported out of each search for garbage, and searches seldom.
+    """Excludes imported objects from garbage collection, and collects seldom.
 
-    References free nearly all; to look for the rest costs 5 % of a crawl, and a tenth of parsing.
-    Only the first call does something: what a command has left would stay, too.
+    Reference counts free nearly all; collecting the rest costs 5 % of a crawl, and a tenth of parsing.
+    Only the first call has an effect: later ones would also keep what a command has left.
     """
     if not gc.get_freeze_count():
         gc.freeze()
@@ -32,7 +32,7 @@ def collect_seldom() -> None:
 
 
 def give_back() -> None:
-    """Returns memory that is free, as far as the allocators can tell; takes some milliseconds."""
+    """Returns free memory to the system, as far as the allocators can; takes some milliseconds."""
     libc = _glibc()
     if libc is not None:
         libc.malloc_trim(0)

@@ -17,7 +17,7 @@ from typing import Any
 
 from .quoting import quoted
 
-# What one of a suffix is worth, in seconds and in bytes.
+# Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SIZES = {
     prefix.lower() + binary: float(base**power)
@@ -38,7 +38,7 @@ Kind = type  # inside Option, "type" is a field
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """What is known of one option.
+    """The declaration of one option.
 
     Attributes:
         name: Field name, in snake_case; the flag is ``--name``.
@@ -47,7 +47,7 @@ class Option:
         help: One sentence or two for ``--help`` and the reference page.
         unit: Unit of the value: ``s``, ``ms``, ``h``, ``d`` are durations,
             ``B`` or ``bytes`` sizes, any other word is only shown.
-        nutch: The Nutch property that the option stands for.
+        nutch: The Nutch property for the option.
         choices: The only values taken, where not empty.
         minimum: Smallest value taken, in ``unit``.
         maximum: Largest value taken, in ``unit``.
@@ -234,7 +234,7 @@ def validate(options: Any) -> None:
 
 @contextlib.contextmanager
 def _once(options: Any) -> Iterator[bool]:
-    """Yields whether no check of the same object is under way in this thread."""
+    """Yields whether this is the only check of the object under way in this thread."""
     busy: set[int] = _checking.__dict__.setdefault("busy", set())
     first = id(options) not in busy
     busy.add(id(options))
@@ -246,12 +246,12 @@ def _once(options: Any) -> Iterator[bool]:
 
 
 def parse_value(option: Option, text: str) -> Any:
-    r"""Returns the value that a text stands for, checked.
+    r"""Parses and checks the value of an option.
 
     Durations take a suffix (ms, s, m, h, d) and are turned into the option's
     unit, sizes take k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024).
     The values of a tuple are separated by commas; ``\,`` is a comma inside a
-    value. Where None is a value, the empty text stands for it.
+    value. If None is a value, the empty text means it.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -271,7 +271,7 @@ def parse_value(option: Option, text: str) -> Any:
 
 
 def check_value(option: Option, value: Any) -> Any:
-    """Returns a value that is no text (from Python or a toml file), checked.
+    """Checks and returns a value that is not text (from Python or a toml file).
 
     Whole numbers become floats where a float is wanted, lists become tuples.
 
@@ -337,7 +337,7 @@ def _parse_number(option: Option, text: str) -> int | float:
 
 
 def _scale(option: Option, suffix: str) -> float | None:
-    """Returns what to multiply by for a suffix; None if the suffix is unknown."""
+    """Returns the factor for a suffix; None if the suffix is unknown."""
     if not suffix:
         return 1.0
     if option.unit in DURATIONS and suffix in DURATIONS:

@@ -1,7 +1,7 @@
-"""What this process is doing, counted: the source of the live view and the summary.
+"""Counts the work of this process: the source of the live view and the summary.
 
-Only the process that works can count: with workers elsewhere the counts of a
-phase come from what it commits, and ``PROGRESS`` stays at zero there.
+Only the process that works can count: with workers elsewhere, the counts of a
+phase come from its commit, and ``PROGRESS`` stays at zero there.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-# A look at a million hosts takes its time: never more than a fiftieth of ours.
+# Reading a million hosts takes time: at most a fiftieth of the total.
 _LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
 
 
@@ -21,7 +21,7 @@ class SlowHost:
     Attributes:
         host: Its name.
         pages: How many wait.
-        seconds: How long they take at least, for politeness' sake.
+        seconds: Least time that they take, because of politeness.
     """
 
     host: str
@@ -31,10 +31,10 @@ class SlowHost:
 
 @dataclasses.dataclass(frozen=True)
 class HostActivity:
-    """The hosts of a fetch as they stood when they were looked at.
+    """The hosts of a fetch at one moment.
 
     Attributes:
-        active: Hosts that are being asked.
+        active: Hosts with a request under way.
         waiting: Hosts whose pages wait.
         slowest: Those that will take longest, the slowest first.
     """
@@ -51,11 +51,11 @@ class HostActivity:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """One phase as it stood when it was looked at.
+    """One phase at one moment.
 
     Attributes:
         name: Name of the phase, such as ``fetch``.
-        unit: What is counted, in the plural.
+        unit: The counted things, in the plural.
         total: How many there will be; None where unknown.
         done: How many are done.
         counts: More counts by name, such as ``gone`` or ``robots_denied``.
@@ -75,7 +75,7 @@ class Phase:
 
     @property
     def rate(self) -> float:
-        """Done per second; 0 before anything can be said."""
+        """Done per second; 0 before the start."""
         return self.done / self.elapsed if self.elapsed > 0 else 0.0
 
     @property
@@ -140,18 +140,18 @@ class Progress:
             self._began = time.monotonic()
 
     def expect(self, total: int | None) -> None:
-        """Says how many there will be, where that is known only after the start."""
+        """Sets the total, where that is known only after the start."""
         with self._lock:
             self._total = total
 
     def expect_more(self, n: int) -> None:
-        """Says that there will be ``n`` more than was said before, where that was said."""
+        """Adds ``n`` to the total, if there is one."""
         with self._lock:
             if self._name is not None and self._total is not None:
                 self._total += n
 
     def watch(self, look: Callable[[], HostActivity]) -> None:
-        """Says how to see the hosts of the phase under way; asked now and then, in any thread."""
+        """Sets the function that reads the hosts of the phase; called now and then, in any thread."""
         with self._lock:
             if self._name is not None:
                 self._look, self._look_due = look, 0.0
@@ -168,7 +168,7 @@ class Progress:
                     self._counts[name] += more
 
     def finish(self) -> None:
-        """Ends the phase and keeps it in the history; does nothing where there is none."""
+        """Ends the phase and keeps it in the history; does nothing without a phase."""
         with self._lock:
             self._finish()
 
@@ -179,13 +179,13 @@ class Progress:
             self._clear()
 
     def snapshot(self) -> Snapshot:
-        """Returns what is and what was, consistent at one moment."""
+        """Returns the current phase and the history, consistent at one moment."""
         self._look_again()
         with self._lock:
             return Snapshot(self._current(finished=False), tuple(self._history))
 
     def _look_again(self) -> None:
-        """Looks at the hosts, if the last look was long ago; not under the lock, it takes time."""
+        """Reads the hosts, if the last reading is old; not under the lock, as it takes time."""
         with self._lock:
             look, began = self._look, time.monotonic()
             if look is None or began < self._look_due:

@@ -1,4 +1,4 @@
-"""Options of robots.txt, and of what documents say to robots."""
+"""Options of robots.txt and of robots directives in documents."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ class RobotsOptions:
     )
     robots_defer_delay: float = option(
         300.0,
-        "How long a site whose robots.txt answers 429 or 5xx is left alone.",
+        "Pause for a site whose robots.txt answers 429 or 5xx.",
         unit="s",
         nutch="http.robots.503.defer.visits.delay",
         minimum=0,
@@ -41,7 +41,7 @@ class RobotsOptions:
     )
     robots_allowlist: tuple[str, ...] = option(
         (),
-        "Hosts, with all below them, whose robots.txt is NOT asked for and NOT obeyed: only for "
+        "Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for "
         "sites of your own, or whose operators have agreed.",
         nutch="http.robot.rules.allowlist",
         pattern=r"[^\s/:*]+|\[[0-9a-fA-F:.]+\]",

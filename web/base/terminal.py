@@ -1,4 +1,4 @@
-"""Standard output and error as people see them: what strangers said is shown, never obeyed."""
+"""Protects standard output and error: control sequences from outside are shown, never obeyed."""
 
 import codecs
 import contextlib
@@ -68,7 +68,7 @@ class VisibleBytes:
 
 
 class Relay:
-    """Shows what child processes write on standard error, where that is a terminal.
+    """Shows the standard error of child processes, where ours is a terminal.
 
     Attributes:
         stderr: Descriptor to give to children; None where they may have ours.
@@ -99,7 +99,7 @@ class Relay:
 
 
 class LineFormatter(logging.Formatter):
-    """Makes one line of a record; the lines of a traceback follow."""
+    """Formats a record as one line; the lines of a traceback follow."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line."""
@@ -121,7 +121,7 @@ def visible_streams() -> Iterator[None]:
 
 
 def pass_records() -> None:
-    """Lets what is printed pass as it is, where standard output is no terminal: it is for scripts."""
+    """Lets printed text pass unchanged where standard output is not a terminal: it is for scripts."""
     if isinstance(sys.stdout, VisibleStream):
         sys.stdout.exact = not sys.stdout.isatty()
 
@@ -129,6 +129,6 @@ def pass_records() -> None:
 def unwrapped(stream: TextIO) -> TextIO:
     """Returns the stream that a visible stream writes to; any other as it is.
 
-    For who has made what is written visible and has sequences of our own in it.
+    For writers whose text is already visible and holds control sequences of our own.
     """
     return stream.stream if isinstance(stream, VisibleStream) else stream

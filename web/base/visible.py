@@ -1,4 +1,4 @@
-"""Text of strangers, made fit for people's eyes: nothing in it that a terminal obeys or hides."""
+"""Makes text from outside safe to show: nothing in it is obeyed or hidden by a terminal."""
 
 import re
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 # Control, format, surrogate, private and unassigned characters; separators of lines and paragraphs.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# Letters and marks that nobody sees: fillers, joiners of graphemes, supplementary variations.
+# Invisible letters and marks: fillers, joiners of graphemes, supplementary variations.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U000e0100-\U000e01ef]"
 )
@@ -18,7 +18,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str, keep: str = "\t") -> str:
-    r"""Returns a text with escapes for what a terminal would obey, reorder or not show.
+    r"""Escapes characters that a terminal would obey, reorder or not show.
 
     The escapes are those of JSON, so that JSON stays JSON, but for C0, which JSON never has raw.
     A backslash stays one: the result is to be read, not to be undone.

@@ -19,7 +19,7 @@ from ..network.aio_connection import AioConnection, connect
 from ..network.failures import NETWORK_ERRORS
 from ..network.guard import Guard, Target, check_gate
 from ..network.idle_connections import IdleClosed, IdleConnections, Origin
-from ..network.route import Head, split_url
+from ..network.route import RequestHead, split_url
 from ..urls.schemes import scheme_of
 from .client_base import ClientBase, failed_response
 
@@ -107,7 +107,9 @@ class AioClient(ClientBase):
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
-    async def _exchange(self, response: Response, head: Head, content_limit: int | None) -> None:
+    async def _exchange(
+        self, response: Response, head: RequestHead, content_limit: int | None
+    ) -> None:
         """Sends one request and fills in the response."""
         deadline = time.monotonic() + self._options.http_time_limit
         patience = self._options.timeout

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from ..base.clock import now_ms
 from ..content.content_type import sniff, type_of_name
 from ..exchange.response import Response
-from ..network.failures import BadUrl
+from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
 from .index_page import HTML, Entry, index_page
 
@@ -62,7 +62,7 @@ class FileClient:
             ValueError: It is no file: URL of this machine.
         """
         if _URL.fullmatch(url) is None:
-            raise BadUrl(f"expected a file: URL without a host, got {url!r}")
+            raise UnsendableUrl(f"expected a file: URL without a host, got {url!r}")
         return ""
 
     def address(self, url: str) -> str | None:
@@ -99,7 +99,7 @@ class FileClient:
     def _read(self, response: Response, since: float | None, limit: int) -> None:
         match = _URL.fullmatch(response.url)
         if match is None:
-            raise BadUrl(response.url)
+            raise UnsendableUrl(response.url)
         path = path_bytes(match[1])
         real = os.path.realpath(path)
         root = self._root_of(real)

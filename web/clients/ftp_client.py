@@ -14,7 +14,7 @@ from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
 from ..exchange.response import Response
 from ..network.connection import Limits
-from ..network.failures import NETWORK_ERRORS, BadUrl, reason_of
+from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
 from ..network.guard import Denied, Guard, Target
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
@@ -119,7 +119,7 @@ class FtpClient:
             host, port, path = split_ftp(response.url)
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
         except ValueError as error:
-            raise BadUrl(str(error)) from error
+            raise UnsendableUrl(str(error)) from error
         options = self._options
         limits = Limits(
             options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..network.connection import Limits, connect, time_left
-from ..network.failures import BadUrl
+from ..network.failures import UnsendableUrl
 from ..network.guard import Denied, Target, check_gate
 
 _MAX_LINES = 500
@@ -89,7 +89,7 @@ class Session(ftplib.FTP):
     def putline(self, line: str) -> None:
         """Sends a command; a line break in it would begin another one."""
         if any(letter in line for letter in "\r\n\0"):
-            raise BadUrl(f"expected no line break in a command, got {line!r}")
+            raise UnsendableUrl(f"expected no line break in a command, got {line!r}")
         self.sock.settimeout(self._left())
         super().putline(line)
 

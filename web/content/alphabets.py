@@ -1,4 +1,4 @@
-"""Which of the encodings of Latin alphabets a text is in, by its letters beyond ASCII."""
+"""Guesses the encoding of a text in a Latin alphabet by its letters beyond ASCII."""
 
 from collections import Counter
 
@@ -43,7 +43,7 @@ _ALPHABETS["iso-8859-2"] = _ALPHABETS["windows-1250"]
 _SIGNS = frozenset("\xa0«»„“”‘’‚‹›–—…•·©®™°§€")  # noqa: RUF001
 _FITS = 0.95
 _BETTER = 0.02
-# So many letters need not fit better, if they fit an encoding that is more usual.
+# With this many letters, a more usual encoding wins even if it fits no better.
 _MANY = 10
 _ASCII = bytes(range(128))
 

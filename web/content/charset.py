@@ -1,4 +1,4 @@
-"""Which encoding a body is in, and its text."""
+"""Detects the encoding of a body, and decodes it."""
 
 import codecs
 import functools
@@ -25,7 +25,7 @@ _WIDE_BYTES = 1024
 # Of Unicode's general categories: controls, surrogates, unassigned, private.
 _NO_LETTERS = frozenset({"Cc", "Cs", "Cn", "Co"})
 # What pages without a declaration are in, about as browsers look for: of those that are about
-# as likely the first is taken. Hebrew has no bytes that Russian can do without.
+# as likely the first is taken. Hebrew comes before Russian: it uses only bytes that Russian text uses, too.
 _DETECTED = (
     "cp1252", "cp1255", "cp1251", "cp1258", "cp1250", "koi8_r", "koi8_u", "cp1256", "cp1253",
     "cp1254", "cp1257", "cp866", "cp874", "iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7",
@@ -82,7 +82,7 @@ def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
 
 
 def is_text(body: bytes, content_type: str | None) -> bool:
-    """Tells whether a body can be the text that it is said to be.
+    """Returns whether a body can be text, as declared.
 
     A body is binary if more than 5 % of its first 20,000 bytes are control
     characters that no text holds, and one of them is a zero in the first 4,096.
@@ -105,7 +105,7 @@ def is_text(body: bytes, content_type: str | None) -> bool:
 def unmarked_utf(start: bytes) -> str | None:
     """Returns the name of the UTF-16 or UTF-32 that a text without mark is in, if it is.
 
-    Every second byte of mark-up, or three of four, is zero; so it is told by
+    Every second byte of mark-up, or three of four, is zero; so it is found by
     trying: the first bytes must decode to text of which a tenth is ASCII.
 
     >>> unmarked_utf("<p>é".encode("utf-16-be")), unmarked_utf(b"<p>")
@@ -163,7 +163,7 @@ def _guess(body: bytes) -> str:
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
-    """Tells whether it is UTF-8 with mistakes: others seldom look like it, if by chance."""
+    """Returns whether it is UTF-8 with mistakes: other encodings seldom look like it."""
     text = sample.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong

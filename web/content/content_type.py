@@ -1,4 +1,4 @@
-"""Which kind of document a body is: what the server says, unless its first bytes know better."""
+"""Finds the type of a body: by the header, unless the first bytes contradict it."""
 
 import functools
 import re
@@ -120,7 +120,7 @@ _BY_EXTENSION = {
 
 
 def type_of_name(name: str) -> str | None:
-    """Returns the MIME type that a file's name tells, if it does; of a hidden file none.
+    """Returns the MIME type for a file's extension; None if unknown, and for hidden files.
 
     >>> type_of_name("a.b.CSV"), type_of_name(".md"), type_of_name("a")
     ('text/csv', None, None)
@@ -142,7 +142,7 @@ def sniff(body: bytes, header: str | None) -> str:
     * ``text/html`` stays, but for feeds (WHATWG 7.3) and sitemaps.
     * ``text/plain`` never becomes mark-up, whatever its first bytes look like
       (WHATWG 7.2; Nutch would believe the bytes).
-    * ``text/xml`` and ``application/xml`` are told apart by the root element:
+    * ``text/xml`` and ``application/xml`` are refined by the root element:
       feeds, sitemaps, XHTML, SVG.
     * No header, a malformed one, or one that says that the server does not know
       (``application/octet-stream``): all by the first bytes.
@@ -178,7 +178,7 @@ def sniff(body: bytes, header: str | None) -> str:
         return _by_text(body)
     if declared == HTML or declared in _GENERIC_XML:
         kind = _by_root(body)
-        # A page that is XHTML all the same was written for parsers of HTML.
+        # An XHTML page that is sent as HTML was written for parsers of HTML.
         return (
             declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
@@ -192,14 +192,14 @@ def sniff(body: bytes, header: str | None) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _declared(header: str | None) -> str | None:
-    """Returns the type that a header names, or None where it tells nothing."""
+    """Returns the type that a header names, or None without a usable one."""
     mime = (header or "").partition(";")[0].strip().lower()
     mime = _ALIASES.get(mime, mime)
     return mime if mime not in _UNKNOWN and "*" not in mime and _MIME.fullmatch(mime) else None
 
 
 def _by_text(body: bytes) -> str:
-    """Returns the type of a body of which neither header nor signature tells anything."""
+    """Returns the type of a body without a usable header or signature."""
     start = body[:_START_BYTES]
     if not start.startswith(_TEXT_MARKS) and _BINARY.search(start) and not _is_wide_text(start):
         return OCTETS
@@ -220,7 +220,7 @@ def _by_text(body: bytes) -> str:
 
 
 def _by_root(body: bytes) -> str | None:
-    """Returns the type that the root element of XML tells, if any."""
+    """Returns the type for the root element of XML, if known."""
     root = _ROOT.match(body, _prolog(body), _ROOT_BYTES)
     kind = _ROOTS.get(root[1]) if root else None
     if root is None or kind is None:

@@ -1,4 +1,4 @@
-"""Signatures: what the first bytes of binary documents say of their type."""
+"""Recognizes binary documents by their first bytes."""
 
 import re
 
@@ -127,7 +127,7 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 def magic(body: bytes) -> str | None:
     r"""Returns the MIME type of a binary document by its first bytes, or None.
 
-    What is in a zip file is told by the names and the ``mimetype`` in its headers
+    The content of a zip file is recognized by the names and the ``mimetype`` in its headers
     and its directory; nothing is unpacked.
 
     >>> magic(b"\x89PNG\r\n\x1a\n"), magic(b"<html>")

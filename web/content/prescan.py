@@ -40,7 +40,7 @@ def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
     """Returns the encoding that a meta element or an XML declaration names, if it is known.
 
     Args:
-        start: The first bytes of a document; what is cut off at their end does not count.
+        start: The first bytes of a document; an incomplete element at the end does not count.
         xml_first: The XML declaration beats meta elements, as it does where no HTML is.
 
     >>> declared_encoding(b"<!-- <meta charset=big5> --><meta charset=koi8-r>")

@@ -17,7 +17,7 @@ _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 
 @dataclasses.dataclass(frozen=True)
 class SignatureOptions:
-    """What makes two pages equal."""
+    """How pages are compared."""
 
     GROUP = "parse"
 
@@ -50,8 +50,8 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
 
     Args:
         body: As it was stored; of what has none, its text.
-        text: What is stored of it as text.
-        url: Stands for the page where it is empty.
+        text: Its stored text.
+        url: Used in place of an empty body.
         options: Which signature.
 
     >>> signature_of(b"<p>hello", "hello", "", SignatureOptions()) == md5(b"<p>hello", "")

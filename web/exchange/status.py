@@ -50,7 +50,7 @@ UNCHECKED = "certificate not checked"
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
-class Row(NamedTuple):
+class StatusRow(NamedTuple):
     """A row of the table of status codes.
 
     Attributes:
@@ -68,22 +68,26 @@ class Row(NamedTuple):
 
 # Every code from 100 to 599 once; docs/reference/status.md is generated from it.
 STATUS_TABLE = (
-    Row("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
-    Row("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
-    Row("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Elsewhere for now."),
-    Row("304", FETCH_NOTMODIFIED, NOTMODIFIED, "As it was, where the request asked so."),
-    Row("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Elsewhere for good."),
-    Row("401,403,407", FETCH_GONE, ACCESS_DENIED, "Not for us: gone at once."),
-    Row("404", FETCH_GONE, NOTFOUND, "Not there: gone at once."),
-    Row(
+    StatusRow("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
+    StatusRow("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
+    StatusRow("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Elsewhere for now."),
+    StatusRow("304", FETCH_NOTMODIFIED, NOTMODIFIED, "As it was, where the request asked so."),
+    StatusRow("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Elsewhere for good."),
+    StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Not for us: gone at once."),
+    StatusRow("404", FETCH_GONE, NOTFOUND, "Not there: gone at once."),
+    StatusRow(
         "400,402,405,406,409-428,430-499",
         *(FETCH_GONE, GONE),
         "Refused, and asking again will not help.",
     ),
     # 408: the server gave up waiting, and says that asking again may help (RFC 9110 15.5.9).
-    Row("408", FETCH_RETRY, EXCEPTION, "The server waited too long; another time."),
-    Row("429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."),
-    Row("500-599", FETCH_RETRY, EXCEPTION, "The server's fault; 503 with Retry-After as 429."),
+    StatusRow("408", FETCH_RETRY, EXCEPTION, "The server waited too long; another time."),
+    StatusRow(
+        "429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."
+    ),
+    StatusRow(
+        "500-599", FETCH_RETRY, EXCEPTION, "The server's fault; 503 with Retry-After as 429."
+    ),
 )
 
 

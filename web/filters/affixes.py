@@ -3,7 +3,7 @@
 import polars as pl
 
 from ..base.quoting import quoted
-from ..rule_files.rule_files import Names, line_at, lines_of, without_longer
+from ..rule_files.rule_files import NameLines, line_at, lines_of, without_longer
 from ..urls.url_parts import parts_of, parts_of_url
 from .verdicts import Verdict, Verdicts, verdicts
 
@@ -21,7 +21,7 @@ class PrefixFilter:
     def __init__(self, text: str, name: str) -> None:
         self.name, self._text = name, text
         numbered = enumerate(lines_of(text), start=1)
-        self._names = Names(
+        self._names = NameLines(
             without_longer((line, n) for n, line in numbered if line and line[0] not in " #")
         )
 
@@ -44,7 +44,7 @@ class SuffixFilter:
     """Takes, or refuses, URLs that end with one of the suffixes of a file, one a line.
 
     A line that begins with ``+`` (refuse those with a suffix) or ``-`` (take only
-    those) sets the mode, the last one counts; ``I`` behind it is for any case, ``P``
+    those) sets the mode, the last one counts; ``I`` after it is for any case, ``P``
     for the path alone instead of the whole URL. Without such a line it is ``-``.
 
     >>> pictures = SuffixFilter("+PI\\n.gif\\n", "s")
@@ -71,7 +71,7 @@ class SuffixFilter:
                 found.append((line, number))
         if self._ignore_case:
             found = [(suffix.lower(), number) for suffix, number in found]
-        self._names = Names(without_longer((suffix[::-1], n) for suffix, n in found))
+        self._names = NameLines(without_longer((suffix[::-1], n) for suffix, n in found))
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the suffix at a line."""

@@ -6,7 +6,7 @@ import polars as pl
 
 from ..base.columns import falses, zeros
 from ..base.quoting import quoted
-from ..rule_files.rule_files import Names, entries, line_at
+from ..rule_files.rule_files import NameLines, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
 from ..urls.url_parts import host_of_url, parts_of
@@ -19,8 +19,8 @@ class DomainFilter:
     One entry a line: a host (``www.foo.com``), a registered domain (``foo.com``), a
     public suffix (``co.uk``) or a top-level domain (``uk``); the widest counts as
     what has decided. Names may be written in Unicode; URLs have them in punycode. A
-    file without entries takes all URLs (NUTCH-2189). What is no URL, or has no host,
-    is refused by both.
+    file without entries takes all URLs (NUTCH-2189). Text that is not a URL, or has no
+    host, is refused by both.
 
     Args:
         text: The file.
@@ -33,7 +33,7 @@ class DomainFilter:
 
     def __init__(self, text: str, name: str, deny: bool = False) -> None:
         self.name, self._text, self._deny = name, text, deny
-        self._names = Names((_checked(line, name, n), n) for n, line in entries(text))
+        self._names = NameLines((_checked(line, name, n), n) for n, line in entries(text))
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the entry at a line; for 0, what became of a URL without one."""

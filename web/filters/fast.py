@@ -31,7 +31,7 @@ class FastRule:
 
     Attributes:
         line: Line number in the file, from 1.
-        pattern: What is looked for; None for a rule that refuses all.
+        pattern: The pattern; None for a rule that refuses all.
         query: Whether it is looked for in path and query, instead of the path.
     """
 
@@ -48,11 +48,11 @@ class FastFilter:
     query. ``.*`` refuses all. Rules of the host come first, then those of its name
     as a domain, of its parents, the longest first, then those of ``Domain .``, for all
     URLs. From ``#`` on a line is a comment (nutch.md 3.5). Names may be written in
-    Unicode. What is no URL is refused.
+    Unicode. Text that is not a URL is refused.
 
     Args:
         text: The file.
-        name: What messages call it.
+        name: Its name in messages.
         limits: Lengths.
 
     Raises:
@@ -190,7 +190,7 @@ class FastFilter:
 
 
 class _Fast:
-    """What is known of a column of URLs while rules are gone through."""
+    """The state of a column of URLs while rules are applied."""
 
     def __init__(self, parts: pl.DataFrame, taken: pl.Series) -> None:
         whole = pl.concat_str("path", ("?" + pl.col("query")).fill_null(""))

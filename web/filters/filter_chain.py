@@ -8,12 +8,12 @@ import polars as pl
 from ..base.columns import nulls, put
 from .verdicts import FILTERED, TIMEOUT, UrlFilter, Verdict, Verdicts
 
-# Of which URLs the rule that decided is named.
+# The URLs whose deciding rule is named.
 Named = Literal["all", "refused", "none"]
 
 
 class FilterChain:
-    """Filters in the order in which they are asked; the first that refuses a URL decides.
+    """Filters in order; the first one that refuses a URL decides.
 
     >>> from .affixes import PrefixFilter, SuffixFilter
     >>> chain = FilterChain([PrefixFilter("http:", "p.txt"), SuffixFilter("+\\n.gif", "s.txt")])

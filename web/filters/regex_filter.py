@@ -17,12 +17,12 @@ from ..urls.domains import registered_domain
 from ..urls.row_keys import BadUrl, host
 from .verdicts import Verdict, Verdicts
 
-# Of a URL that is written as normal ones are; the parser is asked for the host of others.
+# The host of a URL in normal form; others are parsed.
 _HOST = re.compile(
     r"[a-z][a-z0-9+.-]*://"
     r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@%\[\]\\A-Z\x7f-\U0010ffff]*)(?::[0-9]*)?(?=[/?#]|$)"
 )
-# So many rules of one sign are looked for at once.
+# Most rules of one sign that one search looks for.
 _TOGETHER = 50
 
 
@@ -32,7 +32,7 @@ class FilterRule:
 
     Attributes:
         accept: Whether URLs in which the pattern is found are taken.
-        pattern: What is looked for.
+        pattern: The pattern.
         site: Host or registered domain that the rule is limited to; None for all.
         line: Line number in the file, from 1.
     """
@@ -58,17 +58,17 @@ class RegexFilter:
 
     Args:
         text: The file.
-        name: What messages call it.
-        compile: What makes patterns of what stands in the file.
-        kind: What such a pattern is called.
+        name: Its name in messages.
+        compile: Compiles the text of a pattern.
+        kind: Name of the kind of pattern.
 
     Raises:
-        ValueError: A line is none of these, or its pattern does not compile;
+        ValueError: A line is invalid, or its pattern does not compile;
             one line with the file, the line number and the rule.
 
     Attributes:
         rules: In the order of the file.
-        name: What messages call it.
+        name: Its name in messages.
 
     >>> shop = RegexFilter("-[?]add=\\n+^https?://shop[.]example[.]com/", "shop.txt")
     >>> shop.accepts("http://shop.example.com/?add=1"), shop.accepts("http://foo.com/")
@@ -141,7 +141,7 @@ class RegexFilter:
 
 
 class _State:
-    """What is known of a column of URLs while rules are gone through."""
+    """The state of a column of URLs while rules are applied."""
 
     def __init__(self, urls: pl.Series) -> None:
         self.urls = urls

@@ -1,4 +1,4 @@
-"""What a URL filter says, of one URL and of a column of them."""
+"""Verdicts of URL filters, on one URL and on a column."""
 
 from typing import NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ TIMEOUT = "filter_timeout"
 
 
 class Verdict(NamedTuple):
-    """What a filter says of a URL.
+    """The verdict of a filter on a URL.
 
     Attributes:
         accept: Whether it takes the URL.
@@ -34,24 +34,24 @@ class Verdicts(NamedTuple):
 
 
 class UrlFilter(Protocol):
-    """Which URLs are taken. Both ways to ask say the same.
+    """A URL filter. ``decide`` and ``decide_column`` give the same verdicts.
 
     Attributes:
-        name: What messages call it: that of its file, if it has one.
+        name: Its name in messages: that of its file, if it has one.
     """
 
     name: str
 
     def decide(self, url: str) -> Verdict:
-        """Returns what it says of a URL."""
+        """Returns the verdict on a URL."""
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what it says of each URL; nulls are not taken."""
+        """Returns the verdict on each URL; nulls are not taken."""
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the rule at a line of its file; for 0, what it does where none decides.
 
-        Of the URL that was asked for, if one is given.
+        For the given URL, if there is one.
         """
 
 

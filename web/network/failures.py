@@ -18,7 +18,7 @@ class BadEncoding(Exception):
     """A body's Content-Encoding is unknown, or the body does not follow it."""
 
 
-class BadUrl(ValueError):
+class UnsendableUrl(ValueError):
     """A URL that cannot go into a request."""
 
 
@@ -42,7 +42,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((ssl.SSLError, ssl.CertificateError, urllib3.exceptions.SSLError), "tls"),
     (TimeoutError, "timeout"),
     (ConnectionRefusedError, "refused"),
-    (BadUrl, "bad_url"),
+    (UnsendableUrl, "bad_url"),
     (ConnectionError, "reset"),
     (OSError, "unreachable"),
     (http.client.IncompleteRead, "incomplete"),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import certifi
 
 from .connection import tls_context
-from .failures import BadUrl
+from .failures import UnsendableUrl
 from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
 from .idle_connections import Origin
@@ -27,7 +27,7 @@ def split_url(url: str) -> tuple[Origin, str]:
     """Returns ((scheme, host, port), request target); user info is dropped.
 
     Raises:
-        BadUrl: The URL is not http or https, or has characters that must
+        UnsendableUrl: The URL is not http or https, or has characters that must
             not go into a request (controls, spaces, anything but ASCII).
 
     >>> split_url("http://u:p@Example.com:8080/a?b#c")
@@ -36,7 +36,7 @@ def split_url(url: str) -> tuple[Origin, str]:
     match = _URL.fullmatch(url)
     port = int(match[3]) if match and match[3] else 0
     if match is None or port > 65535:
-        raise BadUrl(f"expected an http or https URL in ASCII, got {url!r}")
+        raise UnsendableUrl(f"expected an http or https URL in ASCII, got {url!r}")
     target = match[4] or "/"
     origin = (match[1], match[2].lower(), port or _PORTS[match[1]])
     return origin, target if target[0] == "/" else f"/{target}"
@@ -46,7 +46,7 @@ def request_url(url: str) -> str:
     """Returns the part of a URL that makes a difference to its request.
 
     Raises:
-        BadUrl: See ``split_url``.
+        UnsendableUrl: See ``split_url``.
 
     >>> request_url("http://u:p@Example.com.:80/a?b#c")
     'http://example.com/a?b'
@@ -55,7 +55,7 @@ def request_url(url: str) -> str:
     return f"{scheme}://{_host_header((scheme, host.rstrip('.'), port))}{target}"
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The head of a request.
 
     Attributes:
@@ -95,11 +95,11 @@ class Route:
         self._ca_file, self._missing_agent, self._unchecked = ca_file, missing_agent, unchecked
         self._proxy, self._proxy_auth = proxy, proxy_auth
 
-    def head(self, method: str, url: str, headers: Mapping[str, str]) -> Head:
+    def head(self, method: str, url: str, headers: Mapping[str, str]) -> RequestHead:
         """Returns the head of a request without a body.
 
         Raises:
-            BadUrl: The URL cannot go into a request.
+            UnsendableUrl: The URL cannot go into a request.
         """
         origin, target = split_url(url)
         host, forwarded = _host_header(origin), origin[0] == "http" and self.is_proxied(origin)
@@ -111,7 +111,7 @@ class Route:
         sent = shown = _head(start, fields)
         if not SECRET.isdisjoint([name.lower() for name, _ in fields]):
             shown = _head(start, [_shown(*field) for field in fields])
-        return Head(origin, sent, shown)
+        return RequestHead(origin, sent, shown)
 
     def tunnel(self, origin: Origin) -> bytes:
         """Returns the CONNECT request for the proxy; empty if none is needed."""

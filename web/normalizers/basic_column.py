@@ -1,4 +1,4 @@
-"""The basic normalizer on columns: what most URLs have wrong is put right for all of them at once."""
+"""The basic normalizer on columns: corrects frequent faults for all URLs at once."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ..base.columns import nulls, put
 from ..urls.normalize import normalize_basic
 from .normalizer_step import Applied, Whole, apply_each
 
-# So few are normalized one after the other.
+# Fewer URLs than this are normalized one after the other.
 _FEW = 200
 # Scheme, host, port, path and query. A backslash, a control or a letter beyond ASCII is left to the
 # parser, and a space at the end; the fragment is cut off before, anything may stand there.
@@ -54,7 +54,7 @@ class Basic(Whole):
         """Returns what ``apply`` makes of each URL.
 
         A URL that is written in ways which are known is guessed. Where that is
-        normal, the guess was right; else the parser is asked.
+        normal, the guess was right; else the URL is parsed.
         """
         if self._is_normal is None or len(urls) < _FEW:
             return apply_each(normalize_basic, urls)
@@ -72,7 +72,7 @@ class Basic(Whole):
 
 
 def _guessed(urls: pl.Series) -> pl.Series:
-    """Returns what URLs become if no more is to do than what is done here; null for the others."""
+    """Returns URLs with frequent faults corrected; null for URLs with other faults."""
     cut = urls.str.splitn("#", 2).struct.field("field_0")
     parts = cut.str.splitn("/", 4).struct.unnest()
     parts.columns = ["scheme", "empty", "site", "rest"]

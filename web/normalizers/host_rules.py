@@ -13,19 +13,19 @@ from ..urls.url_parts import host_of_url, parts_of
 from .normalizer_step import Whole
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
-# A path may end with a dot and so many characters and not get a slash.
+# A path that ends with a dot and up to this many characters gets no slash.
 _EXTENSION = 5
-# What a host may be asked for by: file: has none.
+# Schemes with a host: file: has none.
 _SCHEMES = tuple(name for name in SCHEMES if name != "file")
 
 
 class _PerHost(Whole):
     """A normalizer that knows what to do for some hosts.
 
-    Their names may be written in Unicode. Of two lines for a host the last one counts.
+    Their names may be written in Unicode. Of two lines for a host, the last one counts.
 
     Attributes:
-        form: What a line must be.
+        form: Form of a valid line.
     """
 
     form = ""
@@ -43,7 +43,7 @@ class _PerHost(Whole):
             self._rules[host.lower()] = self._rules[site] = rule
 
     def read(self, host: str, value: str) -> tuple[str | None, str | None]:
-        """Returns the host, and its rule, of a line; None for what is none."""
+        """Returns the host and the rule of a line; None for an invalid one."""
         raise NotImplementedError
 
     def rule_of(self, host: str) -> str | None:
@@ -73,7 +73,7 @@ class _PerHost(Whole):
 class Slash(_PerHost):
     """Adds or removes the slash at the end of paths: ``HOST +`` or ``HOST -`` a line.
 
-    None is added behind what looks like a file's extension. Unlike Nutch's it keeps the port.
+    None is added after a file's extension. Unlike Nutch's it keeps the port.
 
     >>> Slash("www.foo.com\\t+", "slashes.txt").apply("http://www.foo.com/page?a=b")
     'http://www.foo.com/page/?a=b'
@@ -101,7 +101,7 @@ class Slash(_PerHost):
 class Host(_PerHost):
     """Puts one host in place of others: ``HOST TARGET`` or ``*.DOMAIN TARGET`` a line.
 
-    A host that is named comes first, then the widest domain that the host is below.
+    A rule for the host itself comes first, then the widest domain that the host is below.
 
     >>> Host("*.foo.com foo.com", "hosts.txt").apply("http://www.foo.com:81/x")
     'http://foo.com:81/x'
@@ -113,7 +113,7 @@ class Host(_PerHost):
     def read(self, host: str, value: str) -> tuple[str | None, str | None]:
         """Returns the host or ``*.DOMAIN``, and the target."""
         site = pattern_name(host)
-        # As in Nutch, nothing stands for all hosts of a top-level domain.
+        # As in Nutch, no rule is for all hosts of a top-level domain.
         below_top = site is not None and site.startswith("*.") and site.count(".") < 2
         return None if below_top else site, host_name(value)
 
@@ -136,7 +136,7 @@ class Host(_PerHost):
 class Protocol(_PerHost):
     """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
 
-    A host that is named comes first, then the narrowest domain. A URL that names a port
+    A rule for the host itself comes first, then the narrowest domain. A URL that names a port
     stays as it is. Schemes are http, https and ftp.
 
     >>> Protocol("*.foo.com https", "protocols.txt").apply("http://foo.com/x")

@@ -25,9 +25,9 @@ class Normalizer:
 
     Attributes:
         steps: In their order; one is ``Basic``.
-        rounds: How often they are gone through at most. 1 is once and no more, as
+        rounds: Most rounds through the steps. 1 is one round and no more, as
             Nutch does: what comes out then may change when it is normalized again.
-        last: What is done when all else is, to a URL that needs no row key.
+        last: Steps after all rounds, for a URL that needs no row key.
     """
 
     steps: tuple[Step, ...] = (Basic(),)
@@ -140,7 +140,7 @@ def _traced(
 
 
 def _lasting(url: str, done: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leaves out what led back to a URL that was there before.
+    """Leaves out changes that led back to an earlier URL.
 
     >>> _lasting("a", [("x", "b"), ("y", "c"), ("z", "b")])
     [('x', 'b')]
@@ -191,7 +191,7 @@ class _Column:
         self.urls = put(self.urls, self.active.gather(at), new)
 
     def end(self, basic_first: bool) -> None:
-        """Ends a round: what has changed, and not by ``Basic`` alone, goes on."""
+        """Ends a round: URLs that changed, and not by ``Basic`` alone, go on."""
         goes_on = (self._now != self._before).fill_null(False)
         undone = (~goes_on & self._others & self._now.is_not_null()).arg_true()
         if len(undone):  # of steps that undo each other basic has the last word
@@ -203,7 +203,7 @@ class _Column:
         self.active = self.active.filter(goes_on)
 
     def refuse(self, reason: str) -> None:
-        """Refuses what is not done."""
+        """Refuses the URLs that still change."""
         number = len(self.active)
         self.reasons = put(self.reasons, self.active, [reason] * number)
         self.urls = put(self.urls, self.active, pl.Series([None] * number, dtype=pl.String))

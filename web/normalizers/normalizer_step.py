@@ -1,4 +1,4 @@
-"""What all URL normalizers are: steps of a chain."""
+"""The interface of URL normalizers, which are steps of a chain."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -19,13 +19,13 @@ class Step(Protocol):
     """A normalizer.
 
     Attributes:
-        name: What options and messages call it.
+        name: Its name in options and messages.
     """
 
     name: str
 
     def apply(self, url: str) -> str:
-        """Returns the URL as it wants it.
+        """Returns the normalized URL.
 
         Raises:
             BadUrl: The URL cannot be used.
@@ -35,14 +35,14 @@ class Step(Protocol):
         """Returns what ``apply`` makes of each URL; there are no nulls."""
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs ``apply`` might change: those, and maybe more; none of the nulls."""
+        """Returns which URLs ``apply`` might change, maybe too many; no nulls."""
 
     def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
-        """Returns what it does one after the other: (what messages call it, what it does)."""
+        """Returns its parts in order: (name in messages, function)."""
 
 
 class Applied(NamedTuple):
-    """What a step makes of a column of URLs.
+    """The result of a step for a column of URLs.
 
     Attributes:
         urls: As they are now; null where it refuses one.
@@ -70,7 +70,7 @@ def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
 
 
 class Whole:
-    """A step that has no parts, and looks at one URL at a time."""
+    """A step without parts, for one URL at a time."""
 
     name = ""
 

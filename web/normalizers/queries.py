@@ -29,7 +29,7 @@ class Querystring(Whole):
         match = _QUERY.fullmatch(url)
         if match is None or "&" not in match[2]:
             return url
-        # As Java splits: what is empty at the end is nothing.
+        # As Java splits: empty parts at the end do not count.
         parts = sorted(match[2].rstrip("&").split("&"))
         return f"{match[1]}?{'&'.join(parts)}{match[3] or ''}"
 
@@ -39,7 +39,7 @@ class Querystring(Whole):
 
 
 class Ajax(Whole):
-    """Turns ``#!`` into ``_escaped_fragment_``, which a server can be asked for.
+    """Turns ``#!`` into ``_escaped_fragment_``, which a server can receive.
 
     It must come before basic, which cuts fragments off. In scope ``indexer`` it
     turns URLs back.

@@ -27,10 +27,10 @@ class Substitution:
     """One rule: every match of ``pattern`` is replaced by ``template``.
 
     Attributes:
-        pattern: What is looked for.
-        template: What stands in its place, as Python writes it.
+        pattern: The pattern.
+        template: The replacement, in Python's form.
         line: Line of the file at which the pattern begins, from 1.
-        column: Pattern and template for polars; None where there are none that surely do
+        column: Pattern and template for polars; None if no such pair surely does
             the same.
     """
 
@@ -73,7 +73,7 @@ class RegexNormalizer:
 
     Args:
         text: The file; as bytes it may be in any encoding that XML names.
-        file: What messages call it.
+        file: Its name in messages.
 
     Raises:
         ValueError: It is not XML of that form, or a rule does not compile; one
@@ -81,7 +81,7 @@ class RegexNormalizer:
 
     Attributes:
         rules: In the order in which they are applied.
-        file: What messages call it.
+        file: Its name in messages.
     """
 
     name = "regex"

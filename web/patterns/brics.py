@@ -7,7 +7,7 @@ Matching goes by derivatives (Brzozowski): it takes as long as the text is, what
 
 from collections.abc import Callable
 
-from .brics_syntax import LAST, Node, Nodes, Parser, TooLarge
+from .brics_syntax import LAST, BricsParser, Node, Nodes, TooLarge
 from .patterns import Pattern
 
 _MOST_STEPS = 50_000
@@ -53,7 +53,7 @@ class _Run:
 
     def __init__(self, text: str) -> None:
         self._nodes = Nodes()
-        self.start = Parser(text, self._nodes).parse()
+        self.start = BricsParser(text, self._nodes).parse()
         self._steps: dict[tuple[Node, str], Node] = {}
 
     def matches(self, string: str) -> bool:

@@ -140,7 +140,7 @@ class Nodes:
         return found
 
 
-class Parser:
+class BricsParser:
     """Reads an expression by recursive descent, as dk.brics.automaton.RegExp does."""
 
     def __init__(self, text: str, nodes: Nodes) -> None:

@@ -18,7 +18,7 @@ from .java_chars import (
     span_in_any_case,
 )
 from .java_classes import ENDS_OF_LINES, SHORT, UNICODE_SHORT, family
-from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree
+from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -31,7 +31,7 @@ _SPACE = frozenset(" \t\n\x0b\f\r")
 _OCTAL, _HEX = frozenset("01234567"), frozenset("0123456789abcdefABCDEF")
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> PatternTree:
     r"""Reads a pattern.
 
     Raises:
@@ -65,11 +65,11 @@ class _Parser:
         self._groups = 0
         self._names: dict[str, int] = {}
 
-    def parse(self) -> Tree:
+    def parse(self) -> PatternTree:
         root = self._either()
         if self._peek():
             raise ValueError("a ) has no (")
-        return Tree(root, self._groups, self._names)
+        return PatternTree(root, self._groups, self._names)
 
     # How Java goes through the text: with the flag x, spaces and comments do not count.
 

@@ -72,7 +72,7 @@ Node = Chars | Mark | Row | Either | Group | Repeat | Back | Look | Atomic
 
 
 @dataclasses.dataclass(frozen=True)
-class Tree:
+class PatternTree:
     """A pattern that was read, and the numbers of its groups that have names."""
 
     root: Node

@@ -13,7 +13,7 @@ import regex
 
 from .java_chars import Chars, in_any_case
 from .java_syntax import parse
-from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, Repeat, Row, Tree
+from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
 
 _PYTHON_MARKS = {
     "start": r"\A",
@@ -164,7 +164,7 @@ def _without_start(root: Node) -> Node:
     return root
 
 
-def _compiled(tree: Tree) -> "regex.Pattern[str]":
+def _compiled(tree: PatternTree) -> "regex.Pattern[str]":
     nodes = _nodes(tree.root)
     chars = {node for node in nodes if isinstance(node, Chars)}
     # Letters, and the edges of words, are of all scripts, unless this is said of all of a pattern.
@@ -248,7 +248,7 @@ class _Column(_Writer):
         exact: Whether there was nothing of the kind.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: PatternTree) -> None:
         self._kept = {
             node.number: node.part for node in _nodes(tree.root) if isinstance(node, Group)
         }
@@ -282,7 +282,7 @@ class _Column(_Writer):
         return ""
 
 
-def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
+def _column_forms(tree: PatternTree) -> tuple[str, bool, tuple[str, str] | None]:
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
     root, before = tree.root, ""
     match root:

@@ -24,7 +24,7 @@ Numbers = NDArray[np.int64]
 
 
 class Index:
-    """Which rules have which piece.
+    """An index of rules by their pieces.
 
     Args:
         octets: Patterns, each with a newline.
@@ -81,7 +81,7 @@ class Index:
 
 
 class _Pieces(NamedTuple):
-    """What stands between the wildcards of all rules.
+    """The pieces between the wildcards of all rules.
 
     Attributes:
         rules: Numbers of their rules, ascending.

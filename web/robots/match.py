@@ -29,12 +29,12 @@ class TooCostly(Exception):
 
 
 class Decision(NamedTuple):
-    """What decides about a path.
+    """The decision about a path.
 
     Attributes:
         allow: Whether it is allowed.
         rule: Number of the rule, among those given; None where none matches.
-        steps: What finding it took.
+        steps: Steps that it took.
     """
 
     allow: bool
@@ -93,7 +93,7 @@ class Matcher:
 
 
 class _Steps:
-    """What may still be done for a path.
+    """Counts the steps for a path.
 
     A piece that is looked for takes three hundred steps, and as many as characters may have to be
     compared for it: those of the piece, times the places that are tried.

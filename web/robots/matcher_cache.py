@@ -1,4 +1,4 @@
-"""Keeps rules of robots.txt ready, within a bound on their memory."""
+"""Caches the matchers of robots.txt, within a limit of memory."""
 
 import threading
 from collections import OrderedDict
@@ -9,10 +9,10 @@ _LARGE_CHARS = 32_768
 
 
 class MatcherCache:
-    """Rules that were read of late; those unused for longest go first.
+    """Matchers by owner; those unused for longest are removed first.
 
     Args:
-        most_bytes: Their memory; one is kept even if it is larger.
+        most_bytes: Limit of memory; one matcher is kept even if it is larger.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -22,7 +22,7 @@ class MatcherCache:
         self.size = 0
 
     def get(self, owner: object) -> Matcher | None:
-        """Returns the rules of an owner, if they are there still."""
+        """Returns the matcher of an owner, if it is still cached."""
         with self._lock:
             kept = self._kept.get(id(owner))
             if kept is None or kept[0] is not owner:
@@ -31,9 +31,9 @@ class MatcherCache:
             return kept[1]
 
     def put(self, owner: object, matcher: Matcher) -> None:
-        """Keeps the rules of an owner, and lets others go where there is no room."""
+        """Caches the matcher of an owner, and removes others where there is no room."""
         with self._lock:
-            if id(owner) in self._kept:  # of another thread, which has read them, too
+            if id(owner) in self._kept:  # another thread has read the rules, too
                 return
             self._kept[id(owner)] = owner, matcher
             self.size += matcher.size
@@ -41,10 +41,10 @@ class MatcherCache:
                 self.size -= self._kept.popitem(last=False)[1][1].size
 
 
-# Large ones have a shelf of their own, so that a few hosts do not make all others' be read again.
+# Large ones have a cache of their own, so that a few hosts do not push out all others.
 _LARGE, _OTHERS = MatcherCache(48 << 20), MatcherCache(16 << 20)
 
 
 def cache_for(text: str) -> MatcherCache:
-    """Returns where the rules of a robots.txt are kept."""
+    """Returns the cache for a robots.txt."""
     return _LARGE if len(text) > _LARGE_CHARS else _OTHERS

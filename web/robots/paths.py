@@ -1,7 +1,7 @@
 """The form in which paths of URLs and patterns of robots.txt are compared (RFC 9309 2.2.2).
 
 Both are ASCII: characters that a URL may have as they are stand for themselves, all others are
-escapes in upper case. Escapes of "/", "%", "*" and "$" stay: as such, these four mean something.
+escapes in upper case. Escapes of "/", "%", "*" and "$" stay: unescaped, these four have a meaning.
 Patterns are taken many at a time, in a few passes over all their characters.
 """
 
@@ -35,7 +35,7 @@ def comparable_path(url: str) -> str:
     """Returns path and query of a URL as they are compared with patterns.
 
     Raises:
-        ValueError: What stands for the host is none.
+        ValueError: The URL has no valid host.
 
     >>> comparable_path("http://a/%7ea/ä?b=%2f#c")
     '/~a/%C3%A4%3Fb=%2F'
@@ -52,7 +52,7 @@ def comparable_path(url: str) -> str:
 def comparable_patterns(patterns: Sequence[str]) -> list[str]:
     """Returns patterns as they are compared with paths: "*" is any text, "$" at the end is the end.
 
-    A pattern that is a whole URL, by mistake, stands for paths with that URL in them.
+    A pattern that is a whole URL, by mistake, is read as a path that holds this URL.
 
     >>> comparable_patterns(["/%7ea*?b", "/a$b$", "/%2a%24"])
     ['/~a*%3Fb', '/a%24b$', '/%2A%24']
@@ -67,7 +67,7 @@ def comparable_patterns(patterns: Sequence[str]) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """Returns text, a character an octet, without escapes that say what could stand there as such.
+    """Returns text, one character per octet, in which unneeded escapes are decoded.
 
     Octets that are no UTF-8 are one and the same: robots.txt is read so, too.
     """

@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it: what may be fetched of a site, and how fast."""
+"""robots.txt by RFC 9309: which URLs of a site may be fetched, and how fast."""
 
 import contextlib
 import re
@@ -20,7 +20,7 @@ from .rules import Reading, read_rules
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
 _BOM = b"\xef\xbb\xbf"
-# For so long a server must have failed before it counts as one without robots.txt (2.3.1.4).
+# A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
@@ -41,7 +41,7 @@ _NONE_ALLOWED = Decision(False, None, 0)
 
 
 class RobotsRecord(NamedTuple):
-    """What is kept of a robots.txt.
+    """The stored form of a robots.txt.
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
@@ -57,15 +57,15 @@ class RobotsRecord(NamedTuple):
 
 
 class RobotsRules:
-    """What a robots.txt allows one agent.
+    """The rules of a robots.txt for one agent.
 
     The text is kept compressed; rules that were read are kept while there is room.
 
     Args:
-        record: What the server sent.
+        record: The robots.txt as the server sent it.
         agents: Product tokens of the agent; the groups of all of them count.
         error: Why the server could not be reached, if so.
-        retry_after: Seconds that the server asked to be left alone, if it did.
+        retry_after: Pause in s that the server demands, if it does.
 
     Attributes:
         state: ``rules``; ``allow`` for 4xx, which is as if there were no
@@ -74,8 +74,7 @@ class RobotsRules:
             the last robots.txt counts, or none if there was none (2.3.1.4).
         crawl_delay: Seconds, where the agent's group names them; of the last
             robots.txt that was read, while the server fails.
-        sitemaps: URLs of sitemaps that it names: the first hundred of at most
-            2,048 characters.
+        sitemaps: URLs of sitemaps in it: the first hundred of at most 2,048 characters.
 
     >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
     >>> rules.state, rules.allowed("http://a/x/y"), rules.allowed("http://a/y")
@@ -117,7 +116,7 @@ class RobotsRules:
     def verdict(self, url: str) -> str:
         """Returns ``allowed``, ``denied``, or ``too_costly`` where finding out takes too many steps.
 
-        What is no URL is denied, if there are rules.
+        Text that is not a URL is denied, if there are rules.
         """
         try:
             return ALLOWED if self.decide(url).allow else DENIED
@@ -142,7 +141,7 @@ class RobotsRules:
 
     @property
     def record(self) -> RobotsRecord:
-        """What to keep of it."""
+        """The record to store."""
         text = self._text() if self._packed else ""
         return RobotsRecord(self.status, text, self.fetched_at, self.failing_since)
 
@@ -191,7 +190,7 @@ def _state(record: RobotsRecord) -> str:
     return ALLOW if 300 <= status < 500 and status != 429 else DEFER
 
 
-# Stands for the robots.txt of a host that is not asked for it.
+# Rules of a host whose robots.txt is not fetched.
 EXEMPT = RobotsRules(RobotsRecord(404, "", 0), "")
 
 
@@ -219,11 +218,11 @@ def fetch_robots(
     """Fetches the robots.txt of an origin; every hop passes the guard.
 
     Args:
-        client: What asks.
+        client: Makes the requests.
         origin: ``scheme://host[:port]``.
         redirects: How many are followed.
         agents: Product tokens besides the client's.
-        earlier: What is known of it from an earlier time.
+        earlier: The record of an earlier run.
     """
     return drive(robots_steps((client.token, *agents), origin, redirects, earlier), client.answer)
 
@@ -248,7 +247,7 @@ def robots_steps(
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
-    """Returns since when it has failed without a break; what a wrong clock said does not count."""
+    """Returns since when it has failed without a break; times of a wrong clock do not count."""
     since = earlier.failing_since if earlier else 0
     return since if EARLIEST_MS < since <= now else now
 
@@ -260,6 +259,6 @@ def _follow(url: str, redirects: int) -> Steps[Response]:
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response
-        with contextlib.suppress(ValueError):  # what cannot be asked for gives an error, too
+        with contextlib.suppress(ValueError):  # an unsendable URL gives an error response
             target = request_url(target)
         url, redirects = target, redirects - 1

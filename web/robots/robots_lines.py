@@ -1,4 +1,4 @@
-"""Which line of a robots.txt decides about a URL."""
+"""Finds the line of a robots.txt that decides about a URL."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Line(NamedTuple):
 
 
 def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
-    """Returns the line that allows or denies a URL; None where none says anything of it.
+    """Returns the line that allows or denies a URL; None if no line matches.
 
     It is the longest that matches, of equally long ones one that allows; of equal ones the first.
     None, too, where finding it takes too many steps.

@@ -1,4 +1,4 @@
-"""Reads a robots.txt: which of its lines one agent has to obey (RFC 9309 2.2).
+"""Reads the lines of a robots.txt that one agent has to obey (RFC 9309 2.2).
 
 Reading is one regular expression over the whole text, and a few steps for each line that it finds,
 so that no text takes longer than its length.
@@ -43,12 +43,12 @@ class Rule(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a robots.txt says to one agent.
+    """The part of a robots.txt for one agent.
 
     Attributes:
         rules: In the order of the file.
         crawl_delay: Seconds, if there is one.
-        sitemaps: What it names as such, to all.
+        sitemaps: Its sitemaps, which are for all agents.
     """
 
     rules: list[Rule]
@@ -63,8 +63,8 @@ class _Group(NamedTuple):
     """Lines for the agents that are named before them.
 
     Attributes:
-        ranks: How well these names fit the agent.
-        lines: What is said to them; left out where no name fits.
+        ranks: How well its names fit the agent.
+        lines: Lines of the group; empty where no name fits.
     """
 
     ranks: set[int]
@@ -72,7 +72,7 @@ class _Group(NamedTuple):
 
 
 def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
-    """Returns what a robots.txt says to one agent.
+    """Returns the part of a robots.txt for one agent.
 
     The groups of all its names are taken as one (RFC 9309 2.2.1). Without any, those count whose
     name is how the first name begins, the longest such; without these, those for all.
@@ -135,13 +135,13 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _has_other_field(value: str) -> bool:
-    """Returns whether a line without a colon behind its field has one behind later words."""
+    """Returns whether a line without a colon after its field has one after later words."""
     _, colon, rest = value.rstrip().partition(":")
     return bool(colon) and (not rest or rest[0].isspace())
 
 
 def _ranks(name: str, agents: tuple[str, ...]) -> Iterator[int]:
-    """Yields how well a name in lower case fits those of the agent, if it does."""
+    """Yields ranks for how well a name in lower case fits the agent's names."""
     if name == "*":
         yield _FOR_ALL
         return
@@ -156,7 +156,7 @@ def _ranks(name: str, agents: tuple[str, ...]) -> Iterator[int]:
 
 
 def _crawl_delay(lines: list[_Line]) -> float | None:
-    """Returns the last delay that is one."""
+    """Returns the last valid delay."""
     for kind, value, _ in reversed(lines):
         if kind == _DELAY:
             try:

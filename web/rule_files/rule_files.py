@@ -1,4 +1,4 @@
-"""What the readers of rule files share: lines with their numbers, sorted names, files read once."""
+"""Reads rule files: lines with their numbers, sorted names, a cache of files."""
 
 import functools
 import os
@@ -52,8 +52,8 @@ class RuleFile(NamedTuple):
     """A file of rules.
 
     Attributes:
-        name: What messages and counts call it.
-        text: What stands in it; of XML nothing.
+        name: Its name in messages and counts.
+        text: Its text; empty for XML.
         xml: Bytes of XML, which says itself how they are to be read.
         source: Which file it is: its path, or that it is built in.
     """
@@ -71,8 +71,8 @@ def read_rules(
 
     Args:
         path: Where it is.
-        name: What messages call it; as its path where it has no other name.
-        source: What else to say than its path where it is asked which file it is.
+        name: Its name in messages; the path by default.
+        source: Name of the file to report in place of its path.
         xml: Whether it is XML.
 
     Raises:
@@ -95,7 +95,7 @@ def _read(path: str, changed: int, size: int, name: str, source: str, xml: bool)
     return RuleFile(name or path, text, data if xml else b"", source or path)
 
 
-class Names:
+class NameLines:
     """Many names, each with the number of its line; looked up by binary search.
 
     A million of them take some 30 MB, and a column of URLs is looked up at once.
@@ -103,7 +103,7 @@ class Names:
     Args:
         names: (name, line number), any order; of equal names the first line counts.
 
-    >>> table = Names([("org", 1), ("be", 3), ("org", 7)])
+    >>> table = NameLines([("org", 1), ("be", 3), ("org", 7)])
     >>> table.line("org"), table.line("com"), len(table)
     (1, 0, 2)
     """

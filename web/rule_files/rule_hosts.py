@@ -1,10 +1,10 @@
-"""Host names of rule files, spelt as URLs have them when rules see them."""
+"""Normalizes host names in rule files to the form that URLs have when rules see them."""
 
 import re
 
 from ..urls.row_keys import BadUrl, host
 
-# What is as it should be; a last label of digits may be a part of an address, which has spellings.
+# Names in normal form; a last label of digits may belong to an address, which has several spellings.
 _PLAIN = re.compile(r"(?:[a-z0-9_-]++\.)*+(?![0-9])[a-z0-9_-]++")
 _ADDRESS = re.compile(r"\[[0-9A-Fa-f:.]+\]")
 # A parser would take some of these for something else than a name.
@@ -12,7 +12,7 @@ _STRANGE = re.compile(r"[\s/\\?#@:*%<>^|\[\]]")
 
 
 def host_name(text: str) -> str | None:
-    """Returns a host, a domain or a suffix as URLs have it; None where it is none.
+    """Returns a host, a domain or a suffix as URLs have it; None if it is invalid.
 
     In lower case and in punycode, by the same parser (WHATWG), and without a dot at the end.
 

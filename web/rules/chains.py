@@ -1,4 +1,4 @@
-"""From options to the filters and normalizers that they name, with the files that these read.
+"""Builds the filters and normalizers that the options name, with their rule files.
 
 A rule file is looked for in ``url_rules_dir`` under the name that it has in Nutch's conf/.
 """
@@ -120,7 +120,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
 
 
 def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:
-    """Returns what says which external links are followed all the same, if there is such."""
+    """Returns the filter of external links that are followed nevertheless, if there is one."""
     if EXEMPT not in options.url_filters or options.no_filter:
         return None
     file = files[FILTER_FILES[EXEMPT]]

@@ -1,4 +1,4 @@
-"""What rule files say that is never found, though it can be read: nothing that a job must fail for."""
+"""Warns of rules that can be read but never match; they do not stop a job."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
 from .url_rules import UrlRules
 
-# Of a file, not so many lines are named.
+# Most lines named of one file.
 _MOST = 3
 # Lines whose text is looked for in URLs as it stands; host names are put into punycode.
 _LOOKED_FOR = {
@@ -25,7 +25,7 @@ _LOOKED_FOR = {
 
 
 def warnings_of(rules: UrlRules) -> list[str]:
-    """Returns what to tell who runs a job: lines that are never found, files that are never read.
+    """Returns warnings for the user: lines that never match, files that are never read.
 
     URLs are ASCII when rules see them, so a pattern with other letters is in vain. Cost: nothing
     is read but the names in the folder of rule files, and patterns are not tried.

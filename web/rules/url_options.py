@@ -6,7 +6,7 @@ from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
 from ..urls.schemes import SchemeOptions
 
-# What each filter reads; the validator reads nothing.
+# The rule file of each filter; the validator has none.
 FILTER_FILES = {
     "regex": "regex-urlfilter.txt",
     "automaton": "automaton-urlfilter.txt",
@@ -67,7 +67,7 @@ class UrlOptions(SchemeOptions):
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),
-        "URL filters, all of which must take a URL, in this order. ignoreexempt is none of them: it "
+        "URL filters, all of which must take a URL, in this order. ignoreexempt is not one of them: it "
         "names links that are followed though they lead out of the scope.",
         nutch="urlfilter.order",
         choices=FILTERS,
@@ -88,8 +88,8 @@ class UrlOptions(SchemeOptions):
     )
     url_normalizer_loop_count: int = option(
         5,
-        "How often the normalizers are gone through at most until nothing changes; what still "
-        "changes then is dropped. 1: once, whatever comes out.",
+        "Most rounds through the normalizers until nothing changes; URLs that still change then "
+        "are dropped. 1: one round, whatever the result.",
         nutch="urlnormalizer.loop.count",
         minimum=1,
         maximum=100,

@@ -1,4 +1,4 @@
-"""Which URLs are taken, under which URL and row key; whole columns at a time."""
+"""Normalizes and filters URLs and makes their row keys, whole columns at a time."""
 
 import dataclasses
 import functools
@@ -29,7 +29,7 @@ Scope = Literal[
 Mode = Literal["domain", "host", "any"]
 
 _MAX_LABEL = 63
-# So few URLs are normalized one after the other.
+# Fewer URLs than this are normalized one after the other.
 FEW = 200
 
 # Escapes that the basic normalizer keeps, and what it leaves as it is after the host.
@@ -65,7 +65,7 @@ class UrlRules:
         self.exemptions
 
     def __reduce__(self) -> tuple[object, ...]:
-        return UrlRules, (self.options, self.files)  # what was compiled is compiled anew
+        return UrlRules, (self.options, self.files)  # the rules are compiled again
 
     @property
     def _scopes(self) -> list[str]:
@@ -81,7 +81,7 @@ class UrlRules:
 
     @functools.cached_property
     def exemptions(self) -> RegexFilter | None:
-        """What says which external links are followed all the same."""
+        """The filter of external links that are followed nevertheless."""
         return exemptions(self.options, dict(self.files or ()))
 
     @functools.cached_property
@@ -90,7 +90,7 @@ class UrlRules:
         return {file.name: file.source for _, file in self.files or ()}
 
     def source_of(self, by: str) -> str | None:
-        """Returns which file a ``FILE:LINE``, or the name of a filter, stands for; None for none."""
+        """Returns the file of a ``FILE:LINE`` or of a filter's name; None if there is none."""
         return self.sources.get(by) or self.sources.get(by.rpartition(":")[0])
 
     def normalizer(self, scope: str = "default") -> Normalizer:
@@ -203,7 +203,7 @@ class UrlRules:
     def _admit_one(
         self, raw: str, chain: Normalizer | None = None
     ) -> tuple[str | None, str | None, str | None]:
-        """Returns the URL and key, or the reason for neither; no filter is asked."""
+        """Returns the URL and key, or the reason for neither; without filters."""
         chain = chain or self.normalizer("outlink")
         if 0 <= self.options.max_url_length < len(raw):
             return None, None, "url_too_long"
@@ -215,7 +215,7 @@ class UrlRules:
         return None if reason else url, key, reason
 
     def refusal(self, url: str, scope: Scope = "outlink") -> str | None:
-        """Returns why one URL is refused before any filter is asked; see ``admit``.
+        """Returns why one URL is refused before the filters; see ``admit``.
 
         Where the scope's URLs need no row key, as ``indexer``, it is the one that had it.
         """

@@ -38,14 +38,14 @@ _SPECIAL = re.compile(r"/([a-z]+)/([0-9]{1,9})(?:\.[a-z]+)?")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Page(NamedTuple):
+class SimPage(NamedTuple):
     """A page: the number of its host, its number there."""
 
     host: int
     number: int
 
 
-class Link(NamedTuple):
+class SimLink(NamedTuple):
     """A link on a page: an absolute URL, without fragment, and how it is written.
 
     Attributes:
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class SitePlan:
     """The structure of one simulated web.
 
     Attributes:
@@ -91,7 +91,7 @@ class Plan:
     def sizes(self) -> tuple[int, ...]:
         """Pages of each host, falling, at least 1 each; they sum to ``hosts * pages``.
 
-        >>> Plan(hosts=4, pages=10, seed=1).sizes
+        >>> SitePlan(hosts=4, pages=10, seed=1).sizes
         (16, 10, 8, 6)
         """
         weights = [(host + 1) ** -0.7 for host in range(self.hosts)]
@@ -118,16 +118,16 @@ class Plan:
             return None
         return number
 
-    def all_pages(self) -> Iterator[Page]:
+    def all_pages(self) -> Iterator[SimPage]:
         """Every page, host by host."""
         for host, size in enumerate(self.sizes):
-            yield from (Page(host, number) for number in range(size))
+            yield from (SimPage(host, number) for number in range(size))
 
     def has_robots(self, host: int) -> bool:
         """Whether the host has a robots.txt, which then hides ``/private/``."""
         return host % 4 != 3 or host == self.hosts - 1
 
-    def role(self, page: Page) -> str:
+    def role(self, page: SimPage) -> str:
         """What is special about a page: ``copy``, ``mirror``, ``noindex``, ``nofollow`` or nothing.
 
         A copy has the body of the page before it, a mirror that of the page with its number on
@@ -139,12 +139,12 @@ class Plan:
             return role
         leaf = number > 0 and number * FANOUT + 1 >= self.sizes[host]
         if role == "copy":
-            leaf = leaf and number > 1 and self._wheel(Page(host, number - 1)) == ""
+            leaf = leaf and number > 1 and self._wheel(SimPage(host, number - 1)) == ""
         if role == "mirror":
-            leaf = leaf and host > 0 and self._wheel(Page(host - 1, number)) == ""
+            leaf = leaf and host > 0 and self._wheel(SimPage(host - 1, number)) == ""
         return role if leaf else ""
 
-    def _wheel(self, page: Page) -> str:
+    def _wheel(self, page: SimPage) -> str:
         if page.number == 0:
             return ""
         return _ROLES[(self._start("role", page.host) + page.number) % len(_ROLES)]
@@ -159,18 +159,18 @@ class Plan:
             start = self._starts[wheel, host] = self.mix(wheel, host)
         return start
 
-    def original(self, page: Page) -> Page:
+    def original(self, page: SimPage) -> SimPage:
         """The page whose body this page has: itself, unless it is a copy or a mirror."""
         host, number = page
         role = self.role(page)
         if role == "copy":
-            return Page(host, number - 1)
-        return Page(host - 1, number) if role == "mirror" else page
+            return SimPage(host, number - 1)
+        return SimPage(host - 1, number) if role == "mirror" else page
 
-    def has_copies(self, page: Page) -> bool:
+    def has_copies(self, page: SimPage) -> bool:
         """Whether another URL has this page's body, which so may not hold relative links."""
         host, number = page
-        copy, mirror = Page(host, number + 1), Page(host + 1, number)
+        copy, mirror = SimPage(host, number + 1), SimPage(host + 1, number)
         return any(
             other.host < self.hosts
             and other.number < self.sizes[other.host]
@@ -178,14 +178,14 @@ class Plan:
             for other in (copy, mirror)
         )
 
-    def way(self, page: Page) -> str:
+    def way(self, page: SimPage) -> str:
         """How links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or directly."""
         host, number = page
         if number == 0:
             return ""
         return _WAYS[(self._start("way", host) + number) % len(_WAYS)]
 
-    def path(self, page: Page) -> str:
+    def path(self, page: SimPage) -> str:
         """Path and query of the page itself, percent-encoded."""
         host, number = page
         if number == 0:
@@ -207,7 +207,7 @@ class Plan:
             return f"/private/open-{number}.html"
         return f"/{section}/{'part' if form > 2 else 'page'}-{number}.html"
 
-    def url(self, page: Page) -> str:
+    def url(self, page: SimPage) -> str:
         """The page's own URL."""
         return self.at(page.host, self.path(page))
 
@@ -215,7 +215,7 @@ class Plan:
         """The URL of a path and query on a host."""
         return f"http://{self.host_name(host)}{target}"
 
-    def entry(self, page: Page) -> str:
+    def entry(self, page: SimPage) -> str:
         """The URL that links to a page name: a redirect where the page has moved."""
         name = {"moved": "old", "found": "go", "chain": "older"}.get(self.way(page))
         return self.special(page.host, name, page.number) if name else self.url(page)
@@ -227,14 +227,14 @@ class Plan:
     def find(self, host: int, target: str) -> Place | None:
         """What lies at a path and query of a host, ``None`` if nothing.
 
-        >>> Plan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
+        >>> SitePlan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
         Place(kind='gone', number=3)
         """
         if target == "/":
             return Place("page", 0)
         size = self.sizes[host]
         for text in _NUMBER.findall(target):
-            page = Page(host, int(text))
+            page = SimPage(host, int(text))
             if page.number < size and self.path(page) == target:
                 return Place("page", page.number)
         special = _SPECIAL.fullmatch(target)
@@ -243,9 +243,9 @@ class Plan:
         kind, number = special[1], int(special[2])
         if number >= size or target != _TEMPLATES[kind].format(number):
             return None
-        return Place(kind, number) if self._exists(kind, Page(host, number)) else None
+        return Place(kind, number) if self._exists(kind, SimPage(host, number)) else None
 
-    def _exists(self, kind: str, page: Page) -> bool:
+    def _exists(self, kind: str, page: SimPage) -> bool:
         ways = {"old": ("moved", "chain"), "older": ("chain",), "go": ("found",)}
         if kind in ways:
             return self.way(page) in ways[kind]
@@ -255,71 +255,71 @@ class Plan:
 
     def redirect(self, host: int, place: Place) -> tuple[int, str]:
         """Status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
-        page = Page(host, place.number)
+        page = SimPage(host, place.number)
         if place.kind == "older":
             return 301, self.special(host, "old", place.number)
         if place.kind == "out":
             return 302, self.url(self._elsewhere(random.Random(self.mix("out", *page)), host))
         return (301 if place.kind == "old" else 302), self.url(page)
 
-    def links(self, page: Page) -> tuple[Link, ...]:
+    def links(self, page: SimPage) -> tuple[SimLink, ...]:
         """The links on a page, in their order, each URL once; navigation comes first."""
         page = self.original(page)
-        links: dict[str, Link] = {}
+        links: dict[str, SimLink] = {}
         for link in (*self._navigation(page), *self._below(page), *self._related(page)):
             links.setdefault(link.url, link)
         for link in self._odd_ends(page):
             links.setdefault(link.url, link)
         return tuple(links.values())
 
-    def _link(self, page: Page, text: str = "", fragment: str = "") -> Link:
-        return Link(self.entry(page), text or f"{page.number}", fragment=fragment)
+    def _link(self, page: SimPage, text: str = "", fragment: str = "") -> SimLink:
+        return SimLink(self.entry(page), text or f"{page.number}", fragment=fragment)
 
-    def _navigation(self, page: Page) -> Iterator[Link]:
+    def _navigation(self, page: SimPage) -> Iterator[SimLink]:
         host, number = page
-        yield self._link(Page(host, 0), "Home", "top")
+        yield self._link(SimPage(host, 0), "Home", "top")
         if number:
-            yield self._link(Page(host, (number - 1) // FANOUT), "Up")
-            yield self._link(Page(host, number - 1), "Previous")
+            yield self._link(SimPage(host, (number - 1) // FANOUT), "Up")
+            yield self._link(SimPage(host, number - 1), "Previous")
         if 0 < number < self.sizes[host] - 1:
-            yield self._link(Page(host, number + 1), "Next", "content")
+            yield self._link(SimPage(host, number + 1), "Next", "content")
 
-    def _below(self, page: Page) -> Iterator[Link]:
+    def _below(self, page: SimPage) -> Iterator[SimLink]:
         host, number = page
         first = number * FANOUT + 1
         for child in range(first, min(first + FANOUT, self.sizes[host])):
-            yield self._link(Page(host, child))
+            yield self._link(SimPage(host, child))
         first = host * HOST_FANOUT + 1
         for child in range(first, min(first + HOST_FANOUT, self.hosts)) if number == 0 else ():
-            yield self._link(Page(child, 0), self.host_name(child))
+            yield self._link(SimPage(child, 0), self.host_name(child))
 
-    def _related(self, page: Page) -> Iterator[Link]:
+    def _related(self, page: SimPage) -> Iterator[SimLink]:
         # Only the first pages of a host are linked from far away, as on the real web.
         host, number = page
         dice = random.Random(self.mix("related", host, number))
         for _ in range(5):
-            other = Page(host, int(self.sizes[host] * dice.random() ** 1.5))
+            other = SimPage(host, int(self.sizes[host] * dice.random() ** 1.5))
             if other != page:
                 yield self._link(other, fragment="content" if dice.random() < 0.2 else "")
         for _ in range(2 if self.hosts > 1 else 0):
             yield self._link(self._elsewhere(dice, host))
 
-    def _elsewhere(self, dice: random.Random, host: int) -> Page:
+    def _elsewhere(self, dice: random.Random, host: int) -> SimPage:
         other = int((self.hosts - 1) * dice.random() ** 2)
         other += other >= host
-        return Page(other, int(self.sizes[other] * dice.random() ** 3))
+        return SimPage(other, int(self.sizes[other] * dice.random() ** 3))
 
-    def _odd_ends(self, page: Page) -> Iterator[Link]:
+    def _odd_ends(self, page: SimPage) -> Iterator[SimLink]:
         """Links that lead to something else than a page; every root has one of each."""
         host, number = page
         dice = self.mix("odd", host, number) % 16
         if number == 0 or dice < 2:
-            yield Link(self.special(host, "gone", number), "missing")
+            yield SimLink(self.special(host, "gone", number), "missing")
         if self.has_robots(host) and (number == 0 or dice in (2, 3)):
-            yield Link(self.special(host, "private", number), "private")
+            yield SimLink(self.special(host, "private", number), "private")
         if number == 0 or dice == 4:
-            yield Link(self.special(host, "hidden", number), "hidden", nofollow=True)
+            yield SimLink(self.special(host, "hidden", number), "hidden", nofollow=True)
         if self.role(page) == "nofollow":
-            yield Link(self.special(host, "hidden", number), "hidden")
+            yield SimLink(self.special(host, "hidden", number), "hidden")
         if self.hosts > 1 and (number == 0 or dice in (5, 6)):
-            yield Link(self.special(host, "out", number), "elsewhere")
+            yield SimLink(self.special(host, "out", number), "elsewhere")

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise, repeat
 from urllib.parse import urlsplit
 
-from .model import Link, Page, Plan
+from .model import SimLink, SimPage, SitePlan
 
 VOCABULARY = 4000
 # The most frequent words of English, in order, so that a page looks English; then invented ones.
@@ -53,7 +53,7 @@ def _urn(seed: int) -> tuple[str, ...]:
     return tuple(chain.from_iterable(map(repeat, words(seed), counts)))
 
 
-def title(plan: Plan, page: Page) -> str:
+def title(plan: SitePlan, page: SimPage) -> str:
     """The title of a page, unique in its web but for copies."""
     page = plan.original(page)
     if page.number == 0:
@@ -64,22 +64,22 @@ def title(plan: Plan, page: Page) -> str:
     return f"{first.capitalize()} {second} {page.number} - {plan.host_name(page.host)}"
 
 
-def page_html(plan: Plan, page: Page) -> bytes:
+def page_html(plan: SitePlan, page: SimPage) -> bytes:
     """The body of a page; a copy and its original give the same bytes."""
     page = plan.original(page)
     robots = {"noindex": "noindex", "nofollow": "index, nofollow"}.get(plan.role(page), "")
     return _document(plan, page, plan.url(page), title(plan, page), robots, plan.links(page))
 
 
-def lone_html(plan: Plan, kind: str, page: Page) -> bytes:
+def lone_html(plan: SitePlan, kind: str, page: SimPage) -> bytes:
     """The body of a ``private`` or ``hidden`` page, which no obedient crawler ever sees."""
     url = plan.special(page.host, kind, page.number)
-    links = (Link(plan.special(page.host, "hidden", page.number), "hidden"),)
+    links = (SimLink(plan.special(page.host, "hidden", page.number), "hidden"),)
     return _document(plan, page, url, f"{kind} {page.number}", "", links)
 
 
 def _document(
-    plan: Plan, page: Page, url: str, heading: str, robots: str, links: Sequence[Link]
+    plan: SitePlan, page: SimPage, url: str, heading: str, robots: str, links: Sequence[SimLink]
 ) -> bytes:
     dice = random.Random(plan.mix("page", url))
     portable = plan.has_copies(page)
@@ -140,7 +140,7 @@ def _no_links(number: int) -> str:
     )
 
 
-def _anchor(plan: Plan, dice: random.Random, base: str, link: Link, portable: bool) -> str:
+def _anchor(plan: SitePlan, dice: random.Random, base: str, link: SimLink, portable: bool) -> str:
     styles = _PORTABLE if portable else _STYLES
     href = styles[int(dice.random() * len(styles))](base, link.url)
     if link.fragment:

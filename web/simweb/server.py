@@ -21,7 +21,7 @@ from .site import Site
 ADDRESS = "127.0.0.1"
 
 
-class Request(NamedTuple):
+class LoggedRequest(NamedTuple):
     """A line of the log: when a request had come, and what it asked for.
 
     Attributes:
@@ -77,7 +77,7 @@ class Server:
         """The URL from which all others can be found."""
         return list(self.site.seeds)
 
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[LoggedRequest]:
         """All requests so far but those to the control host, by time.
 
         Raises:
@@ -88,7 +88,7 @@ class Server:
             log = _fetch_log(port)
             if log["asked"] > len(log["requests"]):
                 raise RuntimeError(f"the log has forgotten some of {log['asked']} requests")
-            requests += [Request(*line) for line in log["requests"]]
+            requests += [LoggedRequest(*line) for line in log["requests"]]
         return sorted(requests)
 
     def is_running(self) -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from .model import Link, Page, Place, Plan
+from .model import Place, SimLink, SimPage, SitePlan
 from .render import lone_html, page_html, title
 
 _HTML = "text/html; charset=utf-8"
@@ -74,9 +74,9 @@ class Site:
         self.plan  # checks the rest
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> SitePlan:
         """Which pages there are, and what links to what."""
-        return Plan(self.hosts, self.pages, self.seed)
+        return SitePlan(self.hosts, self.pages, self.seed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Site:
     @property
     def seeds(self) -> tuple[str, ...]:
         """The one URL from which all others can be found."""
-        return (self.plan.url(Page(0, 0)),)
+        return (self.plan.url(SimPage(0, 0)),)
 
     def answer(self, name: str, target: str) -> Answer:
         """What host ``name`` (lower case, no port) says to GET of a path and query.
@@ -107,7 +107,7 @@ class Site:
         return self._missing(404) if place is None else self._answer_place(host, place)
 
     def _answer_place(self, host: int, place: Place) -> Answer:
-        page = Page(host, place.number)
+        page = SimPage(host, place.number)
         if place.kind == "page":
             return self._page(page)
         if place.kind == "img":
@@ -123,7 +123,7 @@ class Site:
         body = f"<!DOCTYPE html><title>{status}</title><p>Not here. <a href='/'>Home</a>\n"
         return Answer("missing", status, body.encode())
 
-    def _page(self, page: Page) -> Answer:
+    def _page(self, page: SimPage) -> Answer:
         body = page_html(self.plan, page)
         etag = hashlib.blake2b(body, digest_size=8).hexdigest()
         when = _YEAR_2024 + self.plan.mix("modified", *page) % _YEAR_SECONDS
@@ -154,7 +154,7 @@ class Site:
         )
         return ("\r\n" if host % 4 == 1 else "\n").join(lines)
 
-    def links(self, url: str) -> tuple[Link, ...]:
+    def links(self, url: str) -> tuple[SimLink, ...]:
         """The links on the page at ``url``; none where there is no page."""
         page = self._find_page(url)
         return () if page is None else self.plan.links(page)
@@ -184,7 +184,7 @@ class Site:
         host, place = self._locate(url)
         if place is None or place.kind == "gone":
             return "missing", []
-        page = Page(host, place.number)
+        page = SimPage(host, place.number)
         if place.kind in ("private", "hidden"):
             hidden = self.plan.special(host, "hidden", place.number)
             return ("denied", []) if place.kind == "private" else ("page", [hidden])
@@ -222,7 +222,7 @@ class Site:
 
     def duplicates(self) -> tuple[frozenset[str], ...]:
         """Sets of two or more pages with identical bodies."""
-        sets: dict[Page, set[str]] = {}
+        sets: dict[SimPage, set[str]] = {}
         for page in self.plan.all_pages():
             sets.setdefault(self.plan.original(page), set()).add(self.plan.url(page))
         return tuple(frozenset(urls) for urls in sets.values() if len(urls) > 1)
@@ -247,6 +247,6 @@ class Site:
         query = f"?{parts.query}" if parts.query else ""
         return host, self.plan.find(host, (parts.path or "/") + query)
 
-    def _find_page(self, url: str) -> Page | None:
+    def _find_page(self, url: str) -> SimPage | None:
         host, place = self._locate(url)
-        return Page(host, place.number) if place is not None and place.kind == "page" else None
+        return SimPage(host, place.number) if place is not None and place.kind == "page" else None

@@ -37,7 +37,7 @@ def suffix_and_domain(host: str) -> tuple[str | None, str]:
 
 
 def is_public_suffix(host: str) -> bool:
-    """Returns whether anybody may have a domain below a name; see ``registered_domain``.
+    """Returns whether anybody can register a domain below a name; see ``registered_domain``.
 
     >>> [is_public_suffix(name) for name in ("com", "co.uk", "example.com", "localhost")]
     [True, True, False, False]
@@ -56,7 +56,7 @@ def is_known_suffix(label: str) -> bool:
 
 
 def is_shared_suffix(host: str) -> bool:
-    """Returns whether strangers to each other have names below a name.
+    """Returns whether unrelated parties have names below a name.
 
     The private section of the list counts, and a name that is one word.
 

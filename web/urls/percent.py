@@ -9,7 +9,7 @@ _HOSTILE = re.compile(rb"[\x00\r\n]")
 
 
 def path_bytes(path: str) -> bytes:
-    """Returns the path that a URL's path stands for, percent-decoded once.
+    """Returns the path of a URL as bytes, percent-decoded once.
 
     Raises:
         ValueError: A part of it is ``.`` or ``..``, holds a slash, NUL or a line

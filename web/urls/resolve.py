@@ -52,7 +52,7 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
 
     Returns:
         What WHATWG parsing yields, as many; null where that fails and where the
-        scheme is none of http, https, ftp and file (``mailto:``, ``javascript:``).
+        scheme is not http, https, ftp or file (``mailto:``, ``javascript:``).
 
     >>> resolve(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]

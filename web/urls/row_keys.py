@@ -76,7 +76,7 @@ def host_key(host: str) -> str:
 
 
 def from_host_key(host_key: str) -> str:
-    """Returns the host that a reversed host stands for; undoes ``host_key``.
+    """Returns the host of a reversed host; undoes ``host_key``.
 
     >>> from_host_key("com.foo.www")
     'www.foo.com'

@@ -1,4 +1,4 @@
-"""Which schemes are crawled, and the clients of those that are not HTTP."""
+"""The schemes that are crawled."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ from ..base.options import option
 SCHEMES = ("http", "https", "file", "ftp")
 WEB = ("http", "https")
 FTP_PORT = 21
-# As adapter.split_url: nothing odd may go into a command.
+# As strict as split_url: no special character may go into a command.
 _FTP = re.compile(
     r"ftp://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
     r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?",
@@ -47,7 +47,7 @@ def scheme_of(url: str) -> str:
 
 
 def is_web(url: str) -> bool:
-    """Returns whether a URL, or an origin, is one of HTTP: of others nobody keeps a robots.txt."""
+    """Returns whether a URL or origin is HTTP; only these have a robots.txt."""
     return scheme_of(url) in WEB
 
 
@@ -55,7 +55,7 @@ def split_ftp(url: str) -> tuple[str, int, str]:
     """Returns (host, port, path) of an FTP URL; user info and query are dropped.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not an FTP URL.
 
     >>> split_ftp("ftp://u:p@Ftp.Example.com/a%20b?c")
     ('ftp.example.com', 21, '/a%20b')

@@ -22,7 +22,7 @@ def parts_of_url(url: str) -> tuple[str, str, str | None] | None:
 
 
 def host_of_url(url: str) -> str | None:
-    """Returns the host of a URL in lower case; None for no URL, empty where it has none."""
+    """Returns the host of a URL in lower case; None if it is not a URL, empty without a host."""
     parts = parts_of_url(url)
     return parts[0] if parts else None
 

@@ -1,4 +1,4 @@
-"""User and password in URLs: taken out before a URL that somebody else wrote is kept or shown."""
+"""Removes user and password from URLs of others before they are stored or shown."""
 
 import re
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str,
 
     Args:
         fields: (name, value) of each.
-        url: What was asked for.
+        url: The requested URL.
 
     >>> mask_headers([("Location", "ht\\ttp://me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
     [('Location', 'http://foo.com/'), ('Age', '1')]
@@ -104,7 +104,7 @@ def _masked(name: str, value: str, url: str) -> str:
     if name not in _TARGETS:
         return mask_users(value)
     target = parse(from_wire(value), url)
-    if target is None:  # what is broken is cut at the last @, wherever that stands
+    if target is None:  # an invalid URL is cut at the last @, wherever that is
         end = value.rfind("@")
         begins = _TWO_SLASHES.search(value, 0, end)
         return value if begins is None else f"{value[: begins.start()]}//{value[end + 1 :]}"

@@ -26,11 +26,11 @@ from nutbeam.policy.bars import Names
 from nutbeam.policy.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
-KINDS = ("local", "gs", "bigtable")
+PLACES = ("local", "gs", "bigtable")
 ROWS = {f"com.a:http/{n:02d}": float(n) for n in range(20)}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=PLACES)
 def table(request, tmp_path, monkeypatch):
     """The address of a table that is empty."""
     if request.param == "bigtable":
@@ -159,7 +159,7 @@ def test_rows_by_tablet_key_and_predicate(table):
     root, known = parts_of(table)
     expected = {**ROWS, "com.a:http/03": 30.0, "com.b:http/": 40.0}
     scanned = pl.concat(rows for tablet in known for rows in root.scan("state", tablet))
-    assert scanned.columns == KINDS["state"].schema.names
+    assert scanned.columns == STATE.names
     assert list(scanned.select("key", "score").iter_rows()) == sorted(expected.items())
     assert dict(root.read("state", known, ["key", "score"]).iter_rows()) == expected
     # What a newer row takes the place of does not come back where only the old one matches.

@@ -17,21 +17,11 @@ from .store_errors import StoreUnreachable
 
 
 def is_shared(place: Place) -> bool:
-    """Returns whether other machines reach a place under the same name."""
-    return isinstance(place, Remote)
+    """Returns whether a place is in a store.
 
-
-def is_immutable(path: Place) -> bool:
-    """Returns whether a file is never replaced by another one of its name, as files in a store.
-
-    A folder of this machine may be removed and made again.
+    Other machines reach it under the same name. It loses no file, and a name is used once.
     """
-    return isinstance(path, Remote)
-
-
-def loses_names(folder: Place) -> bool:
-    """Returns whether a crash or a slip may take files away, as in folders of this machine."""
-    return not isinstance(folder, Remote)
+    return isinstance(place, Remote)
 
 
 def list_version(path: Place) -> tuple[int | str, ...]:

@@ -136,12 +136,6 @@ class BigtableWebTable(WebTable):
         found = [change_of(name, file) for name, files in rows.items() for file in files]
         return self.log.store(snapshot, record, found)
 
-    def made_snapshots(self) -> list[int]:
-        return []
-
-    def is_made(self, snapshot: int) -> bool:
-        return False
-
     def commit_times(self) -> list[tuple[int, float]]:
         return [(number, time / 1000) for number, time in self.log.times().items()]
 
@@ -201,9 +195,6 @@ class BigtableWebTable(WebTable):
     ) -> Iterator[pl.DataFrame]:
         for start in range(0, len(keys), _FEW_KEYS):
             yield self.find(component, known, keys.slice(start, _FEW_KEYS))
-
-    def may_have_values(self, tablet: Tablet, column: str) -> bool:
-        return True
 
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:
         from ..bigtable.stored_rows import any_row

@@ -16,7 +16,7 @@ from ..storage.exclusive import create_exclusive
 from ..storage.files import file_version, list_files, names, read_bytes, remove_file
 from ..storage.parquet_files import may_have_values
 from ..storage.places import Place
-from ..storage.reach import exists, folder_names, is_immutable, loses_names, names_and_versions
+from ..storage.reach import exists, folder_names, is_shared, names_and_versions
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys
@@ -61,12 +61,6 @@ class FolderTable(WebTable):
     def seed_component(self) -> str:
         return "hosts"
 
-    def at(self, snapshot: int) -> "FolderTable":
-        return self
-
-    def in_files(self, component: str) -> bool:
-        return True
-
     def check_place(self) -> None:
         found = set(folder_names(self.place, str(self)))
         strange = sorted(
@@ -91,12 +85,6 @@ class FolderTable(WebTable):
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
 
-    def begun_snapshot(self) -> int:
-        return self.latest_snapshot()
-
-    def settled_snapshot(self) -> int:
-        return self.latest_snapshot()
-
     def is_kept(self, snapshot: int) -> bool:
         return bool(file_version(manifest_path(self.place, snapshot)))
 
@@ -105,7 +93,7 @@ class FolderTable(WebTable):
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
         path = manifest_path(self.place, snapshot)
-        if is_immutable(path):
+        if is_shared(path):
             listed = _LISTED.get(self.place, {}).get(path.name)
             return reader or listed or file_version(path) or None
         return file_version(path) or None
@@ -121,18 +109,18 @@ class FolderTable(WebTable):
     ) -> bool:
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
-        if loses_names(self.place):
+        if not is_shared(self.place):
             with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
                 create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
     def made_snapshots(self) -> list[int]:
-        if not loses_names(self.place):
+        if is_shared(self.place):
             return []
         return [int(name) for name in names(self / MADE) if name.isdigit()]
 
     def is_made(self, snapshot: int) -> bool:
-        return loses_names(self.place) and exists(self / MADE / f"{snapshot:08d}")
+        return not is_shared(self.place) and exists(self / MADE / f"{snapshot:08d}")
 
     def commit_times(self) -> list[tuple[int, float]]:
         return [(number, written) for number, _, written in self._manifests()]
@@ -219,9 +207,6 @@ class FolderTable(WebTable):
             )
         return list(live.values())
 
-    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
-        return []
-
     # Takedown.
 
     def edit(
@@ -260,9 +245,6 @@ class FolderTable(WebTable):
                 yield edited[tablet.paths]
             elif tablet.paths not in seen:
                 yield from self.edit(component, tablet, edit, clean)
-
-    def needed_files(self) -> set[str]:
-        return set()
 
     def erase(self, path: Place, oldest: int) -> None:
         """Does nothing: what older snapshots show is in files of their own."""

@@ -39,13 +39,13 @@ class WebTable(abc.ABC):
     def seed_component(self) -> str:
         """Component whose files name the hosts of seeds."""
 
-    @abc.abstractmethod
     def at(self, snapshot: int) -> "WebTable":
         """Returns the table whose rows are read as a snapshot has them."""
+        return self
 
-    @abc.abstractmethod
     def in_files(self, component: str) -> bool:
         """Returns whether the list of a component names files; else it names ranges of rows."""
+        return True
 
     @abc.abstractmethod
     def check_place(self) -> None:
@@ -75,16 +75,16 @@ class WebTable(abc.ABC):
     def latest_snapshot(self) -> int:
         """Returns the number of the newest snapshot that can be read, 0 where there is none."""
 
-    @abc.abstractmethod
     def begun_snapshot(self) -> int:
         """Returns the number of the newest snapshot, its commit finished or not."""
+        return self.latest_snapshot()
 
-    @abc.abstractmethod
     def settled_snapshot(self) -> int:
         """Finishes a commit that was cut off; returns the number of the newest snapshot.
 
         Jobs that change the table call it: what such a commit changes cannot be read before.
         """
+        return self.latest_snapshot()
 
     @abc.abstractmethod
     def is_kept(self, snapshot: int) -> bool:
@@ -131,13 +131,13 @@ class WebTable(abc.ABC):
             False if somebody else has taken the number.
         """
 
-    @abc.abstractmethod
     def made_snapshots(self) -> list[int]:
         """Returns the numbers of snapshots known to be made, even where their records are lost."""
+        return []
 
-    @abc.abstractmethod
     def is_made(self, snapshot: int) -> bool:
         """Returns whether a snapshot is known to be made, even where its record is lost."""
+        return False
 
     @abc.abstractmethod
     def commit_times(self) -> list[tuple[int, float]]:
@@ -201,9 +201,9 @@ class WebTable(abc.ABC):
     ) -> Iterator[pl.DataFrame]:
         """Yields rows of some keys in bounded pieces: of a key, the last row counts; see ``find``."""
 
-    @abc.abstractmethod
     def may_have_values(self, tablet: Tablet, column: str) -> bool:
         """Returns whether a row of a tablet may have a value in a column that few rows have."""
+        return True
 
     @abc.abstractmethod
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:
@@ -255,7 +255,6 @@ class WebTable(abc.ABC):
             ConflictError: A file that was replaced, or the base of a run, is gone.
         """
 
-    @abc.abstractmethod
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
         """Writes files of changes that make rows as an older snapshot has them; see ``store``.
 
@@ -264,6 +263,7 @@ class WebTable(abc.ABC):
         Raises:
             SnapshotTooOld: The table does not have all rows of that snapshot any more.
         """
+        return []
 
     # Takedown.
 
@@ -300,9 +300,9 @@ class WebTable(abc.ABC):
             now: Tablets now.
         """
 
-    @abc.abstractmethod
     def needed_files(self) -> set[str]:
         """Returns the paths of files that no snapshot names and that the table still needs."""
+        return set()
 
     @abc.abstractmethod
     def erase(self, path: Place, oldest: int) -> None:

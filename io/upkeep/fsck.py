@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS, kind_of
+from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
@@ -273,19 +273,6 @@ def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
         raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
 
 
-def whole(root: WebTable, manifest: Manifest) -> bool:
-    """Returns whether all files of a snapshot are there, by their sizes."""
-    try:
-        for component in manifest.components.values():
-            if list_problem(root, component):
-                return False
-            if any(size_of(root / f.path) != f.bytes for f in load_files(root, component)):
-                return False
-    except UserError:
-        return False
-    return True
-
-
 def left_over(root: WebTable) -> Left:
     """Counts what lies about."""
     manifests = []
@@ -329,8 +316,3 @@ def described(root: Folder, component: str, path: Place) -> DataFile:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def known_kind(component: str) -> bool:
-    """Returns whether this version knows what rows a component has."""
-    return component.rpartition("/")[2] in KINDS

@@ -4,7 +4,6 @@
 break in different ways.
 """
 
-import abc
 import dataclasses
 from collections.abc import Mapping
 
@@ -16,10 +15,12 @@ from .repair import Repair, repair
 from .tablet_fsck import check_tablets
 
 
-class TableChecks(abc.ABC):
-    """Checks and repairs the rows of one table."""
+class TableChecks:
+    """Checks and repairs the rows of a table: those in files."""
 
-    @abc.abstractmethod
+    def __init__(self, table: WebTable) -> None:
+        self._table = table
+
     def finish(self, drop: bool) -> int | None:
         """Finishes a commit that was cut off, and restores what its record lacks.
 
@@ -29,12 +30,12 @@ class TableChecks(abc.ABC):
         Returns:
             Number of the snapshot that was finished, or None.
         """
+        return None
 
-    @abc.abstractmethod
     def can_check(self, snapshot: int) -> bool:
         """Returns whether the rows of a snapshot are there to be checked."""
+        return True
 
-    @abc.abstractmethod
     def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
         """Checks the rows of a snapshot.
 
@@ -44,8 +45,8 @@ class TableChecks(abc.ABC):
             quick: Whether to leave rows unread.
             threads: How many ranges to read at a time.
         """
+        return Rows(tuple(check_tablets(self._table, manifest, broken, quick)))
 
-    @abc.abstractmethod
     def repair(
         self,
         operation: str,
@@ -63,58 +64,29 @@ class TableChecks(abc.ABC):
             files: Paths of data files to leave out, by component.
             drop: Whether damaged rows are left out, too.
         """
+        return repair(self._table, operation, files)
 
 
-def checks_of(table: WebTable) -> TableChecks:
-    """Returns the checks for a kind of table."""
-    if isinstance(table, BigtableWebTable):
-        return _RowChecks(table)
-    return _FileChecks(table)
-
-
-@dataclasses.dataclass(frozen=True)
-class _FileChecks(TableChecks):
-    table: WebTable
-
-    def finish(self, drop: bool) -> int | None:
-        return None
-
-    def can_check(self, snapshot: int) -> bool:
-        return True
-
-    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
-        return Rows(tuple(check_tablets(self.table, manifest, broken, quick)))
-
-    def repair(
-        self,
-        operation: str,
-        snapshot: int,
-        rows: Rows,
-        files: Mapping[str, frozenset[str]],
-        drop: bool,
-    ) -> Repair:
-        return repair(self.table, operation, files)
-
-
-@dataclasses.dataclass(frozen=True)
-class _RowChecks(TableChecks):  # late imports: Google's libraries take a second
-    table: BigtableWebTable
+class _BigtableChecks(TableChecks):  # late imports: Google's libraries take a second
+    def __init__(self, table: BigtableWebTable) -> None:
+        super().__init__(table)
+        self._rows = table
 
     def finish(self, drop: bool) -> int | None:
         from .bigtable_repair import settle
 
-        return settle(self.table, drop)
+        return settle(self._rows, drop)
 
     def can_check(self, snapshot: int) -> bool:
         # Rows are as the newest snapshot has them, whatever older ones say.
-        return snapshot >= self.table.latest_snapshot()
+        return snapshot >= self._rows.latest_snapshot()
 
     def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
         from .bigtable_fsck import check_rows
 
-        rows = check_rows(self.table, manifest, quick, threads)
-        in_files = tuple(check_tablets(self.table, manifest, broken, quick))
-        return dataclasses.replace(rows, problems=rows.problems + in_files)
+        found = check_rows(self._rows, manifest, quick, threads)
+        in_files = super().check(manifest, broken, quick, threads).problems
+        return dataclasses.replace(found, problems=found.problems + in_files)
 
     def repair(
         self,
@@ -126,4 +98,9 @@ class _RowChecks(TableChecks):  # late imports: Google's libraries take a second
     ) -> Repair:
         from .bigtable_repair import repair
 
-        return repair(self.table, operation, snapshot, rows, files, drop)
+        return repair(self._rows, operation, snapshot, rows, files, drop)
+
+
+def checks_of(table: WebTable) -> TableChecks:
+    """Returns the checks for a kind of table."""
+    return _BigtableChecks(table) if isinstance(table, BigtableWebTable) else TableChecks(table)

@@ -87,8 +87,8 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
         check_client(files)
     except (UserError, OSError) as error:
         raise UsageError(f"on the workers: {error}") from error
-    known = exists(files) and not (snapshot and table.latest_snapshot() < snapshot)
-    if not is_shared(files) and not known:
+    late = snapshot > 0 and table.latest_snapshot() < snapshot
+    if not is_shared(files) and (late or not exists(files)):
         raise UsageError(
             f"the workers do not find the table {ticket.table!r}: its folder is not shared "
             "with them, whatever --shared_path says"

@@ -146,6 +146,7 @@ docs: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference status > build.tmp
 	@mv build.tmp docs/reference/status.md
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
+	@$(BIN)/python -m nutbeam.pipelines.launch.graphs docs/architecture.md
 
 # Pins of what the templates' image installs; run it when dependencies change.
 pins: $(VENV)/gcp

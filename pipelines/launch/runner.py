@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
-from ...web.base.errors import JobFailed, UsageError
+from ...web.base.errors import JobFailed, UsageError, one_line
 from .beam_internals import beam_options, in_process_runner, silence_runners
 from .failures import causes, user_error
 
@@ -33,7 +33,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
         silence_runners()
         return beam.Pipeline(options=options)
     except (ValueError, RuntimeError, ImportError) as error:
-        raise UsageError(" ".join(str(error).split())) from error
+        raise UsageError(one_line(error)) from error
 
 
 def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:

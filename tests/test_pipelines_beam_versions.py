@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/row_types.py")
 # What Beam documents; all else of it may change with any version.
 DOCUMENTED = re.compile(
-    r"apache_beam(\.(io|metrics|options|coders|runners\.runner|runners\.dataflow|transforms\.window"
+    r"apache_beam(\.(io|metrics|options|coders|pipeline|runners\.runner|runners\.dataflow|transforms\.window"
     r"|portability\.common_urns)(\.|$)|$)"
 )
 # An option class adds its flags to a parser in this method: Beam's guide has users write it.

@@ -16,7 +16,8 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)'
 	  $(pip) --editable '$(1)'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-long bench
+.PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
+.PHONY: test-long bench
 .PHONY: lint types wheel docs pins docs-site clean
 
 help:
@@ -26,6 +27,8 @@ help:
 	@echo "                run the short tests on these, where Java, Maven and Go are"
 	@echo "make test-bigtable"
 	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
+	@echo "make test-beam-oldest"
+	@echo "                run a crawl with the oldest Beam that pyproject.toml allows"
 	@echo "make test-long  run all of them, the long ones too (an hour)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
@@ -80,7 +83,18 @@ test-prism: $(READY)
 test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,-m "(dataflow or yaml) and not long")
 
-test-long: $(VENV)/gcp test-airflow
+# The oldest Beam has an environment of its own.
+test-beam-oldest: $(READY) build/beam-oldest/ready
+	@$(BIN)/pytest -q -m "long or not long" tests/test_pipelines_beam_versions.py $(ARGS)
+
+BEAM = $(shell sed -n 's/^ *"apache-beam>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+
+build/beam-oldest/ready: pyproject.toml $(READY)
+	@"$(PYTHON)" -m venv build/beam-oldest
+	@$(BIN)/uv pip install --quiet --python build/beam-oldest/bin/python --editable . "apache-beam==$(BEAM).*"
+	@touch $@
+
+test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
 
@@ -132,6 +146,7 @@ docs: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference status > build.tmp
 	@mv build.tmp docs/reference/status.md
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
+	@$(BIN)/python -m nutbeam.pipelines.launch.graphs docs/architecture.md
 
 # Pins the packages of the templates' image; run it when dependencies change.
 pins: $(VENV)/gcp

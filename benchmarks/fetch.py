@@ -21,11 +21,11 @@ THREADS = 50
 
 def engine(name: str, host: str, door: str, paths: list[str]) -> tuple[int, int]:
     """Fetches with the engine and one of its clients; returns how many pages and bytes came."""
-    from nutbeam.pipelines.fetch import FetchPagesOptions
+    from nutbeam.pipelines.fetch import FetchBatchOptions
     from nutbeam.web.clients.open_client import client_of
     from nutbeam.web.engine.engine import Engine, Task
 
-    options = FetchPagesOptions(
+    options = FetchBatchOptions(
         connect_to=(door,), threads=THREADS, threads_per_host=THREADS, server_delay=0.0,
         content_limit=-1, http_client=name,
     )  # fmt: skip

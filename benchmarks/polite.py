@@ -22,11 +22,11 @@ Urls = dict[str, list[str]]
 
 def engine(doors: list[str], threads: int, urls: Urls) -> list[float]:
     """Fetches with the engine; returns when each page came, in s from the start."""
-    from nutbeam.pipelines.fetch import FetchPagesOptions
+    from nutbeam.pipelines.fetch import FetchBatchOptions
     from nutbeam.web.clients.requests_client import Client
     from nutbeam.web.engine.engine import Engine, Task
 
-    options = FetchPagesOptions(connect_to=tuple(doors), threads=threads, server_delay=DELAY)
+    options = FetchBatchOptions(connect_to=tuple(doors), threads=threads, server_delay=DELAY)
     came = []
     with measure.measured():
         start = time.perf_counter()

@@ -45,7 +45,7 @@ _LOG = logging.getLogger("nutbeam")
 @dataclasses.dataclass(frozen=True)
 class RoundOptions(
     LocateOptions,
-    fetch.FetchPagesOptions,
+    fetch.FetchBatchOptions,
     update.UpdateTableOptions,
     DedupOptions,
     JobOptions,

@@ -31,7 +31,6 @@ from .launch.job import BatchOptions, run_job
 
 DONE = "done"
 ARGUMENTS = (TABLE,)
-HELP = "Mark pages with the same content as another page"
 COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
 # What a partition's rows may weigh in a shuffle, and what one weighs, in bytes.
 PARTITION_BYTES = 32 << 20

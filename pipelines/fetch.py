@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import polars as pl
-from apache_beam.metrics import Metrics
 
 from ..io.batches.batches import adopted_learnt, adopted_pages, place
 from ..io.batches.document_queue import Parser
@@ -36,13 +35,15 @@ from ..io.tablets.file_lists import DataFile
 from ..policy.bars import without
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of
-from ..transforms.metrics import NAMESPACES
+from ..transforms.fetch_pages import FetchPages
+from ..transforms.fetch_urls import fetch_tasks
+from ..transforms.metrics import Throttling
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.parse_pages import document_options
 from ..transforms.partition import SLOTS, hash_buckets
 from ..web.base.errors import UserError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.clients.open_client import client_of
 from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
@@ -55,10 +56,9 @@ from .fetching.learnt import Learnt
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .launch.job import BatchOptions, run_job
-from .parse import ParsePagesOptions, document_options
+from .parse import ParseBatchOptions
 
 ARGUMENTS = (TABLE,)
-HELP = "Fetch the pages of a batch"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,20 +90,20 @@ class LeaseOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchPagesOptions(
+class FetchBatchOptions(
     FetchOptions,
     HttpOptions,
     FlushOptions,
     LeaseOptions,
     RedirectOptions,
     OutlinkOptions,
-    ParsePagesOptions,
+    ParseBatchOptions,
 ):
     """What fetching needs to know."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(FetchPagesOptions, BatchOptions):
+class Options(FetchBatchOptions, BatchOptions):
     """Options of fetch."""
 
 
@@ -129,13 +129,12 @@ def run(invocation: Invocation) -> int:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: FetchPagesOptions
+    tickets: beam.PCollection[Ticket], options: FetchBatchOptions
 ) -> beam.PCollection[Ticket]:
     """Fetches a batch, and parses it if asked to; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
-    written = operations | "Partitions" >> ForEach(
-        _partitions, fetch_partition, (options,), Written, step="Partitions"
-    )
+    partitions = ForEach(_partitions, fetch_partition, (options,), Written, step="Partitions")
+    written = operations | FetchPages(options, batch=partitions)
     phase = "parsed" if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",), over_purges=True
@@ -153,7 +152,7 @@ def _partitions(operation: Operation) -> Iterator[Partition]:
         yield Partition(operation, number, tuple(files), hosts)
 
 
-def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Written]:
+def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Written]:
     """Fetches one partition; yields each file of pages as it is written.
 
     Args:
@@ -166,14 +165,14 @@ def fetch_partition(part: Partition, options: FetchPagesOptions) -> Iterator[Wri
         ConflictError: Another operation has fetched the batch.
     """
     root, batch = part.operation.root, str(part.operation.batch)
-    throttling = _Throttling()
+    throttling = Throttling()
     most = options.max_lease_wait if options.max_lease_wait >= 0 else math.inf
     others = functools.partial(_other_batches, part.operation)
     with acquire(root, batch, part.number, others, throttling.add, most=most) as lease:
         # Waiting may have taken long: is there still something to do?
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
-            yield from _fetch(part, options, lease, throttling)
+            yield from _PartitionFetch(part, options, lease, throttling).run()
 
 
 def _other_batches(operation: Operation) -> list[str]:
@@ -186,85 +185,118 @@ def _other_batches(operation: Operation) -> list[str]:
     ]
 
 
-def _fetch(
-    part: Partition, options: FetchPagesOptions, lease: Lease, throttling: "_Throttling"
-) -> Iterator[Written]:
-    root, batch = part.operation.root, str(part.operation.batch)
-    bars = read_bars(part.operation)
-    rows, dropped = without(
-        collect(scan([root / file.path for file in part.files], FETCHLIST)), bars
-    )
-    _check_dealt(part, rows, options)
-    if options.queue_mode != "ip":  # whatever generate took for a queue
-        rows = rows.with_columns(address=pl.lit(None, pl.String))
-    guard = _pinned(rows, options)
-    adopted = adopted_pages(root, batch, part.number, bars.hit)
-    have = _have(root, adopted)
-    asked = Asked(rows, have)
-    outlinks = Outlinks(options, asked, bars) if options.follow_outlinks_depth > 0 else None
-    parser = _parser(part, options, outlinks) if options.parse_while_fetching else None
-    writer = PageWriter(root.files, batch, part.number, options.flush_seconds, parser)
-    for file in adopted:
-        yield from writer.adopt(file)
-        PROGRESS.add(file.rows)
-    for file in adopted_learnt(root, batch, part.number, bars.hosts_hit):
-        yield Written(place(batch, "learnt"), (file,))
-    keys = pl.concat([rows.get_column("key"), have.get_column("key")])
-    rows = rows.join(have, on="key", how="anti", maintain_order="left")
-    redirects = None
-    if options.redirect_max:
-        seeds = read_seeds_hosts(root, seed_files(part.operation))
-        redirects = Redirects(options, asked, seeds, bars)
+class _PartitionFetch:
+    """One attempt at a partition: what it has, what it asks for, and where its pages go.
 
-    written: list[Written] = []  # while no page came
+    Args:
+        part: The hosts and their URLs.
+        options: How to fetch.
+        lease: Of this attempt.
+        throttling: Counts how long politeness makes it wait.
+    """
 
-    def pulse(waited: float) -> None:
-        lease.check()
-        throttling.total(waited)
-        written.extend(writer.flush_late())
-        learnt.now_and_then()
+    _engine: Engine
+    _learnt: Learnt
 
-    client = client_of(options, guard, lease.may_send)
-    sought = keys if redirects or outlinks else rows.get_column("key")
-    known = KnownHosts(root, part.hosts, host_keys(sought).unique(), lease.hosts)
-    engine = Engine(
-        options, client, known, lease.asked_until, pulse,
-        follow=redirects, patience=writer.due_in,
-    )  # fmt: skip
-    lease.note(engine.demands)
-    learnt = Learnt(part.operation, part.number, engine)
+    def __init__(
+        self, part: Partition, options: FetchBatchOptions, lease: Lease, throttling: Throttling
+    ) -> None:
+        self._part, self._options, self._lease = part, options, lease
+        self._throttling = throttling
+        self._root, self._batch = part.operation.root, str(part.operation.batch)
+        self._bars = bars = read_bars(part.operation)
+        paths = [self._root / file.path for file in part.files]
+        rows, self._dropped = without(collect(scan(paths, FETCHLIST)), bars)
+        _check_dealt(part, rows, options)
+        if options.queue_mode != "ip":  # whatever generate took for a queue
+            rows = rows.with_columns(address=pl.lit(None, pl.String))
+        self._guard = _pinned(rows, options)
+        self._adopted = adopted_pages(self._root, self._batch, part.number, bars.hit)
+        have = _have(self._root, self._adopted)
+        self._asked = asked = Asked(rows, have)
+        follows = options.follow_outlinks_depth > 0
+        self._outlinks = Outlinks(options, asked, bars) if follows else None
+        self._redirects = None
+        if options.redirect_max:
+            seeds = read_seeds_hosts(self._root, seed_files(part.operation))
+            self._redirects = Redirects(options, asked, seeds, bars)
+        parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
+        self._writer = PageWriter(
+            self._root.files, self._batch, part.number, options.flush_seconds, parser
+        )
+        self._rows = rows.join(have, on="key", how="anti", maintain_order="left")
+        # Of redirects and links the other pages may come from hosts of adopted ones.
+        wide = [rows, have] if self._redirects or self._outlinks else [self._rows]
+        self._keys = pl.concat([some.get_column("key") for some in wide])
+        self._written: list[Written] = []  # while no page came
 
-    def tasks() -> Iterator[Task | None]:
-        yield from _tasks(rows, asked)
-        while outlinks is not None:
+    def run(self) -> Iterator[Written]:
+        """Fetches; yields each file as it is written."""
+        yield from self._adopt()
+        known = KnownHosts(
+            self._root, self._part.hosts, host_keys(self._keys).unique(), self._lease.hosts
+        )
+        results = fetch_tasks(
+            self._start, self._options, self._guard, self._lease.may_send,
+            known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,
+            follow=self._redirects, patience=self._writer.due_in,
+        )  # fmt: skip
+        try:
+            with contextlib.closing(results):
+                for result in results:
+                    yield from self._writer.add(result)
+        except KeyboardInterrupt:
+            list(self._writer.keep())  # what is done is kept; the batch can be taken up again
+            raise
+        except Exception:
+            self._writer.abandon()
+            raise
+        self._lease.check()
+        yield from self._written
+        # Before the last pages: when they are all there, so is this.
+        yield from self._learnt.write()
+        yield from self._writer.flush()
+        yield Written(counts=self._counts())
+
+    def _adopt(self) -> Iterator[Written]:
+        """Takes over the files of earlier attempts."""
+        for file in self._adopted:
+            yield from self._writer.adopt(file)
+            PROGRESS.add(file.rows)
+        number, hit = self._part.number, self._bars.hosts_hit
+        for file in adopted_learnt(self._root, self._batch, number, hit):
+            yield Written(place(self._batch, "learnt"), (file,))
+
+    def _start(self, engine: Engine) -> Iterator[Task | None]:
+        """Returns the tasks of an engine."""
+        self._engine = engine
+        self._learnt = Learnt(self._part.operation, self._part.number, engine)
+        self._lease.note(engine.demands)
+        tasks = _tasks(self._rows, self._asked)
+        return self._followed(tasks, self._outlinks) if self._outlinks else tasks
+
+    def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
+        yield from tasks
+        while True:
             yield None  # what was yielded is queued now
-            idle = engine.idle()
-            written.extend(writer.flush() if idle else writer.flush_late())
+            idle = self._engine.idle()
+            late = self._writer.flush() if idle else self._writer.flush_late()
+            self._written.extend(late)
             following = outlinks.take()
             if idle and not following:
                 break
             yield from following
 
-    try:
-        with contextlib.closing(engine.run(tasks())) as results:
-            for result in results:
-                yield from writer.add(result)
-    except KeyboardInterrupt:
-        list(writer.keep())  # what is done is kept; the batch can be taken up again
-        raise
-    except Exception:
-        writer.abandon()
-        raise
-    finally:
-        client.close()
-    lease.check()
-    yield from written
-    # Before the last pages: when they are all there, so is this.
-    yield from learnt.write()
-    yield from writer.flush()
-    left_out = {f"dropped/{reason}": n for reason, n in engine.dropped.items() if n}
-    followed = [counts.counts for counts in (redirects, outlinks) if counts]
-    yield Written(counts=sum_counts([dropped, left_out, *followed]))
+    def _pulse(self, waited: float) -> None:
+        self._lease.check()
+        self._throttling.total(waited)
+        self._written.extend(self._writer.flush_late())
+        self._learnt.now_and_then()
+
+    def _counts(self) -> dict[str, int]:
+        left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
+        followed = [some.counts for some in (self._redirects, self._outlinks) if some]
+        return sum_counts([self._dropped, left_out, *followed])
 
 
 def _have(root: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
@@ -274,35 +306,7 @@ def _have(root: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
     return collect(scan([root / file.path for file in adopted], PAGES).select("key", "depth"))
 
 
-class _Throttling:
-    """Tells the runner for how long politeness made us wait.
-
-    Dataflow adds workers where work lies waiting; those would have to wait, too.
-    """
-
-    def __init__(self) -> None:
-        self._counter = Metrics.counter(NAMESPACES["fetch"], "cumulativeThrottlingSeconds")
-        self._before = self._engine = 0.0
-        self._told = 0
-
-    def add(self, seconds: float) -> None:
-        """Adds what was waited before the engine began."""
-        self._before += seconds
-        self._tell()
-
-    def total(self, seconds: float) -> None:
-        """Says how long the engine has waited so far."""
-        self._engine = seconds
-        self._tell()
-
-    def _tell(self) -> None:
-        whole = int(self._before + self._engine)
-        if whole > self._told:
-            self._counter.inc(whole - self._told)
-            self._told = whole
-
-
-def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | None) -> Parser:
+def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | None) -> Parser:
     def done(parsed: Parsed) -> None:
         PROGRESS.add(0, parsed=parsed.counts.get("parsed", 0))
         if outlinks is not None:
@@ -334,7 +338,7 @@ def _tasks(rows: pl.DataFrame, asked: Asked) -> Iterator[Task]:
         )
 
 
-def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchPagesOptions) -> None:
+def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchBatchOptions) -> None:
     """Checks that no queue has tasks in another partition, too.
 
     Raises:
@@ -354,7 +358,7 @@ def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchPagesOptions
         )
 
 
-def _unlocated(rows: pl.DataFrame, options: FetchPagesOptions) -> bool:
+def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
     """Returns whether the list has hosts that are asked at an address which it does not tell."""
     addresses = Addresses(options)
     untold = rows.filter(pl.col("address").is_null()).get_column("key")
@@ -362,7 +366,7 @@ def _unlocated(rows: pl.DataFrame, options: FetchPagesOptions) -> bool:
     return any(ports and not addresses.by_name(from_host_key(key), ports) for key, ports in hosts)
 
 
-def _pinned(rows: pl.DataFrame, options: FetchPagesOptions) -> PinnedGuard | None:
+def _pinned(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
     """Returns a guard that has each host asked at the address of its queue, where that counts."""
     told = rows.filter(pl.col("address").is_not_null())
     if not len(told):

@@ -37,9 +37,10 @@ from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.locate_hosts import Locate, LocateOptions
+from ..transforms.display import Displayed
+from ..transforms.locate_hosts import LocateHosts, LocateOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
-from ..transforms.partition import partition_by_host, split_by_hash
+from ..transforms.partition import PartitionByHost
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import host_keys
@@ -48,7 +49,6 @@ from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
-HELP = "Choose what to fetch next: a new batch"
 # What the rows of a file of the fetch list may weigh, for they meet in a shuffle.
 FILE_BYTES = 32 << 20
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
@@ -58,6 +58,8 @@ CANDIDATES = "candidates"
 ZONE = "zone"
 COUNTS = "counts"
 DONE = "done"
+BAR = "bar"
+FILES = "files"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,12 +92,10 @@ class Bar:
     Attributes:
         threshold: The rank.
         winners: Keys of those that were chosen of groups in several tablets.
-        files: How many files a partition of the fetch list is written into.
     """
 
     threshold: Threshold
     winners: frozenset[str]
-    files: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,31 +119,26 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         _tablets, _survey, (options,),
         outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE, at_once=True,
     )  # fmt: skip
-    bars = _raise_bar(operations, surveyed, options)
-    chosen = surveyed[CANDIDATES] | "Choose" >> beam.FlatMap(
-        _choose, beam.pvalue.AsSingleton(bars), options.queue_mode
-    ).with_output_types(Chunk).with_outputs(ZONE, COUNTS, main="main")
-    settled = (
-        # A few rows of like rank: here a count decides.
-        (chosen[ZONE], chosen[COUNTS])
-        | "Meet" >> Together()
-        | "Settle" >> beam.FlatMap(_settle, options.top_n).with_output_types(Chunk)
-    )
-    bar = beam.pvalue.AsSingleton(bars)
-    rows = (chosen["main"], settled) | "Chosen" >> beam.Flatten()
-    looked_up = []
+    summaries: tuple[Any, ...] = (operations, surveyed["main"])
+    if options.max_count > 0:
+        # Only groups that lie in several tablets meet.
+        summaries += (surveyed[SPANNING] | _best_of_groups(options),)
+    raised = summaries | RaiseBar(options.top_n, options.num_fetchers)
+    chosen = (surveyed[CANDIDATES], raised[BAR]) | Choose(options.top_n, options.queue_mode)
+    counts = [surveyed[DONE]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
-        rows, *looked_up = rows | Locate(options)
+        chosen, located = chosen | LocateHosts(options)
+        counts.append(located)
+    files = beam.pvalue.AsSingleton(raised[FILES])
+    by_host = PartitionByHost(options.num_fetchers, host="place", slot="slot")
+    write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
-        rows
-        | "Deal"
-        >> beam.FlatMap(_deal, options.num_fetchers, bar).with_output_types(tuple[int, Chunk])
+        chosen
         # Files of bounded size: a host of any size is in all files of its partition.
-        | "ByFile" >> beam.GroupByKey()
-        | "Write"
-        >> beam.Map(_write, beam.pvalue.AsSingleton(operations), bar).with_output_types(Written)
+        | by_host.grouped(files, key="key", drop=("place",))
+        | "Write" >> write.with_output_types(Written)
     )
-    committed = (operations, fetchlists, surveyed[DONE], *looked_up) | Commit(
+    committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "bars", "batches"),
         opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
         whole=("Tablets",),
@@ -151,21 +146,57 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
 
 
-def _raise_bar(
-    operations: beam.PCollection[Operation], surveyed: Any, options: GenerateOptions
-) -> beam.PCollection[Bar]:
-    gathered = [operations, surveyed["main"]]
-    if options.max_count > 0:
-        # Only groups that lie in several tablets meet.
-        best = surveyed[SPANNING] | TopNPerKey(
-            options.max_count, key="group", order_by=("rank", "key"), partitions=16
+def _best_of_groups(options: GenerateOptions) -> TopNPerKey:
+    return TopNPerKey(options.max_count, key="group", order_by=("rank", "key"), partitions=16)
+
+
+@dataclasses.dataclass
+class RaiseBar(Displayed):
+    """Finds what a row must reach to be chosen.
+
+    Input:  (operations, summaries): summaries and weights of tablets, and of groups in
+        several tablets the chunks of the best rows.
+    Output: one ``Bar``; and tagged ``files``, how many files a partition is written into.
+
+    Attributes:
+        top_n: How many rows are chosen.
+        partitions: Of the fetch list.
+    """
+
+    top_n: int
+    partitions: int
+
+    def expand(self, summaries: Any) -> Any:
+        raised = beam.FlatMap(_bar, self.top_n, self.partitions).with_output_types(Bar)
+        return summaries | "Gather" >> Together() | "Raise" >> raised.with_outputs(FILES, main=BAR)
+
+
+@dataclasses.dataclass
+class Choose(Displayed):
+    """Takes the candidates that reach the bar.
+
+    Input:  (candidates, bars): files of candidates, and one ``Bar``.
+    Output: chunks of chosen rows, with ``place``.
+
+    Cost: a shuffle of the few rows whose rank is near the threshold: there a count decides.
+
+    Attributes:
+        top_n: How many rows are chosen.
+        mode: What a queue is.
+    """
+
+    top_n: int
+    mode: str
+
+    def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
+        candidates, bars = inputs
+        choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(bars), self.mode)
+        chosen = candidates | "Compare" >> choose.with_output_types(Chunk).with_outputs(
+            ZONE, COUNTS, main="main"
         )
-        gathered.append(best)
-    return (
-        tuple(gathered)
-        | "Gather" >> Together()
-        | "RaiseBar" >> beam.Map(_bar, options.top_n, options.num_fetchers).with_output_types(Bar)
-    )
+        settle = beam.FlatMap(_settle, self.top_n).with_output_types(Chunk)
+        settled = (chosen[ZONE], chosen[COUNTS]) | "Meet" >> Together() | "Settle" >> settle
+        return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
 def _tablets(operation: Operation) -> Iterator[Surveyed]:
@@ -290,7 +321,7 @@ def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
     return rows.filter(ranks >= least)
 
 
-def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar:
+def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Iterator[Any]:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
@@ -300,7 +331,8 @@ def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar
             frame = to_frame(item)
             summaries.append(summarize(frame.get_column("rank"), top_n))
             winners.update(frame.get_column("key"))
-    return Bar(threshold(summaries, top_n), frozenset(winners), _files(weights, top_n, partitions))
+    yield Bar(threshold(summaries, top_n), frozenset(winners))
+    yield beam.pvalue.TaggedOutput(FILES, _files(weights, top_n, partitions))
 
 
 def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
@@ -341,14 +373,7 @@ def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
         yield from to_chunks(best)
 
 
-def _deal(chunk: Chunk, partitions: int, bar: Bar) -> Iterator[tuple[int, Chunk]]:
-    """Cuts chosen rows into the files that they belong to: a host is in one partition."""
-    for partition, rows in partition_by_host(chunk, partitions, "place", slot="slot"):
-        for file, part in split_by_hash(rows.drop_columns(["place"]), "key", bar.files):
-            yield partition * bar.files + file, part
-
-
-def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, bar: Bar) -> Written:
+def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) -> Written:
     number, chunks = part
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     table = conform(rows.sort("key"), FETCHLIST)
@@ -358,7 +383,7 @@ def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, bar: Bar) ->
         operation.batch,
         "fetchlist",
         [table],
-        partition=number // bar.files,
+        partition=number // files,
         order=number,
     )
     return Written(f"batches/{operation.batch}/fetchlist", (file,), (), {"chosen": len(rows)})

@@ -43,7 +43,6 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
 )
-HELP = "Put seed URLs into the table"
 COUNTS = "counts"
 
 

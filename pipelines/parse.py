@@ -20,21 +20,21 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.parse_pages import ParsePages, document_options
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
-HELP = "Parse the pages of a batch: title, text, links"
 
 
 @dataclasses.dataclass(frozen=True)
-class ParsePagesOptions(DocumentOptions, PoolOptions):
+class ParseBatchOptions(DocumentOptions, PoolOptions):
     """What parsing needs to know."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(ParsePagesOptions, BatchOptions):
+class Options(ParseBatchOptions, BatchOptions):
     """Options of parse."""
 
 
@@ -52,11 +52,12 @@ def run(invocation: Invocation) -> int:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: ParsePagesOptions
+    tickets: beam.PCollection[Ticket], options: ParseBatchOptions
 ) -> beam.PCollection[Ticket]:
     """Parses a batch that is fetched; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
-    documents = operations | "Files" >> ForEach(_files, _parse, (options,), Written, step="Files")
+    files = ForEach(_files, _parse, (options,), Written, step="Files")
+    documents = operations | ParsePages(options, batch=files)
     return (operations, documents) | Commit(
         reads=("batches/{batch}/pages",), phase="parsed", whole=("Files",), over_purges=True
     )
@@ -71,7 +72,7 @@ def _files(operation: Operation) -> Iterator[PageFile]:
         yield PageFile(operation, file, hosts)
 
 
-def _parse(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
+def _parse(pages: PageFile, options: ParseBatchOptions) -> Iterator[Written]:
     operation = pages.operation
     yield parse_file(
         operation.root.files,
@@ -82,9 +83,3 @@ def _parse(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
         shared_pool(options.parse_processes, options.parser_memory),
         lambda done: PROGRESS.add(done.rows),
     )
-
-
-def document_options(options: ParsePagesOptions) -> DocumentOptions:
-    """Returns just what a child needs to know."""
-    names = [field.name for field in dataclasses.fields(DocumentOptions)]
-    return DocumentOptions(**{name: getattr(options, name) for name in names})

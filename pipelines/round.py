@@ -21,7 +21,6 @@ from .launch.runner import run_pipeline, waits
 from .views.summary import print_summary
 
 ARGUMENTS = (TABLE,)
-HELP = "Run one round of a crawl"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,7 +38,6 @@ from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
-HELP = "Bring what a batch found into the table"
 COUNTS = "counts"
 LINKED = ("key", "order", "inlink_score", "inlink_distance")
 

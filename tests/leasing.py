@@ -83,7 +83,7 @@ def _main(root, batch, others, clock, turns, sends, log, times):
         say("started")
         for _ in range(turns):
             lease = acquire(place_of(root), batch, 0, lambda: others, times=Times(*times))
-            say("held", lease.asked_until)
+            say("held", lease.requested_until)
             lease.note(lambda: {"h.example.com": (7.0, 0)})
             left = sends or -1
             while left and lease.may_send():

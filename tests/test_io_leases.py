@@ -46,7 +46,7 @@ def foreign(root, number=1, **beat):
 def test_the_first_attempt_waits_for_nobody(tmp_path):
     with acquire(tmp_path, "1-x", 0, times=TIMES) as lease:
         assert lease.may_send()
-        assert (lease.asked_until, lease.hosts) == (-math.inf, {})
+        assert (lease.requested_until, lease.hosts) == (-math.inf, {})
         assert names(tmp_path) == ["p00000-000001.claim"]
         lease.check()
     assert not lease.may_send()
@@ -58,14 +58,14 @@ def test_what_was_released_is_taken_over_at_once(tmp_path):
     acquire(tmp_path, "1-x", 0, times=NEVER).release()
     before = time.monotonic()
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
-        assert before - 5 < lease.asked_until <= before
+        assert before - 5 < lease.requested_until <= before
     assert "p00000-000002.claim" in names(tmp_path)
 
 
 def test_another_partition_is_free(tmp_path):
     with acquire(tmp_path, "1-x", 0, times=NEVER), acquire(tmp_path, "1-x", 1, times=NEVER) as two:
         assert two.may_send()
-        assert two.asked_until == -math.inf
+        assert two.requested_until == -math.inf
 
 
 def test_a_second_attempt_in_the_same_process_waits(tmp_path, caplog):
@@ -78,7 +78,7 @@ def test_a_second_attempt_in_the_same_process_waits(tmp_path, caplog):
     released = time.monotonic()
     one.release()
     wait_until(lambda: second)
-    assert second[0].asked_until >= released
+    assert second[0].requested_until >= released
     second[0].release()
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert line.startswith("fetch of batch '1-x' waits for process ")
@@ -109,7 +109,7 @@ def test_a_dead_process_is_not_waited_for(tmp_path, reaped):
             holder.process.wait()
         # It would wait for ever if it relied on the beats.
         with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
-            assert lease.asked_until >= killed  # it may have sent until just now
+            assert lease.requested_until >= killed  # it may have sent until just now
             assert lease.hosts == {"h.example.com": Note(7.0, 0)}
 
 
@@ -131,8 +131,8 @@ def test_who_is_paused_sends_nothing_after_it_is_superseded(tmp_path, clock):
         assert reason.startswith("partition 0 of batch '1-x' was taken over by another fetch")
         # Nor was it quick: between the last of the one and the first of the other lies the rest.
         assert held - max(first.said("sent")) > TIMES.stale - TIMES.fresh
-        ((_, _, asked_until),) = [line for line in second.lines() if line[1] == "held"]
-        assert max(first.said("sent")) < asked_until < held
+        ((_, _, requested_until),) = [line for line in second.lines() if line[1] == "held"]
+        assert max(first.said("sent")) < requested_until < held
         wait_until(lambda: max(second.said("sent")) > lost + 2 * TIMES.beat)
         assert not second.said("lost")
 
@@ -193,7 +193,7 @@ def test_another_machine_is_waited_for_until_it_is_silent(tmp_path):
     with second[0] as lease:
         assert time.monotonic() >= last + TIMES.stale
         # It has sent nothing for as long as its last beat is not fresh.
-        assert last < lease.asked_until <= time.monotonic() - (TIMES.stale - TIMES.fresh)
+        assert last < lease.requested_until <= time.monotonic() - (TIMES.stale - TIMES.fresh)
         assert lease.hosts == {"a.b": Note(3.0, 0)}
 
 
@@ -201,7 +201,7 @@ def test_what_another_machine_has_released_may_have_been_asked_just_now(tmp_path
     foreign(tmp_path, released=time.monotonic() - 1e5)  # of its own clock, which says nothing
     before = time.monotonic()
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
-        assert lease.asked_until >= before
+        assert lease.requested_until >= before
 
 
 def test_a_damaged_beat_is_none(tmp_path):
@@ -285,7 +285,7 @@ def test_a_second_batch_learns_what_the_first_has_learnt(tmp_path):
     before = time.monotonic()
     with acquire(tmp_path, "2-y", 0, lambda: ["1-x"], times=NEVER) as second:
         assert second.hosts == {"h.example.com": Note(4.0, 123)}
-        assert before - 5 < second.asked_until <= before
+        assert before - 5 < second.requested_until <= before
 
 
 def test_a_wait_for_another_batch_is_told_once(tmp_path, caplog):

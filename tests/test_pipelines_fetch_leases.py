@@ -44,7 +44,7 @@ DIRECT = (
     READY
     + """
 table, batch, doors = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-options = fetch.FetchPagesOptions(connect_to=tuple(doors), server_delay=0.4, flush_seconds=0.2)
+options = fetch.FetchBatchOptions(connect_to=tuple(doors), server_delay=0.4, flush_seconds=0.2)
 (part,) = fetch._partitions(begin(table, "fetch", "direct.fetch", batch))
 written = [w for w in fetch.fetch_partition(part, options) if w.component.endswith("/pages")]
 print(json.dumps([file.path for w in written for file in w.files]))

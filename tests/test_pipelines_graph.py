@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from apache_beam.portability import python_urns
+from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
 from crawling import crawl as crawl_web
 from crawling import files_of, manifest_of
 
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
+from nutbeam.pipelines.launch import graphs
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.display import displayed
 from nutbeam.transforms.operations import Ticket
@@ -167,3 +168,46 @@ def contents(proto):
     packed = re.findall(rb"QlpoOTFBWSZ[A-Za-z0-9+/]+=*", data)  # bz2 in base64
     assert len(packed) > 5
     return data + b"".join(bz2.decompress(base64.b64decode(part)) for part in packed)
+
+
+ARCHITECTURE = Path(__file__).parent.parent / "docs" / "architecture.md"
+
+
+@pytest.mark.skipif(not ARCHITECTURE.exists(), reason="docs/ is not part of the wheel")
+def test_the_graphs_in_the_docs_are_up_to_date():
+    page = ARCHITECTURE.read_text("utf-8")
+    assert graphs.with_drawings(page) == page, "run make docs"
+
+
+@pytest.mark.parametrize(
+    ("job", "transforms"),
+    [
+        ("inject", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
+        (
+            "generate",
+            ["Begin", "ForEach", "TopNPerKey", "LocateHosts", "PartitionByHost", "Commit"],
+        ),
+        ("fetch", ["Begin", "FetchPages", "Commit"]),
+        ("parse", ["Begin", "ParsePages", "Commit"]),
+        ("updatedb", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
+        ("dedup", ["Begin", "ForEach", "DedupByHash", "ApplyChanges", "Commit"]),
+    ],
+)
+def test_a_job_is_made_of_the_transforms_that_are_offered(job, transforms):
+    names = [
+        step.split('"')[1].split(": ")[-1]
+        for step in graphs.drawn(graphs.graph(job))
+        if '"' in step
+    ]
+    assert [name for name in names if name in transforms] == transforms
+
+
+# How many shuffles a job has: each costs a stage at every start of a pipeline.
+SHUFFLES = {"inject": 4, "generate": 7, "fetch": 2, "parse": 2, "updatedb": 4, "dedup": 5}
+
+
+@pytest.mark.parametrize("job", SHUFFLES)
+def test_a_job_has_no_more_shuffles_than_it_needs(job):
+    steps = graphs.graph(job).to_runner_api().components.transforms.values()
+    group = common_urns.primitives.GROUP_BY_KEY.urn
+    assert sum(step.spec.urn == group for step in steps) <= SHUFFLES[job]

@@ -6,7 +6,7 @@ import apache_beam as beam
 import pytest
 from short_form import first
 
-from nutbeam.pipelines.launch import in_process
+from nutbeam.pipelines.launch import beam_internals
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
@@ -66,7 +66,7 @@ def test_another_failure_names_its_step(beam_args):
 @pytest.mark.parametrize("name", ["", "DirectRunner", "direct", "FnApiRunner"])
 def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     pipeline = make_pipeline([f"--runner={name}"] if name else [])
-    assert type(pipeline.runner) is in_process.InProcessRunner
+    assert type(pipeline.runner) is beam_internals.InProcessRunner
 
 
 @pytest.mark.parametrize(

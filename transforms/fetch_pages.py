@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Optional, Self
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
-from apache_beam.metrics import Metrics
 
 from ..io.batches.page_writer import ROW_BYTES
 from ..policy.schema import TEXT, to_frame
+from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
 from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .display import displayed
@@ -30,8 +30,9 @@ from .fetch_urls import (
     fetch_urls,
 )
 from .keywords import options_from, with_keywords
-from .metrics import NAMESPACES, count
-from .partition import partition_by_host
+from .metrics import Throttling, count
+from .operations import ForEach
+from .partition import PartitionByHost
 from .records import DeadLetter, FetchedPage
 from .rows import check_chunk, through_chunks
 from .spool import Spool
@@ -83,15 +84,19 @@ class FetchPages(beam.PTransform):
         spool: Folder that all workers reach, where pages are kept until the job
             is done, for retries; one folder for one run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
+        batch: For the jobs of a table: the input are operations, whose batch is divided into
+            partitions with leases, and pages are written into its files, see
+            ``pipelines/fetch.py``; the output is ``Written``.
     """
 
     def __init__(
         self,
-        options: Optional[FetchPagesOptions] = None,  # noqa: UP045 - Beam reads it
+        options: Optional[FetchOptions] = None,  # noqa: UP045 - Beam reads it
         *,
         partitions: int = 1,
         spool: str = "",
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
+        batch: Optional[ForEach] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
@@ -99,31 +104,28 @@ class FetchPages(beam.PTransform):
             raise ValueError(f"partitions must be at least 1, got {partitions}")
         if options is not None and keywords:
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
-        self.options = options or options_from(FetchPagesOptions, keywords)
+        self.options: Any = options or options_from(FetchPagesOptions, keywords)
         if self.options.queue_mode == "ip" and partitions > 1:
             # To deal by address each host would have to be looked up in one place: another shuffle.
             raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
-        self.partitions, self.spool = partitions, spool
+        self.partitions, self.spool, self.batch = partitions, spool, batch
         self.dead_letters = error_output(error_handling, PAGES)
         # Tells apart several of these in one process; the same in all of its retries.
         self._id = uuid.uuid4().hex
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
+        if self.batch is not None:
+            return given | self.batch
         outputs = {PAGES: FetchedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)
         wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS, main="wanted")
-        deal = beam.FlatMap(_deal, self.partitions, self.options.queue_mode)
         fetch = beam.ParDo(_Fetch(self.options, self.partitions, self.spool, self._id))
-        fetched = (
-            wanted.wanted
-            | "Deal" >> deal.with_output_types(tuple[int, Chunk])
-            # A host must be one engine's: that is what politeness rests on.
-            | "ByPartition" >> beam.GroupByKey()
-            | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(DEAD_LETTERS, main=PAGES)
-        )
+        fetched = _by_queue(
+            wanted.wanted, self.options.queue_mode, self.partitions
+        ) | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(DEAD_LETTERS, main=PAGES)
         dead = (wanted[DEAD_LETTERS], fetched[DEAD_LETTERS])
         for letters in dead:
             letters.element_type = Chunk  # Beam does not know it of tagged outputs
@@ -133,15 +135,17 @@ class FetchPages(beam.PTransform):
         return {**displayed(self.options), "partitions": self.partitions}
 
 
-def _deal(chunk: Chunk, partitions: int, mode: str) -> Iterator[tuple[int, Chunk]]:
-    """Cuts a chunk into the parts of its partitions: what is one queue is in one of them."""
+def _by_queue(wanted: beam.PCollection[Chunk], mode: str, partitions: int) -> Any:
+    """Deals out URLs: those of one queue are in one partition."""
     if mode != "domain":
-        yield from partition_by_host(chunk, partitions)
-        return
+        return wanted | PartitionByHost(partitions).grouped()
+    domains = wanted | "Domains" >> beam.Map(_with_domains).with_output_types(Chunk)
+    return domains | PartitionByHost(partitions, host="domain").grouped(drop=("domain",))
+
+
+def _with_domains(chunk: Chunk) -> Chunk:
     domains = [registered_domain(host) for host in chunk.column("host").to_pylist()]
-    chunk = chunk.append_column("domain", pa.array(domains, TEXT))
-    for number, part in partition_by_host(chunk, partitions, "domain"):
-        yield number, part.drop_columns(["domain"])
+    return chunk.append_column("domain", pa.array(domains, TEXT))
 
 
 def error_output(error_handling: Any, main: str) -> str:
@@ -194,14 +198,14 @@ class _Fetch(beam.DoFn):
             wanted = wanted.join(to_frame(kept.select(["url"])), on="url", how="anti")
             yield kept
         with _Attempt.begin((self._transform, number, str(window))) as attempt:
-            throttled, collected = _Throttled(), _Collected(spool)
+            throttling, collected = Throttling(), _Collected(spool)
 
             def pulse(seconds: float) -> None:
-                throttled(seconds)
+                throttling.total(seconds)
                 collected.flush_late()
 
             attempt.rows = fetch_urls(
-                wanted, self._options, attempt.asked_until, pulse, collected.due_in
+                wanted, self._options, attempt.requested_until, pulse, collected.due_in
             )
             for tag, row in attempt.rows:
                 collected.add(tag, row)
@@ -218,7 +222,7 @@ class _Attempt:
     on; its engine would go on asking.
 
     Attributes:
-        asked_until: Monotonic moment until which an earlier one may have asked.
+        requested_until: Monotonic moment until which an earlier one may have asked.
         rows: The iterator that asks.
     """
 
@@ -229,9 +233,9 @@ class _Attempt:
         self.rows: Any = None
         self._ended: float | None = None
         self._replaced = False
-        self.asked_until = -math.inf
+        self.requested_until = -math.inf
         if earlier is not None:
-            self.asked_until, earlier._replaced = earlier._end(), True
+            self.requested_until, earlier._replaced = earlier._end(), True
 
     @classmethod
     def begin(cls, of: tuple[str, int, str]) -> "_Attempt":
@@ -261,19 +265,6 @@ class _Attempt:
                     self.rows.close()
             self._ended = time.monotonic()
         return self._ended
-
-
-class _Throttled:
-    """Tells the runner for how long politeness made us wait: more workers would wait, too."""
-
-    def __init__(self) -> None:
-        self._counter = Metrics.counter(NAMESPACES["fetch"], "cumulativeThrottlingSeconds")
-        self._told = 0
-
-    def __call__(self, seconds: float) -> None:
-        if int(seconds) > self._told:
-            self._counter.inc(int(seconds) - self._told)
-            self._told = int(seconds)
 
 
 class _Collected:

@@ -5,7 +5,7 @@ import dataclasses
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import polars as pl
@@ -20,6 +20,7 @@ from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result, Task
 from ..web.exchange.http_options import HttpOptions
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from ..web.network.guard import Guard
 from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.schemes import WEB
 from .chunks import MAX_BYTES
@@ -109,7 +110,7 @@ def admit(given: pl.DataFrame, schemes: tuple[str, ...] = WEB) -> tuple[pl.DataF
 def fetch_urls(
     wanted: pl.DataFrame,
     options: FetchUrlsOptions,
-    asked_until: float = -math.inf,
+    requested_until: float = -math.inf,
     on_pulse: Callable[[float], None] | None = None,
     patience: Callable[[], float] = lambda: math.inf,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -118,7 +119,7 @@ def fetch_urls(
     Args:
         wanted: WANTED rows; of those for one URL the best counts.
         options: How to ask.
-        asked_until: Monotonic moment until which somebody may have asked the same hosts.
+        requested_until: Monotonic moment until which somebody may have asked the same hosts.
         on_pulse: See ``Engine``.
         patience: See ``Engine``.
 
@@ -128,10 +129,8 @@ def fetch_urls(
     rows = _best(wanted)
     given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
     lost: deque[tuple[Task, str]] = deque()
-    over = threading.Event()
-    client = client_of(options, gate=lambda: not over.is_set())
-    engine = Engine(
-        options, client, None, asked_until, on_pulse,
+    results = fetch_tasks(
+        lambda _: _tasks(rows), options, requested_until=requested_until, on_pulse=on_pulse,
         on_drop=lambda task, reason: lost.append((task, reason)), patience=patience,
     )  # fmt: skip
 
@@ -140,21 +139,47 @@ def fetch_urls(
             task, reason = lost.popleft()
             yield DEAD_LETTERS, _dead(given[int(task.key)], keys[int(task.key)], reason)
 
-    try:
-        with contextlib.closing(engine.run(_tasks(rows))) as results:
-            for result in results:
-                number = int(result.task.key)
-                page = page_row(result)
-                if is_answer(result):
-                    yield PAGES, _fetched(result, page, hosts[number], keys[number])
-                else:
-                    reason = str(why_not(page))
-                    message = result.message if result.message != reason else None
-                    yield DEAD_LETTERS, _dead(given[number], keys[number], reason, message)
-                yield from dead_letters()
+    with contextlib.closing(results):
+        for result in results:
+            number = int(result.task.key)
+            page = page_row(result)
+            if is_answer(result):
+                yield PAGES, _fetched(result, page, hosts[number], keys[number])
+            else:
+                reason = str(why_not(page))
+                message = result.message if result.message != reason else None
+                yield DEAD_LETTERS, _dead(given[number], keys[number], reason, message)
+            yield from dead_letters()
         yield from dead_letters()
+
+
+def fetch_tasks(
+    tasks: Callable[[Engine], Iterable[Task | None]],
+    options: Any,
+    guard: Guard | None = None,
+    may_send: Callable[[], bool] = lambda: True,
+    **engine: Any,
+) -> Generator[Result, None, None]:
+    """Runs one engine to its end: the core of FetchPages, in a pipeline and in a batch.
+
+    Args:
+        tasks: Makes the tasks, which may follow from what the engine does.
+        options: FetchOptions and HttpOptions.
+        guard: Judges addresses; None makes one of the options.
+        may_send: Asked before each request; False refuses it.
+        engine: Further arguments of ``Engine``.
+
+    Yields:
+        Results as they come; closing the iterator ends the engine and its requests.
+    """
+    over = threading.Event()
+    client = client_of(options, guard, gate=lambda: not over.is_set() and may_send())
+    running = Engine(options, client, **engine)
+    try:
+        with contextlib.closing(running.run(tasks(running))) as results:
+            yield from results
     finally:
-        over.set()  # what is still under way asks nobody any more
+        over.set()  # requests under way reach no server any more
         client.close()
 
 

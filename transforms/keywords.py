@@ -51,7 +51,9 @@ def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform
     def decorate(transform: Transform) -> Transform:
         init: Any = vars(transform)["__init__"]
         signature = inspect.signature(init)
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        # ``batch`` is for jobs alone: it cannot be said in YAML.
+        given = signature.parameters.values()
+        own = [p for p in given if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
         declared = options_of(cls)
         more = [
             inspect.Parameter(

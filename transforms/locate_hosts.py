@@ -1,4 +1,4 @@
-"""At which address each chosen host is asked, where all hosts at one address are one queue."""
+"""Find the addresses of hosts, where all hosts at one address are one queue."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.rules.url_rules import host_keys
 from .chunks import Chunk, to_chunks
 from .display import Displayed
-from .partition import partition_by_host
+from .partition import PartitionByHost
 
 COUNTS = "counts"
 
@@ -25,7 +25,7 @@ class LocateOptions(GenerateOptions, AddressOptions):
 
 
 @dataclasses.dataclass
-class Locate(Displayed):
+class LocateHosts(Displayed):
     """Finds the addresses of the hosts of chosen rows; ``place`` follows them.
 
     Input:  chunks with ``key`` and ``place``, which begins with the batch's id.
@@ -40,14 +40,10 @@ class Locate(Displayed):
     options: LocateOptions
 
     def expand(self, rows: beam.PCollection[Chunk]) -> Any:
-        partitions = self.options.num_fetchers
+        by_host = PartitionByHost(self.options.num_fetchers, host="place", salt="address")
         found = (
             rows
-            | "ByHost"
-            >> beam.FlatMap(partition_by_host, partitions, "place", "address").with_output_types(
-                tuple[int, Chunk]
-            )
-            | "AllOfHost" >> beam.GroupByKey()
+            | by_host.grouped()
             | "Locate"
             >> beam.FlatMap(_locate, self.options)
             .with_output_types(Chunk)
@@ -62,21 +58,21 @@ def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Ite
     keys = pl.concat(frame.get_column("key") for frame in frames)
     known = addresses.of_all(endpoints(keys))
     for frame in frames:
-        rows, some = located(frame, known)
+        rows, some = locate_hosts(frame, known)
         counts = sum_counts([counts, some])
         yield from to_chunks(rows)
     if counts:
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
 
 
-def located(
+def locate_hosts(
     rows: pl.DataFrame, known: dict[str, str | None]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns chosen rows with the addresses of their hosts, and what is to be counted.
 
     >>> rows = pl.DataFrame({"key": ["com.a:http/", "com.b:http/", "com.c:http/"],
     ...                      "place": ["7/com.a", "7/com.b", "7/com.c"]})
-    >>> found, counts = located(rows, {"com.a": "1.2.3.4", "com.b": ""})
+    >>> found, counts = locate_hosts(rows, {"com.a": "1.2.3.4", "com.b": ""})
     >>> found.select("place", "address").rows(), counts
     ([('7/1.2.3.4', '1.2.3.4'), ('7/com.b', '')], {'dropped/address_unknown': 1, 'unresolved': 1})
     """

@@ -113,3 +113,31 @@ def _is_of_parse(family: str, reason: str) -> bool:
     return family in _PARSE_FAMILIES and not (
         family == "dropped" and reason in (*DROPPED_TASKS, "purged")
     )
+
+
+class Throttling:
+    """Reports to the runner how long politeness has made a fetch wait.
+
+    Dataflow adds workers where work lies waiting; those would have to wait, too.
+    """
+
+    def __init__(self) -> None:
+        self._counter = Metrics.counter(NAMESPACES["fetch"], "cumulativeThrottlingSeconds")
+        self._before = self._engine = 0.0
+        self._reported = 0
+
+    def add(self, seconds: float) -> None:
+        """Adds the time of a wait before the engine began."""
+        self._before += seconds
+        self._report()
+
+    def total(self, seconds: float) -> None:
+        """Takes the time that the engine has waited so far."""
+        self._engine = seconds
+        self._report()
+
+    def _report(self) -> None:
+        whole = int(self._before + self._engine)
+        if whole > self._reported:
+            self._counter.inc(whole - self._reported)
+            self._reported = whole

@@ -92,10 +92,12 @@ class Begin(Displayed):
     needs: str | None = None
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        return tickets | "Pin" >> beam.Map(pin, self.job, self.needs).with_output_types(Operation)
+        return tickets | "Begin" >> beam.Map(begin_job, self.job, self.needs).with_output_types(
+            Operation
+        )
 
 
-def pin(ticket: Ticket, job: str, needs: str | None) -> Operation:
+def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
     """Returns the operation of a job: what was pinned under its id, or a new one.
 
     Raises:

@@ -26,6 +26,7 @@ from .fetch_pages import error_output
 from .fetch_urls import DEAD, DEAD_LETTERS, URL_OPTIONS
 from .keywords import options_from, with_keywords
 from .metrics import count
+from .operations import ForEach
 from .partition import hosts_of
 from .records import DeadLetter, ParsedPage
 from .row_types import arrow_schema
@@ -101,23 +102,31 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
+        batch: For the jobs of a table: the input are operations, whose batch is divided into
+            files of pages, and documents are written into its files, see
+            ``pipelines/parse.py``; the output is ``Written``.
     """
 
     def __init__(
         self,
-        options: Optional[ParsePagesOptions] = None,  # noqa: UP045 - Beam reads it
+        options: Optional[DocumentOptions] = None,  # noqa: UP045 - Beam reads it
         *,
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
+        batch: Optional[ForEach] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
         if options is not None and keywords:
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
         self.options = options or options_from(ParsePagesOptions, _DEFAULTS | keywords)
-        UrlRules(self.options)  # its files are there, and can be read
+        self.batch = batch
+        if batch is None:
+            UrlRules(self.options)  # its files are there, and can be read
         self.dead_letters = error_output(error_handling, DOCUMENTS)
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
+        if self.batch is not None:
+            return given | self.batch
         outputs = {DOCUMENTS: ParsedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
 
@@ -161,7 +170,8 @@ def parse_with_status(
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
-    jobs = [(part, pool.submit(_job(options), _job_pages(part))) for part in _parts(pages)]
+    job = Job("", "a chunk of pages", (), (), document_options(options))
+    jobs = [(part, pool.submit(job, _job_pages(part))) for part in _parts(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
         for part, number in jobs:
@@ -229,10 +239,10 @@ def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield rows.drop("_part")
 
 
-def _job(options: DocumentOptions) -> Job:
+def document_options(options: DocumentOptions) -> DocumentOptions:
+    """Returns the part of options that a process that parses needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
-    taken = DocumentOptions(**{name: getattr(options, name) for name in names})
-    return Job("", "a chunk of pages", (), (), taken)
+    return DocumentOptions(**{name: getattr(options, name) for name in names})
 
 
 def _job_pages(part: pl.DataFrame) -> pa.Table:

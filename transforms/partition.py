@@ -1,9 +1,10 @@
 """Send the rows of a key the same way."""
 
+import copy
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import apache_beam as beam
 import polars as pl
@@ -112,12 +113,15 @@ class PartitionByHost(Displayed):
     salt: str = ""
     slot: str = ""
     url: str = ""
+    _groups: ClassVar[Any] = None
 
     def __post_init__(self) -> None:
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
+        if self._groups is not None:
+            return self._group(given, *self._groups)
         needed = {"url": [self.url]} if self.url else {"host": [self.host]}
         row_type = row_type_of(given, "PartitionByHost")
         if row_type is None:
@@ -126,21 +130,44 @@ class PartitionByHost(Displayed):
         outputs = with_fields(row_type, dict.fromkeys(more, int), "PartitionByHost")
         return through_chunks(given, self._deal_rows, "PartitionByHost", needed, outputs)
 
+    def grouped(
+        self, files: int | beam.pvalue.AsSideInput = 1, key: str = "", drop: tuple[str, ...] = ()
+    ) -> "PartitionByHost":
+        """Returns this transform with another output: (number, chunks), of chunks only.
+
+        The partition is ``number // files``. With one file, a partition is one group; else it
+        is cut into files by ``key``, and a host may be in all files of its partition.
+
+        Args:
+            files: How many files a partition has; or a side input that says it.
+            key: Name of the column that chooses the file.
+            drop: Columns that do not cross the shuffle.
+        """
+        other = copy.copy(self)
+        vars(other)["_groups"] = (key, drop, files)
+        return other
+
+    def _group(self, chunks: beam.PCollection[Chunk], *groups: Any) -> Any:
+        how = (self.partitions, self.host, self.salt, self.slot, self.url)
+        deal = beam.FlatMap(_deal, how, *groups).with_output_types(tuple[int, Chunk])
+        # A host must be one worker's: that is what politeness rests on.
+        return chunks | "Deal" >> deal | "ByPartition" >> beam.GroupByKey()
+
     def _deal(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
-        parts = tuple[int, Chunk]
-        return (
-            chunks
-            | "Deal"
-            >> beam.FlatMap(
-                partition_by_host, self.partitions, self.host, self.salt, self.slot, self.url
-            ).with_output_types(parts)
-            # A host must be one worker's: that is what politeness rests on.
-            | "ByPartition" >> beam.GroupByKey()
-            | "Chunks" >> beam.FlatMap(_bounded).with_output_types(parts)
-        )
+        bounded = beam.FlatMap(_bounded).with_output_types(tuple[int, Chunk])
+        return self._group(chunks, "", (), 1) | "Chunks" >> bounded
 
     def _deal_rows(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         return self._deal(chunks) | "Number" >> beam.MapTuple(_numbered).with_output_types(Chunk)
+
+
+def _deal(
+    chunk: Chunk, how: tuple[Any, ...], key: str, drop: tuple[str, ...], files: int
+) -> Iterator[tuple[int, Chunk]]:
+    for partition, rows in partition_by_host(chunk, *how):
+        kept = rows.drop_columns(list(drop)) if drop else rows
+        for file, part in split_by_hash(kept, key, files):
+            yield partition * files + file, part
 
 
 def partition_by_host(

@@ -1,11 +1,16 @@
-"""Types of rows: which column of a chunk a field is, and how its values get there and back."""
+"""Types of rows: which column of a chunk a field is, and how its values get there and back.
+
+The only module of this room that uses names of Beam that are not documented: the types of rows
+(``apache_beam.typehints``). There is no other way to know the fields of an element type. Beam 2.72
+to 2.77 have them.
+"""
 
 import collections.abc
 import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 import numpy as np
@@ -29,6 +34,7 @@ _PLAIN = {
     np.float64: pa.float64(),
 }
 Pack = Callable[[Any], Any]
+RowType: TypeAlias = RowTypeConstraint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,24 +68,34 @@ def arrow_schema(row_type: Any) -> pa.Schema:
     return pa.schema([(name, kind.arrow) for name, kind in kinds_of(row_type).items()])
 
 
-def with_fields(row_type: RowTypeConstraint, fields: Mapping[str, Any], name: str) -> Any:
+def with_fields(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
     """Returns the type of rows that have more fields.
 
     Raises:
         ValueError: One of them is there already.
     """
-    there = [field for field, _ in row_type._fields]
+    there = field_names(row_type)
     for field in fields:
         if field in there:
             raise ValueError(f"{name} adds the column {field!r}, which is there already")
     more: list[tuple[str, Any]] = [*row_type._fields, *fields.items()]
-    return RowTypeConstraint.from_fields(more)
+    return RowType.from_fields(more)
 
 
-def constraint_of(hint: Any) -> RowTypeConstraint | None:
-    if isinstance(hint, RowTypeConstraint):
+def field_names(row_type: RowType) -> list[str]:
+    """Returns the names of the fields of a row type."""
+    return [field for field, _ in row_type._fields]
+
+
+def is_unknown(hint: Any) -> bool:
+    """Returns whether an element type says nothing about the elements."""
+    return hint in (None, Any, typehints.Any)
+
+
+def constraint_of(hint: Any) -> RowType | None:
+    if isinstance(hint, RowType):
         return hint
-    return RowTypeConstraint.from_user_type(hint) if isinstance(hint, type) else None
+    return RowType.from_user_type(hint) if isinstance(hint, type) else None
 
 
 def kinds_of(row_type: Any) -> dict[str, Kind]:
@@ -90,7 +106,7 @@ def kinds_of(row_type: Any) -> dict[str, Kind]:
 
 def _kind(hint: Any, field: str) -> Kind:
     """Returns how values of a type lie in a chunk."""
-    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowTypeConstraint):
+    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
         hint = native_type_compatibility.convert_to_python_type(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
@@ -121,7 +137,7 @@ def _optional(kind: Kind) -> Kind:
     return Kind(kind.arrow, unless_none(kind.pack), unless_none(kind.unpack))
 
 
-def _struct(row_type: RowTypeConstraint, field: str) -> Kind:
+def _struct(row_type: RowType, field: str) -> Kind:
     kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
     packs = {name: kind.pack or _same for name, kind in kinds.items()}
     unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
@@ -151,12 +167,12 @@ def _list(item: Kind) -> Kind:
     )
 
 
-def maker(row_type: RowTypeConstraint) -> Callable[..., Any]:
+def maker(row_type: RowType) -> Callable[..., Any]:
     """Returns what makes a row of the values of its fields, given by name."""
     return beam.Row if is_generated(row_type) else row_type.user_type
 
 
-def is_generated(row_type: RowTypeConstraint) -> bool:
+def is_generated(row_type: RowType) -> bool:
     return isinstance(row_type, GeneratedClassRowTypeConstraint)
 
 

@@ -14,15 +14,16 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow, WindowedValue
-from apache_beam.typehints import typehints
-from apache_beam.typehints.row_type import RowTypeConstraint
 
 from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
 from .display import Displayed
 from .row_types import (
+    RowType,
     arrow_schema,
     constraint_of,
+    field_names,
     is_generated,
+    is_unknown,
     kinds_of,
     maker,
     rows_to_table,
@@ -114,7 +115,7 @@ def through_chunks(
         for chunks in done.values() if isinstance(done, dict) else ():
             chunks.element_type = Chunk  # Beam does not know it of tagged outputs
         return done
-    check_columns([field for field, _ in row_type._fields], columns, name)
+    check_columns(field_names(row_type), columns, name)
     done = work(collection | "ToChunks" >> RowsToChunks())
     if isinstance(done, dict):
         kinds = outputs or dict.fromkeys(done, row_type)
@@ -170,14 +171,14 @@ def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
     return names
 
 
-def row_type_of(collection: beam.PCollection[Any], name: str) -> RowTypeConstraint | None:
+def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:
     """Returns the fields of a collection's rows; None if it holds chunks.
 
     Raises:
         ValueError: It has elements of another type.
     """
     element = collection.element_type
-    if element in (None, Any, typehints.Any) or element is Chunk:
+    if is_unknown(element) or element is Chunk:
         return None
     row_type = constraint_of(element)
     if row_type is None:
@@ -191,7 +192,7 @@ def row_type_of(collection: beam.PCollection[Any], name: str) -> RowTypeConstrai
 class _Collect(beam.DoFn):
     """Collects rows of the global window; a function without parameters is called faster."""
 
-    def __init__(self, row_type: RowTypeConstraint) -> None:
+    def __init__(self, row_type: RowType) -> None:
         self._row_type = row_type
 
     def setup(self) -> None:
@@ -252,7 +253,7 @@ def _bytes_of(value: Any) -> int:
 
 
 class _Explode(beam.DoFn):
-    def __init__(self, row_type: RowTypeConstraint) -> None:
+    def __init__(self, row_type: RowType) -> None:
         self._row_type = row_type
 
     def setup(self) -> None:

@@ -75,7 +75,7 @@ class Watch:
         fresh: For how many seconds after a beat it may have sent requests.
 
     Attributes:
-        asked_until: See ``Lease``.
+        requested_until: See ``Lease``.
         hosts: See ``Lease``.
         next: What to claim when all are silent: exclusively, so nobody who has
             claimed since is superseded.
@@ -87,7 +87,7 @@ class Watch:
         self._root, self._stale, self._fresh = root, stale, fresh
         self._ended: dict[Attempt, float] = {}
         self._seen: dict[Attempt, tuple[bytes, float]] = {}
-        self.asked_until = -math.inf
+        self.requested_until = -math.inf
         self.hosts: dict[str, Note] = {}
 
     def survey(
@@ -139,7 +139,7 @@ class Watch:
         return ended
 
     def _learn(self, ended: float, beat: Mapping[str, Any]) -> None:
-        self.asked_until = max(self.asked_until, ended)
+        self.requested_until = max(self.requested_until, ended)
         for host, values in beat.get("hosts", {}).items():
             known, note = self.hosts.get(host, Note()), Note(*values)
             delays = [d for d in (known.crawl_delay, note.crawl_delay) if d is not None]

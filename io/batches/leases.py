@@ -23,7 +23,7 @@ is silent is superseded. A machine that was started anew, or one without
 ``/proc``, does not know its dead processes: that takes the 60 s.
 
 What a successor must know travels along: how long ago others may have asked
-(``Lease.asked_until``), and which delays hosts have demanded of them
+(``Lease.requested_until``), and which delays hosts have demanded of them
 (``Lease.hosts``; noted half a second after they were learnt, while the first
 page of such a host has to wait for longer than that).
 
@@ -90,13 +90,13 @@ class Lease:
     """The right to send requests for a partition; made by ``acquire``.
 
     Attributes:
-        asked_until: Moment on the monotonic clock until which others may have
+        requested_until: Moment on the monotonic clock until which others may have
             sent requests to the same hosts.
         hosts: What hosts have demanded of them, by host.
     """
 
     def __init__(self, attempt: Attempt, token: str, began: float, times: Times) -> None:
-        self.asked_until = -math.inf
+        self.requested_until = -math.inf
         self.hosts: Mapping[str, Note] = {}
         self._attempt, self._token, self._times = attempt, token, times
         self._notes: Callable[[], _Notes] = dict
@@ -281,7 +281,7 @@ def _try(
     if holder is not None:
         lease.release()
         return None, holder
-    lease.asked_until, lease.hosts = watch.asked_until, watch.hosts
+    lease.requested_until, lease.hosts = watch.requested_until, watch.hosts
     return lease, None
 
 

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.quoting import quoted
 from .command import Argument, CommandModule, CommonOptions, Invocation
@@ -176,7 +176,7 @@ def read(
         options = module.Options(**_fields(module.Options, values))
         validate(options)
     except ValueError as error:
-        raise UsageError(" ".join(str(error).split())) from error
+        raise UsageError(one_line(error)) from error
     return _invocation(command, arguments, options, typed, common), common
 
 

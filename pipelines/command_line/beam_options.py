@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
 
 
 def beam_parser() -> argparse.ArgumentParser:
@@ -19,4 +19,4 @@ def beam_parser() -> argparse.ArgumentParser:
 
 class _BeamParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(" ".join(message.split()))
+        raise UsageError(one_line(message))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from ...io.storage.scratch import all_in_scratch, full_by
 from ...web.base import json_logs
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, share_heaps
 from ...web.base.terminal import LineFormatter, pass_records, visible_streams
 from ...web.base.visible import visible
@@ -276,7 +276,7 @@ def _reader_left() -> bool:
 def _say(command: str, message: str, code: int) -> int:
     """Prints one line on standard error, and returns the code."""
     name = f"nutbeam {command}".rstrip()
-    line = visible(" ".join(message.split()))
+    line = visible(one_line(message))
     with contextlib.suppress(OSError):
         if json_logs.installed():
             logging.getLogger("nutbeam").error("%s: %s", name, line)

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
 from ...web.base.options import option
 
 # Exit codes of every command; a UserError has its own.
@@ -107,4 +107,4 @@ def configuration() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise UsageError(" ".join(str(error).split())) from error
+        raise UsageError(one_line(error)) from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
 
 DEFAULT_FILE = "nutbeam.toml"
@@ -106,7 +106,7 @@ def _load(path: str) -> dict[str, Any]:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
     except ValueError as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         reason = reason[:1].lower() + reason[1:]
         raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
 

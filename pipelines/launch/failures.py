@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ...io.storage.scratch import ScratchFull, full_by
-from ...web.base.errors import JobFailed, UserError
+from ...web.base.errors import JobFailed, UserError, one_line
 
 _LONGEST = 500
 # Beam appends the step to the message of an exception, once per step it passed.
@@ -146,7 +146,7 @@ def _meaning(text: str) -> str | None:
 
 
 def _without_steps(message: str) -> str:
-    return " ".join(_STEPS.sub("", message).split())
+    return one_line(_STEPS.sub("", message))
 
 
 def _line(name: str, message: str) -> str:

@@ -32,7 +32,7 @@ from ...web.rules.url_rules import UrlOptions
 from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view
 from ..command_line.url_rules import rules_of
-from .in_process import hurried
+from .beam_internals import quick_stages
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, CheckWorker
@@ -126,7 +126,7 @@ def prepare(
     if elsewhere:
         filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
         tickets |= CheckWorker(_shown(ticket.table), filters)
-    with hurried():
+    with quick_stages():
         build(tickets, options)
     return pipeline
 

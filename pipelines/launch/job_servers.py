@@ -14,9 +14,9 @@ from apache_beam.options.pipeline_options import (
     SparkRunnerOptions,
     StandardOptions,
 )
-from apache_beam.runners.portability.prism_runner import GITHUB_DOWNLOAD_PREFIX, GITHUB_TAG_PREFIX
 
 from ...web.base.errors import UsageError
+from .beam_internals import prism_pages
 
 PATIENCE_S = 5.0
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
@@ -42,8 +42,9 @@ def _not_prism(location: str) -> str:
     """Returns why Beam could not start what is at a location; empty if it might."""
     path = Path(location)
     if "://" in location and not path.exists():
-        ours = (GITHUB_DOWNLOAD_PREFIX, GITHUB_TAG_PREFIX)
-        foreign = location.startswith(("http://", "https://")) and not location.startswith(ours)
+        pages = prism_pages()
+        foreign = bool(pages) and location.startswith(("http://", "https://"))
+        foreign = foreign and not location.startswith(pages)
         return "Beam takes no other page" if foreign else ""
     if not path.is_file():
         return "it is a folder" if path.is_dir() else "there is no such file"

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 
-from ...web.base.errors import Unavailable, UsageError
+from ...web.base.errors import Unavailable, UsageError, one_line
 from .job_servers import check_java, check_prism
 
 PATIENCE_S = 5.0
@@ -115,7 +115,7 @@ def _reason(error: BaseException) -> str:
         error = error.reason
     if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
         return (error.strerror or str(error) or type(error).__name__).lower()
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return one_line(f"{type(error).__name__}: {error}", 200)
 
 
 def _check_gcp(options: GoogleCloudOptions) -> None:
@@ -160,5 +160,5 @@ def _check_credentials() -> None:
             "or let GOOGLE_APPLICATION_CREDENTIALS name a key file"
         ) from error
     except GoogleAuthError as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise UsageError(f"Google Cloud credentials do not do: {reason}") from error

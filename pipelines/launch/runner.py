@@ -5,18 +5,15 @@ DirectRunner may go and download another one.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
-from ...web.base.errors import JobFailed, UsageError
+from ...web.base.errors import JobFailed, UsageError, one_line
+from .beam_internals import beam_options, in_process_runner, silence_runners
 from .failures import causes, user_error
-from .in_process import InProcessRunner
-from .silence import silence
 
-View = TypeVar("View", bound=PipelineOptions)
 # Where a job goes on without the command that has submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
@@ -28,29 +25,15 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     Raises:
         UsageError: No such runner, or one that lacks an option.
     """
-    options = _Options(list(beam_args))
+    options = beam_options(beam_args)
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
         if runner in _IN_PROCESS:
-            return beam.Pipeline(runner=InProcessRunner(), options=options)
-        silence()
+            return beam.Pipeline(runner=in_process_runner(), options=options)
+        silence_runners()
         return beam.Pipeline(options=options)
     except (ValueError, RuntimeError, ImportError) as error:
-        raise UsageError(" ".join(str(error).split())) from error
-
-
-class _Options(PipelineOptions):
-    """Options whose views are made once: Beam asks for one at each step of a pipeline."""
-
-    def __init__(self, flags: Sequence[str] | None = None, **kwargs: Any) -> None:
-        super().__init__(flags, **kwargs)
-        self.__dict__["_views"] = {}
-
-    def view_as(self, cls: type[View]) -> View:
-        views: dict[type, Any] = self.__dict__["_views"]
-        if cls not in views:
-            views[cls] = super().view_as(cls)
-        return views[cls]
+        raise UsageError(one_line(error)) from error
 
 
 def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
@@ -77,11 +60,11 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
-    runner = str(pipeline._options.view_as(StandardOptions).runner or "").lower()
+    runner = str(pipeline.options.view_as(StandardOptions).runner or "").lower()
     words = ["a job that was submitted goes on: cancel it where it runs"]
     return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))
 
 
 def waits(pipeline: beam.Pipeline) -> bool:
     """Returns whether ``run_pipeline`` waits for the end of a pipeline."""
-    return not pipeline._options.view_as(StandardOptions).no_wait_until_finish
+    return not pipeline.options.view_as(StandardOptions).no_wait_until_finish

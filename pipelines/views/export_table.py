@@ -36,7 +36,6 @@ from ..launch.launch import LaunchOptions
 from .export import Reading, check_output, csv_line, exported, join_bytes, join_parquet, line_of
 
 ARGUMENTS = (TABLE,)
-HELP = "Write a component of the table to a file, as it is stored"
 COUNT = ".rows"
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
 FORMATS = ("text", "json", *KINDS_OF_FILES)

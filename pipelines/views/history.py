@@ -15,7 +15,6 @@ from ...web.base.visible import visible_lines
 from ..command_line.command import TABLE, Invocation
 
 ARGUMENTS = (TABLE,)
-HELP = "Show the snapshots of the table, and its sizes"
 
 
 @dataclasses.dataclass(frozen=True)

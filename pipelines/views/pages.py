@@ -32,7 +32,6 @@ from ..launch.launch import LaunchOptions
 from .export import Reading, check_output, exported, join_bytes, join_parquet
 
 ARGUMENTS = (TABLE,)
-HELP = "Write the pages found, as JSON lines or Parquet"
 ROW_COLUMNS = ("key", "status", "http_code", "score", "last_fetch_time", "fetch_time",
                "modified_time", "content_type", "document")  # fmt: skip
 PAGE = pa.schema(

@@ -44,7 +44,6 @@ from .pages import Exported, tablets_of
 from .row_records import DUMPED, iso, record_of
 
 ARGUMENTS = (TABLE,)
-HELP = "Show the table: statistics, one URL, the best, or all of it"
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 

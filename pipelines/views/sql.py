@@ -30,7 +30,6 @@ from ..command_line.command import TABLE, Argument, Invocation
 from .export import csv_line
 
 ARGUMENTS = (TABLE, Argument("query", "What to ask: one SELECT."))
-HELP = "Ask the table in SQL"
 FORMATS = ("text", "json", "csv")
 _ROWS = 1_000  # fetched at a time
 # What DuckDB says where it finds no room for its temporary files.

@@ -23,3 +23,12 @@ class Unavailable(UserError):
 
 class JobFailed(UserError):
     """A pipeline failed; the table is as it was."""
+
+
+def one_line(message: object, longest: int | None = None) -> str:
+    """Returns a message, such as an exception's, as one line.
+
+    >>> one_line(ValueError("a defect\\nin two lines"), 8)
+    'a defect'
+    """
+    return " ".join(str(message).split())[:longest]

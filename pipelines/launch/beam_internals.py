@@ -1,0 +1,229 @@
+"""Changes nutbeam makes to Beam while it runs, and the private names of Beam that it uses.
+
+Nothing else in this room does either. Of Beam's versions those in ``TRIED`` were tried, from the
+oldest that installs beside our other packages on. On any other version every change steps aside
+with one warning: the jobs give the same results, more slowly and with more output.
+
+================== ====================================== =====================================
+change             reason                                 without it
+================== ====================================== =====================================
+InProcessRunner    translates a pipeline once; the round  each round of a crawl is translated;
+                   of a crawl runs many times.            chunks between steps stay in memory;
+                   Opens the spill file (spill.py).       worker processes print start-up logs.
+                   Sends away start-up logs.
+quick_stages       Beam looks for user state in every     about twice the time of a round that
+                   DoFn at each start of a stage, and     finds little to do.
+                   waits at its end for a thread that
+                   sleeps.
+CachedOptions      Beam asks for views of its options     some 10 ms at each start of a pipeline.
+                   at each step of a pipeline.
+silence_runners    portable runners raise errors and      each error is printed several times.
+                   print them, too.
+================== ====================================== =====================================
+
+All versions in ``TRIED`` need the same changes.
+"""
+
+import contextlib
+import copy
+import functools
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apache_beam as beam
+import grpc
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from ...transforms.spill import spilling
+from ...web.base.terminal import Relay
+
+TRIED = ("2.72", "2.73", "2.74", "2.75", "2.76", "2.77")
+_LOG = logging.getLogger(__name__)
+_SAMPLING_PERIOD_MS = 2
+_state_specs: dict[Any, Any] = {}
+_changing = threading.Lock()
+_changes = contextlib.ExitStack()
+_users = 0
+_thread_failed = threading.excepthook
+View = TypeVar("View", bound=PipelineOptions)
+
+
+@functools.cache
+def tried(version: str) -> bool:
+    """Returns whether Beam is of a version that may be changed; warns once if it is not.
+
+    >>> tried("2.77.0")
+    True
+    """
+    known = ".".join(version.split(".")[:2]) in TRIED
+    if not known:
+        _LOG.warning(
+            "Beam %s was not tried, only %s to %s: short jobs take longer, and runners print more",
+            version, TRIED[0], TRIED[-1],
+        )  # fmt: skip
+    return known
+
+
+def _may_change() -> bool:
+    return tried(beam.version.__version__)
+
+
+def in_process_runner() -> FnApiRunner:
+    """Returns the runner of this process: ours, or Beam's own on a version that was not tried."""
+    return InProcessRunner() if _may_change() else FnApiRunner()
+
+
+def beam_options(flags: Sequence[str]) -> PipelineOptions:
+    """Returns Beam's options for a pipeline."""
+    return (CachedOptions if _may_change() else PipelineOptions)(list(flags))
+
+
+def prism_pages() -> tuple[str, ...]:
+    """Returns how the addresses begin from which Beam fetches Prism; none if that is unknown."""
+    if not _may_change():
+        return ()
+    from apache_beam.runners.portability import prism_runner
+
+    return prism_runner.GITHUB_DOWNLOAD_PREFIX, prism_runner.GITHUB_TAG_PREFIX
+
+
+class InProcessRunner(FnApiRunner):
+    """Beam's in-process runner with quiet worker processes, which translates a pipeline once."""
+
+    _translated: Any = None
+
+    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> Any:
+        if self._translated is None:
+            with quick_stages():
+                return super().run_pipeline(pipeline, options)
+        return self.run_via_runner_api(self._translated, options)
+
+    def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
+        from apache_beam.portability import python_urns
+
+        environments = pipeline_proto.components.environments.values()
+        elsewhere = [env for env in environments if env.urn == python_urns.SUBPROCESS_SDK]
+        alone = spilling() if not elsewhere else contextlib.nullcontext()
+        with quick_stages(), alone, _worker_errors(bool(elsewhere)) as errors:
+            for environment in elsewhere:
+                command = environment.payload.removeprefix(b"exec ").partition(b" 2>")[0]
+                environment.payload = b"exec " + command + errors
+            self._translated = copy.deepcopy(pipeline_proto)  # running changes it
+            return super().run_via_runner_api(pipeline_proto, options)
+
+
+@contextlib.contextmanager
+def _worker_errors(elsewhere: bool) -> Iterator[bytes]:
+    """Yields the end of a shell command that redirects the standard error of a worker.
+
+    A worker writes its start-up log there, whatever the log level.
+
+    Args:
+        elsewhere: Whether there are workers in processes of their own.
+    """
+    if not (elsewhere and _verbose()):
+        yield b" 2>/dev/null"
+        return
+    relay = Relay()
+    try:
+        # By name: Beam starts workers without our descriptors.
+        name = f" 2>/proc/{os.getpid()}/fd/{relay.stderr}"
+        yield name.encode() if relay.stderr is not None and Path("/proc").is_dir() else b""
+    finally:
+        relay.close()
+
+
+@contextlib.contextmanager
+def quick_stages() -> Iterator[None]:
+    """Remembers which kinds of DoFns have user state, and samples times more often.
+
+    Pipelines may be built and run in several threads: the last one undoes the change.
+    """
+    global _users
+    with _changing:
+        if not _users and _may_change():
+            _changes.enter_context(_changed_stages())
+        _users += 1
+    try:
+        yield
+    finally:
+        with _changing:
+            _users -= 1
+            if not _users:
+                _changes.close()
+
+
+@contextlib.contextmanager
+def _changed_stages() -> Iterator[None]:
+    from apache_beam.runners.worker.statesampler import StateSampler
+    from apache_beam.transforms import userstate
+
+    look, defaults = userstate.get_dofn_specs, StateSampler.__init__.__defaults__
+
+    def remembered(dofn: beam.DoFn) -> Any:
+        # A function's DoFn has the function's own parameters.
+        kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
+        if kind not in _state_specs:
+            _state_specs[kind] = look(dofn)
+        return _state_specs[kind]
+
+    userstate.get_dofn_specs = remembered
+    # At the end of a stage Beam waits until the sampler wakes up.
+    StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
+    try:
+        yield
+    finally:
+        userstate.get_dofn_specs = look
+        StateSampler.__init__.__defaults__ = defaults
+
+
+class CachedOptions(PipelineOptions):
+    """Options that make each of their views once."""
+
+    def __init__(self, flags: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(flags, **kwargs)
+        self.__dict__["_views"] = {}
+
+    def view_as(self, cls: type[View]) -> View:
+        views: dict[type, Any] = self.__dict__["_views"]
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+
+def silence_runners() -> None:
+    """Leaves it to exceptions to say why a job failed, unless Beam's log is wanted.
+
+    A worker of this process prints each traceback, and at the end of a job its threads fail as
+    their connection is closed. The root logger logs the messages of a job as errors. The log of
+    Prism has a level of its own, so that no level of ours keeps it back.
+    """
+    if _verbose() or not _may_change():
+        return
+    from apache_beam.runners.portability import portable_runner
+    from apache_beam.runners.worker import sdk_worker
+
+    vars(sdk_worker)["print"] = lambda *_, **__: None
+    threading.excepthook = _unless_disconnected
+    for importance in portable_runner.MESSAGE_LOG_LEVELS:
+        portable_runner.MESSAGE_LOG_LEVELS[importance] = logging.DEBUG
+    prism = logging.getLogger("PrismJobServer")
+    prism.propagate = False
+    if not prism.handlers:
+        prism.addHandler(logging.NullHandler())  # without any, Python prints errors all the same
+
+
+def _unless_disconnected(failure: threading.ExceptHookArgs) -> None:
+    # The second comes from a job server that ended before its first answer.
+    closed = "Cannot monitor channel state: Channel closed" in str(failure.exc_value)
+    if not (closed or issubclass(failure.exc_type, grpc.RpcError)):
+        _thread_failed(failure)
+
+
+def _verbose() -> bool:
+    return logging.getLogger().isEnabledFor(logging.INFO)

@@ -13,7 +13,7 @@ from nutbeam.io.batches.batches import batch_files, page_order, write_file
 from nutbeam.io.snapshots.commit import Written
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
-from nutbeam.transforms.operations import Ticket, commit_job, pin
+from nutbeam.transforms.operations import Ticket, begin_job, commit_job
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.exchange.status import SUCCESS as ANSWERED
 from nutbeam.web.urls.row_keys import from_key, to_key
@@ -55,7 +55,7 @@ class MadeUpWeb:
 
     def fetch(self, table, batch, operation):
         """Brings a batch from generated to parsed, in one commit as a crawl does."""
-        pinned = pin(Ticket(str(table), operation, batch), "fetch", "generated")
+        pinned = begin_job(Ticket(str(table), operation, batch), "fetch", "generated")
         if pinned.idle:
             return
         root, manifest = pinned.root, pinned.manifest()

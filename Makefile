@@ -65,7 +65,7 @@ test-flink: $(READY)
 
 # Airflow gets a separate environment: it and Beam need different versions of the same libraries.
 test-airflow: $(READY) build/airflow/ready
-	@$(BIN)/pytest -q -m airflow tests/test_templates_airflow.py $(ARGS)
+	@$(BIN)/pytest -q -m airflow tests/templates/test_templates_airflow.py $(ARGS)
 
 build/airflow/ready: templates/airflow/constraints.txt
 	@"$(PYTHON)" -m venv build/airflow
@@ -85,7 +85,7 @@ test-dataflow: $(VENV)/gcp
 
 # The oldest Beam has an environment of its own.
 test-beam-oldest: $(READY) build/beam-oldest/ready
-	@$(BIN)/pytest -q -m "long or not long" tests/test_pipelines_beam_versions.py $(ARGS)
+	@$(BIN)/pytest -q -m "long or not long" tests/pipelines/launch/test_pipelines_beam_versions.py $(ARGS)
 
 BEAM = $(shell sed -n 's/^ *"apache-beam>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import http_clients
 import pytest
 from flink.cluster import Cluster, started
+from here import TESTS
 from hypothesis import HealthCheck, settings
 from running import NO_PRISM, PRISM, RUNNER
 from stores_here import STORES, Stores, why_not
@@ -68,7 +69,7 @@ def pytest_configure() -> None:
     )
     settings.load_profile("untimed")
     # Worker processes import what tests define by its name, as this one does.
-    here = str(Path(__file__).parent)
+    here = str(TESTS / "support")
     if RUNNER == "processes" and here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join(
             filter(None, [here, os.environ.get("PYTHONPATH")])

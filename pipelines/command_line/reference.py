@@ -69,7 +69,7 @@ most 30 days, in place of a day.[^page-after] Its host is left alone for that ti
 (`--max_retry_after`).[^host-after] Negative values and other text count as if the header were missing.
 A date in the past means no wait.[^after]
 
-[^codes]: `test_each_code_is_in_the_table_once_and_means_what_it_says_there` in tests/test_web_protocol.py
+[^codes]: `test_each_code_is_in_the_table_once_and_means_what_it_says_there` in tests/web/exchange/test_web_protocol.py
 
 [^due]: `test_transition`, `test_due`
 

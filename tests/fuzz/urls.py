@@ -127,7 +127,7 @@ def _check_admitted(lines: list[str], use: UrlRules) -> None:
 
 def seeds() -> list[bytes]:
     """Returns URLs of the tests, and such as are met."""
-    text = (DATA / "test_web_normalize.py").read_text("utf-8")
+    text = (DATA / "web" / "rules" / "test_web_normalize.py").read_text("utf-8")
     found = [url for url in re.findall(r'"([^"\n]*)"', text) if "://" in url]
     links = ("g", "../g", "?y#s", "//g", "", ";x", "#!a=b", "javascript:0", "mailto:a@b")
     return [url.encode() for url in (*dict.fromkeys(found), *links)]

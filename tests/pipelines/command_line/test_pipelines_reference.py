@@ -1,0 +1,289 @@
+import dataclasses
+import re
+
+import pytest
+from dataflow_parameters import matches
+from here import ROOT
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nutbeam.pipelines.command_line import reference
+from nutbeam.pipelines.command_line.arguments import command_options
+from nutbeam.pipelines.command_line.beam_options import beam_parser
+from nutbeam.pipelines.command_line.cli import COMMANDS, load
+from nutbeam.pipelines.command_line.command import Argument, CommonOptions
+from nutbeam.pipelines.command_line.reference import (
+    NOT_IN_TEMPLATES,
+    TEMPLATES,
+    main,
+    modules,
+    reference_page,
+    status_page,
+    template,
+)
+from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.web.base.options import (
+    Option,
+    check_value,
+    default_text,
+    option,
+    options_of,
+    parse_value,
+)
+
+# What the model of a template's parameter knows (DataflowTemplates, ImageSpecParameter).
+KEYS = {"name", "label", "helpText", "isOptional", "regexes", "paramType", "defaultValue",
+        "enumOptions", "groupName"}  # fmt: skip
+TYPES = {"TEXT", "NUMBER", "BOOLEAN", "ENUM"}
+from_source = pytest.mark.skipif(
+    not (ROOT / "docs").is_dir(), reason="docs/ and templates/ are not part of the wheel"
+)
+
+
+@from_source
+def test_the_reference_page_is_up_to_date():
+    committed = (ROOT / "docs" / "reference" / "options.md").read_text()
+    assert committed == reference_page(), "run make docs"
+
+
+@from_source
+def test_the_page_of_status_codes_is_up_to_date():
+    committed = (ROOT / "docs" / "reference" / "status.md").read_text()
+    assert committed == status_page(), "run make docs"
+
+
+@from_source
+def test_the_templates_are_up_to_date(tmp_path):
+    assert main(["templates", str(tmp_path)]) == 0
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    committed = {path.name: path.read_text() for path in (ROOT / "templates").glob("*.json")}
+    assert committed == made, "run make docs"
+
+
+def test_every_job_that_changes_the_table_has_a_template():
+    jobs = {c for c, module in modules().items() if issubclass(module.Options, JobOptions)}
+    # Loops on the machine of whoever calls them: a scheduler has the jobs and the round. A copy
+    # changes nothing in the table that it is of.
+    assert set(TEMPLATES) == jobs - {"crawl", "next", "copy"}
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_every_parameter_is_an_argument_or_an_option(command):
+    module = load(command)
+    known = command_options(module)
+    arguments = {argument.name for argument in module.ARGUMENTS}
+    for parameter in template(command)["parameters"]:
+        name = parameter["name"]
+        assert (name in known) != (name in arguments), name
+        assert name not in NOT_IN_TEMPLATES
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_every_option_and_argument_is_a_parameter(command):
+    module = load(command)
+    parameters = [parameter["name"] for parameter in template(command)["parameters"]]
+    assert len(parameters) == len(set(parameters))
+    wanted = {*command_options(module), *(argument.name for argument in module.ARGUMENTS)}
+    assert wanted - set(parameters) == NOT_IN_TEMPLATES.keys() & wanted
+
+
+def test_what_templates_leave_out_is_there_and_has_a_reason():
+    everywhere = set.intersection(*(set(command_options(load(c))) for c in TEMPLATES))
+    assert set(NOT_IN_TEMPLATES) <= everywhere
+    assert all(NOT_IN_TEMPLATES.values())
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_beams_options_are_the_launchers(command):
+    beams = beam_parser()._option_string_actions
+    names = {parameter["name"] for parameter in template(command)["parameters"]}
+    assert not {f"--{name}" for name in names} & set(beams)
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_parameters_are_ones_that_dataflow_knows(command):
+    for parameter in template(command)["parameters"]:
+        assert set(parameter) <= KEYS, parameter
+        assert re.fullmatch("[a-z][a-z0-9_]*", parameter["name"])
+        assert parameter["paramType"] in TYPES
+        assert parameter["label"]
+        assert parameter["helpText"]
+        assert ("enumOptions" in parameter) == (parameter["paramType"] == "ENUM")
+        for regex in parameter.get("regexes", []):
+            re.compile(regex)
+            # RE2 and JavaScript read it too: no look-around, names, back references.
+            assert not re.search(r"\(\?(?!:)|\\[1-9AZ]", regex), regex
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_defaults_and_choices_are_taken(command):
+    known = command_options(load(command))
+    for parameter in template(command)["parameters"]:
+        declared = known.get(parameter["name"])
+        if declared is None:
+            continue
+        texts = [choice["value"] for choice in parameter.get("enumOptions", [])]
+        for text in texts:
+            assert parse_value(declared, text) in declared.choices
+        text = parameter.get("defaultValue", "")
+        assert text == default_text(declared)
+        if declared.default != "":
+            assert parse_value(declared, text) == declared.default
+        if text:
+            assert matches(parameter, text), parameter
+            assert not texts or text in texts
+
+
+KINDS = {
+    "int": Option("n", int, 3, "", item=int),
+    "positive": Option("n", int, 3, "", item=int, minimum=1),
+    "natural": Option("n", int, 3, "", item=int, minimum=0),
+    "float": Option("n", float, 3.0, "", item=float),
+    "share": Option("n", float, 0.3, "", item=float, minimum=0),
+    "seconds": Option("n", float, 3.0, "", item=float, unit="s"),
+    "whole_seconds": Option("n", int, 3, "", item=int, unit="s", minimum=1),
+    "days": Option("n", float, 3.0, "", item=float, unit="d", minimum=0),
+    "bytes": Option("n", int, 3, "", item=int, unit="bytes", minimum=0),
+    "maybe": Option("n", float, None, "", item=float, unit="s", minimum=0, optional=True),
+    "text": Option("n", str, "", "", pattern="[A-Za-z_-]*"),
+    "list": Option("n", tuple, (), "", item=str, choices=("score", "fetchTime")),
+    "numbers": Option("n", tuple, (), "", item=int),
+}
+REAL = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+RANGE = re.compile(r" must be (at least|at most) ")
+
+
+def verdicts(declared, text):
+    """Returns what the template and the option say of a text; None is "not of this size"."""
+    try:
+        parse_value(declared, text)
+        says = True
+    except ValueError as error:
+        says = None if RANGE.search(str(error)) else False
+    return matches(reference._parameter(declared), text), says
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text("0123456789.eE+-msdhkKMGTiBb,", max_size=8))
+@example("1.5m")
+@example("64Ki")
+@example("1e3")
+@example(".5")
+@example("5.")
+@example("-1")
+@example("007")
+@example("")
+@example("1,2")
+@example("score,fetchTime")
+def test_a_regex_takes_what_the_option_takes(kind, text):
+    declared = KINDS[kind]
+    template_takes, option_takes = verdicts(declared, text)
+    if option_takes:
+        # -0 is at least 0, which only a pedant would type.
+        assert template_takes or text.startswith("-")
+    if option_takes is False and template_takes:
+        # Whether a number with a suffix is whole, or too large, no regular expression can say.
+        assert declared.item in (int, float)
+        assert re.search(r"[a-zA-Z.]", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "taken"),
+    [
+        ("int", "12", True),
+        ("int", "1.5", False),
+        ("int", "1e3", False),
+        ("int", "12m", False),
+        ("positive", "0", None),
+        ("natural", "-1", None),
+        ("natural", "0", True),
+        ("float", "-1.5e-3", True),
+        ("float", "one", False),
+        ("seconds", "500ms", True),
+        ("seconds", "500 parsecs", False),
+        ("days", "36h", True),
+        ("bytes", "64Ki", True),
+        ("bytes", "1MiB", True),
+        ("bytes", "64Kj", False),
+        ("maybe", "", True),
+        ("maybe", "x", False),
+        ("text", "my-bot", True),
+        ("text", "my bot", False),
+        ("list", "score,fetchTime", True),
+        ("list", "score;fetchTime", False),
+        ("numbers", "1,2", True),
+        ("numbers", "1,x", False),
+    ],
+)
+def test_values_that_are_taken_and_refused(kind, text, taken):
+    assert verdicts(KINDS[kind], text) == (bool(taken), taken)
+
+
+@pytest.mark.parametrize("command", modules())
+def test_every_option_is_well_declared(command):
+    ours = (*options_of(load(command).Options), *options_of(CommonOptions))
+    beams = beam_parser()._option_string_actions
+    for known in ours:
+        assert known.flag not in beams, f"{known.flag} is Beam's"
+        assert known.help
+        if known.default != "":  # may be the word for "not given"
+            assert check_value(known, known.default) == known.default
+
+
+def test_every_command_has_its_help():
+    for name, command in COMMANDS.items():
+        assert command.help.endswith("."), name
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    delay: float = option(5.0, "Wait.", unit="s", nutch="fetcher.server.delay", minimum=0)
+    limit: int = option(1 << 20, "Size.", unit="bytes")
+    scope: str = option("host", "Where.", choices=("host", "any"))
+    strict: bool = option(False, "Whether.")
+    top_n: int = option(10, "How many.", short="n")
+    allow: tuple[str, ...] = option((), "A|B.", pattern="[a-z]+")
+
+
+class Fake:
+    Options = Options
+    ARGUMENTS = (Argument("table", "Where."), Argument("seeds", "What.", nargs="*"))
+
+
+def test_kinds_of_parameters(monkeypatch):
+    monkeypatch.setattr(reference, "load", lambda command: Fake)
+    by_name = {parameter["name"]: parameter for parameter in template("generate")["parameters"]}
+    assert {name: parameter["paramType"] for name, parameter in by_name.items()} == {
+        "table": "TEXT",
+        "seeds": "TEXT",
+        "delay": "TEXT",
+        "limit": "TEXT",
+        "scope": "ENUM",
+        "strict": "BOOLEAN",
+        "top_n": "NUMBER",
+        "allow": "TEXT",
+        "log_level": "ENUM",
+    }
+    assert not by_name["table"]["isOptional"]
+    assert by_name["seeds"]["isOptional"]
+    assert by_name["delay"] == {
+        "name": "delay",
+        "label": "Delay (s)",
+        "helpText": "Wait. Nutch: fetcher.server.delay.",
+        "isOptional": True,
+        "paramType": "TEXT",
+        "groupName": "test_pipelines_reference",
+        "regexes": [f"^([+]?({REAL}|{REAL}(ms|s|m|h|d)))$"],
+        "defaultValue": "5",
+    }
+    assert by_name["scope"]["enumOptions"][1] == {"value": "any", "label": "any"}
+
+
+def test_rows_of_the_reference_page(monkeypatch):
+    monkeypatch.setattr(reference, "modules", lambda: {"generate": Fake})
+    page = reference_page()
+    assert (
+        "| `--delay` | number (s) ≥ 0 | `5` | `fetcher.server.delay` | Wait. | generate |" in page
+    )
+    assert "| `--top_n`, `-n` | whole number | `10` |  | How many. | generate |" in page
+    assert "A\\|B." in page

@@ -1,0 +1,130 @@
+"""Versions of Beam: what nutbeam changes in it, and what it does on a version that was not tried."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms import userstate
+from crawling import assert_same, contents, crawl, reach
+from here import ROOT
+from test_layout import FILES, PACKAGE, imported
+
+from nutbeam.pipelines.launch import beam_internals
+from nutbeam.web.simweb.server import SimWeb
+
+INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/row_types.py")
+# What Beam documents; all else of it may change with any version.
+DOCUMENTED = re.compile(
+    r"apache_beam(\.(io|metrics|options|coders|pipeline|runners\.runner|runners\.dataflow|transforms\.window"
+    r"|portability\.common_urns)(\.|$)|$)"
+)
+# An option class adds its flags to a parser in this method: Beam's guide has users write it.
+HOOKS = {"_add_argparse_args"}
+PRETEND = """
+import sys
+import apache_beam as beam
+from apache_beam.transforms import userstate
+beam.version.__version__ = "2.999.0"
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+look, given = userstate.get_dofn_specs, []
+run = FnApiRunner.run_via_runner_api
+def seen(runner, *args):
+    given.append((type(runner), userstate.get_dofn_specs))
+    return run(runner, *args)
+FnApiRunner.run_via_runner_api = seen
+from nutbeam.pipelines.command_line.cli import main
+code = main(sys.argv[1:])
+assert given and set(given) == {(FnApiRunner, look)}, given
+sys.exit(code)
+"""
+
+
+def private_uses(path):
+    """Returns the names of Beam in a file that its documentation does not promise."""
+    tree = ast.parse(path.read_text("utf-8"))
+    found = {name for name in imported(path) if name.split(".")[0] == "apache_beam"}
+    uses = {name for name in found if not DOCUMENTED.match(name)}
+    if found:
+        uses |= {
+            ast.unparse(node)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
+            and node.attr not in HOOKS and names_beam(node.value)
+        }  # fmt: skip
+    return uses
+
+
+def names_beam(node):
+    """Returns whether an expression stands for something of Beam's, as far as its name says."""
+    word = ast.unparse(node)
+    return bool(re.search(r"\b(beam|runner|pipeline|options|row_type|collection|chunks)$", word))
+
+
+def test_private_names_of_beam_stand_in_one_file_of_a_room():
+    names = {path.relative_to(PACKAGE).as_posix(): private_uses(path) for path in FILES}
+    assert {name for name, uses in names.items() if uses} == set(INTERNALS)
+
+
+def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():
+    look = userstate.get_dofn_specs
+    assert type(beam_internals.in_process_runner()) is beam_internals.InProcessRunner
+    with beam_internals.quick_stages(), beam_internals.quick_stages():
+        assert userstate.get_dofn_specs is not look
+    assert userstate.get_dofn_specs is look
+
+
+def test_on_a_version_that_was_not_tried_a_crawl_gives_the_same_with_one_warning(tmp_path):
+    with SimWeb(hosts=3, pages=6, seed=7, crawl_delay=0) as web:
+        assert crawl(tmp_path / "right", web, *web.seeds) == 0
+        words = ["crawl", tmp_path / "table", *web.seeds, "--rounds", "-1", *reach(web)]
+        done = subprocess.run(
+            [sys.executable, "-c", PRETEND, *map(str, words)],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (warning,) = [line for line in done.stderr.splitlines() if "Beam 2.999.0" in line]
+    assert re.match("WARNING.nutbeam", warning)
+    assert_same(contents(tmp_path / "table"), contents(tmp_path / "right"))
+
+
+def test_a_version_that_was_not_tried_is_run_by_beams_own_runner(monkeypatch):
+    monkeypatch.setattr("apache_beam.version.__version__", "2.999.0")
+    assert type(beam_internals.in_process_runner()) is FnApiRunner
+    assert beam_internals.prism_pages() == ()
+
+
+def test_the_oldest_version_that_is_tried_is_the_oldest_that_may_be_installed():
+    given = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [given["dependencies"], *given["optional-dependencies"].values()]
+    beams = [one for some in needed for one in some if re.match(r"apache-beam\b", one)]
+    assert len(beams) == 3
+    assert all(one.endswith(f">={beam_internals.TRIED[0]},<3") for one in beams)
+
+
+@pytest.mark.long
+def test_the_oldest_version_crawls_as_the_newest_does(tmp_path):
+    """Runs what ``make build/beam-oldest/ready`` has installed."""
+    python = ROOT / "build" / "beam-oldest" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("make build/beam-oldest/ready installs the oldest Beam")
+    show = "import apache_beam; print(apache_beam.version.__version__)"
+    version = subprocess.check_output([python, "-c", show], text=True).strip()
+    assert version.rpartition(".")[0] == beam_internals.TRIED[0]
+    with SimWeb(hosts=3, pages=6, seed=7, crawl_delay=0) as web:
+        assert crawl(tmp_path / "right", web, *web.seeds) == 0
+        words = ["crawl", tmp_path / "table", *web.seeds, "--rounds", "-1", *reach(web)]
+        done = subprocess.run(
+            [python, "-m", "nutbeam.pipelines", *map(str, words), "--format", "json"],
+            capture_output=True, text=True, timeout=300, check=False,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    assert json.loads(done.stdout)
+    assert_same(contents(tmp_path / "table"), contents(tmp_path / "right"))

@@ -1,0 +1,54 @@
+"""The page of figures is made of what the benchmarks print."""
+
+import importlib.util
+import re
+
+import pytest
+from here import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").is_dir(), reason="benchmarks are not part of the wheel"
+)
+
+
+@pytest.fixture
+def recorder(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("record", ROOT / "benchmarks" / "record.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    (tmp_path / "benchmarks").mkdir()
+    return module
+
+
+def page(*blocks):
+    return "# Figures\n\n" + "\ntext\n\n".join(
+        f"<!-- benchmarks/{command} -->\n```text\n{body}```\n" for command, body in blocks
+    )
+
+
+def test_chosen_blocks_are_made_anew(recorder, tmp_path):
+    (tmp_path / "benchmarks" / "one.py").write_text("import sys; print('ratio', sys.argv[1:])")
+    text = page(("one.py --small", "old\n"), ("two.py", "kept\n"), ("one.py", ""))
+    made, failed = recorder.record(text, ["one"])
+    assert failed == 0
+    bodies = re.findall(r"```text\n(.*?)```", made, re.DOTALL)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d, \d+ cores\n\nratio \['--small'\]\n", bodies[0])
+    assert bodies[1] == "kept\n"
+    assert bodies[2].endswith("ratio []\n")
+    assert re.sub(r"```text\n.*?```", "", made, flags=re.DOTALL) == re.sub(
+        r"```text\n.*?```", "", text, flags=re.DOTALL
+    )
+
+
+def test_a_benchmark_that_fails_leaves_what_was_there(recorder, tmp_path):
+    (tmp_path / "benchmarks" / "one.py").write_text("raise SystemExit('needs duckdb')")
+    text = page(("one.py", "old\n"))
+    assert recorder.record(text, []) == (text, 1)
+
+
+def test_all_commands_of_the_page_are_there():
+    text = (ROOT / "docs" / "performance.md").read_text()
+    commands = re.findall(r"<!-- (benchmarks/\S+)", text)
+    assert commands
+    assert all((ROOT / command).is_file() for command in commands)

@@ -1,0 +1,66 @@
+"""What the installed package says of itself; run on the editable install and on the wheel."""
+
+import importlib
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution, metadata
+from pathlib import Path
+
+import pytest
+from here import ROOT
+
+ROOMS = ("io", "pipelines", "policy", "transforms", "web")
+
+
+def test_the_metadata_names_licence_authors_and_words_to_find_it_by():
+    found = metadata("nutbeam")
+    assert found["License-Expression"] == "Apache-2.0"
+    assert found["Author"]
+    assert "crawler" in found["Summary"]
+    assert {"apache-beam", "nutch", "web-crawling"} <= set(found["Keywords"].split(","))
+    assert found["Description-Content-Type"] == "text/markdown"
+    assert found["Description"].startswith("# nutbeam\n")
+
+
+def test_the_licence_comes_along():
+    (path,) = [path for path in distribution("nutbeam").files or [] if path.name == "LICENSE"]
+    assert "Apache License" in path.read_text()
+
+
+def test_classifiers_name_the_versions_of_python_that_were_tried():
+    named = metadata("nutbeam").get_all("Classifier")
+    assert "Typing :: Typed" in named
+    assert "Programming Language :: Python :: 3.11" in named
+    minor = [int(m[1]) for name in named if (m := re.fullmatch(r".*Python :: 3\.(\d+)", name))]
+    lowest = re.fullmatch(r">=3\.(\d+)", metadata("nutbeam")["Requires-Python"])
+    assert min(minor) == int(lowest[1])
+    assert minor == list(range(min(minor), max(minor) + 1))
+
+
+def test_addresses_are_ones_that_a_reader_can_open():
+    # None so far: see pyproject.toml.
+    for url in metadata("nutbeam").get_all("Project-URL") or []:
+        assert re.fullmatch(r"[^,]+, https://\S+", url)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_room_says_that_it_is_typed(room):
+    folders = importlib.import_module(f"nutbeam.{room}").__path__
+    assert any(Path(folder, "py.typed").is_file() for folder in folders)
+
+
+def test_the_command_prints_the_version():
+    command = Path(sys.executable).with_name("nutbeam")
+    done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
+    assert done.stdout == f"nutbeam {metadata('nutbeam')['Version']}\n"
+
+
+@pytest.mark.skipif(not (ROOT / "CHANGELOG.md").exists(), reason="not part of the wheel")
+def test_the_changelog_keeps_its_form():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    releases = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert releases[0] == "Unreleased"
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", name) for name in releases[1:])
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Known limits"}
+    assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= kinds

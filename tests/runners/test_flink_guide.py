@@ -1,0 +1,40 @@
+"""The commands of docs/guides/flink.md, as typed, on a real cluster."""
+
+import re
+
+import pytest
+from crawling import statuses_of
+from flink.cluster import HERE, started
+from guide_blocks import blocks, run_as_typed
+from here import ROOT
+
+GUIDE = ROOT / "docs" / "guides" / "flink.md"
+pytestmark = [
+    pytest.mark.flink,
+    pytest.mark.long,
+    pytest.mark.skipif(not GUIDE.exists(), reason="docs/ is not part of the wheel"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    yield from started()
+
+
+def test_the_guide_runs_as_typed(cluster, tmp_path, monkeypatch):
+    endpoint = f"localhost:{cluster.job_port}"
+    monkeypatch.setenv("JOB_SERVER", endpoint)
+    monkeypatch.setenv("ARTIFACTS", f"localhost:{cluster.artifact_port}")
+    monkeypatch.setenv("WORKER", str(HERE / "beam-worker"))
+    monkeypatch.setenv("TABLES", str(tmp_path / "tables"))
+    typed = [text for text, reason in blocks(GUIDE, "bash") if (reason or "").startswith("flink:")]
+    assert len(typed) == 3
+    printed = run_as_typed("\n".join(typed), tmp_path, seconds=900)
+    assert re.search(r"requests in 1 rounds?; the table is in", printed)  # crawl waits
+    assert "generate: submitted as operation next-" in printed  # next does not
+    assert re.search(r"batch \S+: updated, 1 URLs\nbatch \S+: fetched, 13 URLs\n", printed)
+    found = statuses_of(tmp_path / "tables" / "first")
+    assert found["http://h0.example.com/"] == "db_fetched"
+    assert "db_unfetched" in found.values()
+    assert all(state == "FINISHED" for state in cluster.jobs().values())
+    assert len(cluster.jobs()) >= 4

@@ -1,0 +1,206 @@
+"""Flex Templates: launched as their launcher does, staged for real, and what is staged is run."""
+
+import io
+import json
+import shutil
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from crawling import asked, assert_same, assert_whole, contents, crawl, manifest_of, nutbeam, tree
+from dataflow_parameters import matches
+from running import PRISM
+
+from nutbeam.pipelines.command_line.reference import TEMPLATES, template
+from nutbeam.web.simweb.server import SimWeb
+
+pytest.importorskip("google.cloud.storage", reason="make test-dataflow installs the extra gcp")
+from gcs_server import PROGRAM, GcsServer
+from staged import BOOT, BUCKET, IMAGE, Launcher, Prism
+
+TOOLS = [PROGRAM, PRISM, BOOT]
+MISSING = [str(tool) for tool in TOOLS if not tool.exists()]
+pytestmark = [
+    pytest.mark.dataflow,
+    pytest.mark.skipif(bool(MISSING), reason=f"make test-dataflow builds {', '.join(MISSING)}"),
+]
+SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
+# Each job by its own template, and then rounds.
+PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
+BARRED = "h1.example.com"
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(**SIZE) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server():
+    with GcsServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def launcher(server):
+    return Launcher(server)
+
+
+def parameters_of(command, table, web):
+    """Returns the parameters of a launch, checked as Dataflow would against the metadata."""
+    given = {"table": str(table)} | ({} if "://" in str(table) else {"shared_path": "true"})
+    if command == "inject":
+        given["seeds"] = ",".join(web.seeds)
+    if command == "purge":
+        given["host"] = BARRED
+    if command in ("fetch", "round"):
+        given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
+    declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
+    assert all(matches(declared[name], text) for name, text in given.items())
+    assert {n for n, p in declared.items() if not p["isOptional"]} <= given.keys()
+    return given
+
+
+@pytest.fixture(scope="module")
+def here(web, tmp_path_factory):
+    """The same web, crawled in this process: the table, and what was asked for."""
+    table = tmp_path_factory.mktemp("here") / "table"
+    before = len(asked(web))
+    assert crawl(table, web, *web.seeds) == 0
+    return table, asked(web)[before:]
+
+
+@pytest.fixture(scope="module")
+def jobs(web, here, launcher, tmp_path_factory):
+    """What was staged, by template, all of it when the table had nothing but seeds; and the table.
+
+    Only a purge is of a table of its own: a copy of what was crawled in this process.
+    """
+    folder = tmp_path_factory.mktemp("dataflow")
+    table, purged = folder / "table", folder / "purged"
+    shutil.copytree(here[0], purged)
+
+    def stage(command):
+        its = purged if command == "purge" else table
+        return launcher.launch(command, folder, parameters_of(command, its, web))
+
+    with Prism(folder) as prism, ThreadPoolExecutor(2) as pool:
+        staged = {"inject": stage("inject")}
+        prism.run(staged["inject"])
+        # The last round finds nothing that is due.
+        rounds = ["round"] * len(manifest_of(here[0]).batches)
+        commands = [*PHASES, *rounds, "compact", "purge"]
+        ahead = list(pool.map(stage, commands))
+        for job in ahead:
+            prism.run(job)
+    return staged | dict(zip(commands, ahead, strict=True)), table, purged
+
+
+def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
+    table, requests = jobs[1], asked(web)
+    there, asked_there = here
+    assert manifest_of(table).job == "compact"
+    assert_whole(table, web.site)
+    batches = manifest_of(table).batches
+    assert len(batches) == len(manifest_of(there).batches) >= 3
+    assert {batch.phase for batch in batches.values()} == {"updated"}
+    assert sorted(requests[len(asked_there) :]) == sorted(asked_there)
+    assert_same(contents(table), contents(there))
+
+
+def test_a_staged_purge_leaves_what_the_command_leaves(here, jobs, tmp_path):
+    table = shutil.copytree(here[0], tmp_path / "table")
+    assert nutbeam("purge", table, "--host", BARRED) == 0
+    assert manifest_of(table).counts == manifest_of(jobs[2]).counts
+    assert manifest_of(table).counts["rows/state"] > 0
+    assert_same(contents(jobs[2]), contents(table))
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_a_job_is_staged_whole(server, jobs, command):
+    job = jobs[0][command]
+    record = job.record
+    assert record["type"] == "JOB_TYPE_BATCH"
+    assert "submitted" in job.said
+    (environment,) = job.environments()  # one image, with nutbeam: no wheel needs to come along
+    assert IMAGE.format(command).encode() in environment.payload
+    (pool,) = record["environment"]["workerPools"]
+    assert [i["containerImage"] for i in pool["sdkHarnessContainerImages"]] == [
+        IMAGE.format(command)
+    ]
+    artifacts = dict(job.artifacts())
+    assert all(artifacts.values())
+    assert not [name for name in artifacts if name.endswith((".whl", ".tar.gz"))]
+    assert "pickled_main_session" not in artifacts
+    # What the job names is in the bucket, and the other way round.
+    folder = record["environment"]["sdkPipelineOptions"]["options"]["staging_location"]
+    prefix = folder.removeprefix(f"gs://{BUCKET}/")
+    packages = {package["name"] for package in pool["packages"]}
+    assert packages == artifacts.keys()
+    assert set(server.names(BUCKET, prefix)) == {
+        f"{prefix}/{name}" for name in (*artifacts, "pipeline.pb")
+    }
+
+
+@pytest.mark.parametrize("command", TEMPLATES)
+def test_a_graph_is_small_and_its_steps_have_names_of_their_own(jobs, command):
+    job = jobs[0][command]
+    assert job.size < 1 << 20
+    names = [step.unique_name for step in job.pipeline.components.transforms.values()]
+    assert len(names) == len(set(names))
+
+
+def test_what_the_launcher_sets_reaches_dataflow(jobs):
+    record = jobs[0]["round"].record
+    options = record["environment"]["sdkPipelineOptions"]["options"]
+    assert record["name"].startswith("nutbeam-round-")
+    assert options["region"] == "us-central1"
+    assert options["service_account_email"].startswith("crawler@")
+    assert record["labels"] == json.loads('{"goog-dataflow-provided-template-type": "flex"}')
+
+
+def test_a_crawl_to_a_table_in_cloud_storage(web, here, server, launcher, tmp_path, monkeypatch):
+    table = f"gs://{BUCKET}/tables/mine"
+    before, rounds = len(asked(web)), len(manifest_of(here[0]).batches)
+    with Prism(tmp_path, server.environ) as prism:
+        for command in ("inject", *["round"] * rounds):
+            prism.run(launcher.launch(command, tmp_path, parameters_of(command, table, web)))
+    for name, value in server.environ.items():
+        monkeypatch.setenv(name, value)
+    assert_whole(table, web.site)
+    assert sorted(asked(web)[before:]) == sorted(here[1])
+    assert_same(contents(table), contents(here[0]))
+    assert nutbeam("readdb", table, "--stats") == 0
+
+
+def test_a_launch_that_cannot_work_fails_with_one_line(launcher, here, tmp_path):
+    table = tmp_path / "copy"
+    shutil.copytree(here[0], table)
+    able = {"table": str(table), "shared_path": "true"}
+    for parameters, environ, word in [
+        ({"table": str(table)}, {}, "--shared_path"),
+        (able | {"top_n": "many"}, {}, "--top_n"),
+        (able | {"top": "1"}, {}, "--top"),
+        (able | {"table": str(tmp_path / "none")}, {}, "no web table"),
+        ({"table": "gs://none/table"}, {}, "no bucket 'none'"),
+        (able, {"NO_GCE_CHECK": "true"}, "no Google Cloud credentials"),
+    ]:
+        said = launcher.refuse("generate", tmp_path, parameters, **environ)
+        assert said.count("\n") == 1
+        assert said.startswith("nutbeam generate: ")
+        assert word in said
+    assert tree(table, ignore=()) == tree(here[0], ignore=())
+
+
+def test_a_launch_without_our_image_brings_nutbeam_along(web, launcher, tmp_path):
+    table = tmp_path / "table"
+    job = launcher.submit("inject", tmp_path, parameters_of("inject", table, web))
+    artifacts = dict(job.artifacts())
+    wheels = [name for name in artifacts if name.endswith(".whl")]
+    assert [name.partition("-")[0] for name in wheels] == ["nutbeam"]
+    with zipfile.ZipFile(io.BytesIO(artifacts[wheels[0]])) as archive:
+        assert {"nutbeam/pipelines/inject.py", "nutbeam/web/urls.py"} <= set(archive.namelist())
+    with Prism(tmp_path) as prism:
+        prism.run(job, bare=True)
+    assert manifest_of(table).counts["injected"] == len(web.seeds)

@@ -1,0 +1,108 @@
+"""The manifests for Flink against Flink, the Flink operator and the job server themselves.
+
+Needs what `make test-flink` brings into build/tools.
+"""
+
+import contextlib
+import shutil
+import subprocess
+import zipfile
+
+import grpc
+import pytest
+import yaml
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from flink.cluster import JAR, TOOLS, free_ports, wait_for
+from flink_templates import FLINK, OF_THE_JOB_SERVER, compose, containers, objects, settings
+
+OPERATOR = TOOLS / "flink-kubernetes-operator-api.jar"
+CRD = "META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml"
+pytestmark = [
+    pytest.mark.flink,
+    pytest.mark.skipif(not FLINK.exists(), reason="templates/ is not part of the wheel"),
+]
+
+
+def strict(schema):
+    """Returns a schema that refuses what the API server would silently drop."""
+    if isinstance(schema, list):
+        return [strict(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: strict(inner) for name, inner in schema.items()}
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        kept = schema.get("x-kubernetes-preserve-unknown-fields")
+        made.setdefault("additionalProperties", bool(kept))
+    return made
+
+
+@pytest.fixture(scope="module")
+def crd():
+    if not OPERATOR.exists():
+        pytest.skip(f"{OPERATOR} is missing: make test-flink fetches it by Maven")
+    with zipfile.ZipFile(OPERATOR) as jar:
+        definition = yaml.load(jar.read(CRD), yaml.CSafeLoader)
+    [version] = [v for v in definition["spec"]["versions"] if v["name"] == "v1beta1"]
+    return strict(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
+
+
+def test_flink_deployment_follows_the_operators_definition(crd):
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    [cluster] = objects("FlinkDeployment")
+    assert cluster["apiVersion"] == "flink.apache.org/v1beta1"
+    jsonschema.validate(cluster["spec"], crd)
+    manager = cluster["spec"]["taskManager"]["podTemplate"]["spec"]
+    manager["containers"][1]["volumMounts"] = []  # a misspelling deep inside is noticed
+    with pytest.raises(jsonschema.ValidationError, match="volumMounts"):
+        jsonschema.validate(cluster["spec"], crd)
+
+
+@pytest.fixture(scope="module")
+def jar():
+    if not JAR.exists() or shutil.which("java") is None:
+        pytest.skip("needs Java and build/tools/flink-job-server.jar: make test-flink makes it")
+    return JAR
+
+
+def test_settings_are_flinks(jar):
+    with zipfile.ZipFile(jar) as archive:
+        names = [n for n in archive.namelist() if n.startswith("org/apache/flink/configuration/")]
+        constants = b"\n".join(archive.read(name) for name in names if name.endswith(".class"))
+    for found in settings():
+        assert [name for name in found if name.encode() not in constants] == []
+    assert b"taskmanager.memory.task.heep.size" not in constants
+
+
+def arguments():
+    """Yields the job server's arguments, of each set-up."""
+    yield compose()["services"]["jobserver"]["command"]
+    [found] = [c["args"] for _, c in containers() if c["name"] == "jobserver"]
+    yield found
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["compose", "kubernetes"])
+def test_the_job_server_takes_its_arguments_and_knows_the_options(jar, number, tmp_path):
+    ports = dict(zip(("8099", "8098", "8097"), map(str, free_ports(3)), strict=True))
+    words = []
+    for word in list(arguments())[number]:
+        flag, _, value = word.partition("=")
+        words.append(f"{flag}={ports.get(value, value)}".replace("/artifacts", str(tmp_path)))
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(["java", "-jar", jar, *words], stdout=log, stderr=log)
+    try:
+        channel = grpc.insecure_channel(f"localhost:{ports['8099']}")
+        stub = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+
+        def described():
+            assert server.poll() is None, (tmp_path / "log").read_text()
+            with contextlib.suppress(grpc.RpcError):
+                return stub.DescribePipelineOptions(request, timeout=5)
+
+        answer = wait_for(described, "the job server")
+        known = {f"--{option.name}" for option in answer.options}
+        assert known >= OF_THE_JOB_SERVER
+        channel.close()
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,234 @@
+import builtins
+import gzip
+import pathlib
+import re
+import zlib
+
+import hostile_files as hostile
+import pytest
+from here import TESTS
+from small_files import TYPES, pdf, pdf_identity_h, pdf_page
+
+from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
+from nutbeam.web.parsers.dispatch import parse
+
+URL = "http://a.com/d/file.pdf"
+# What documents that Debian brings say on their first pages.
+DEBIAN = {
+    "/usr/share/doc/shared-mime-info/shared-mime-info-spec.pdf": "Shared MIME-info Database",
+    "/usr/share/doc/bzip2/manual.pdf.gz": "bzip2",
+    "/usr/share/debian-reference/debian-reference.en.pdf": "Debian Reference",
+}
+
+
+def parsed(body, *headers, **options):
+    return parse(Source(URL, body, TYPES["pdf"], headers), ParseOptions(**options))
+
+
+def why(body):
+    with pytest.raises(ParseFailed) as caught:
+        parsed(body)
+    return caught.value.reason
+
+
+LINKED = pdf_page(
+    "Hello  paper",
+    b"/Info 7 0 R",
+    b"/Annots[6 0 R 8 0 R<</Subtype/Link/A<</S/GoTo/D(x)>>>>]",
+    b"/Lang(en-GB)/URI<</Base(http://b.com/base/)>>",
+    {
+        6: b"<</Subtype/Link/A<</S/URI/URI(next.html)>>>>",
+        7: b"<</Title(A  title)/Author(Me)/Subject(in short)/Keywords(k1, k2)>>",
+        8: b"<</Subtype/Link/A<</S/URI/URI 9 0 R>>>>",
+        9: b"(http://c.com/)",
+    },
+)
+
+
+def test_a_page():
+    page = parsed(LINKED)
+    assert (page.title, page.text, page.language) == ("A title", "Hello paper", "en")
+    assert page.metas == {
+        "author": "Me", "description": "in short", "keywords": "k1, k2", "language_declared": "en-GB",
+    }  # fmt: skip
+    assert (page.hrefs, page.base) == (["http://b.com/base/next.html", "http://c.com/"], URL)
+
+
+def test_x_robots_tag_counts():
+    page = parsed(LINKED, ("x-robots-tag", "none"))
+    assert (page.title, page.text, page.hrefs) == ("", "", [])
+    assert page.dropped == {"page_nofollow": 2}
+
+
+def made(name):
+    return (TESTS / "pdfs" / f"{name}.pdf").read_bytes()
+
+
+def test_an_empty_password_is_none():
+    assert parsed(made("no-password")).text == "secret"
+    assert why(made("password")) == "encrypted"
+
+
+# Which of them were made by what, is in their names; the texts are ours.
+FERRY = (
+    "It was late in the afternoon when the ferry left the harbour of the small island. Most of the "
+    "passengers, tired from a long day, had gone below to find a seat and some tea."
+)
+
+
+@pytest.mark.parametrize("producer", ["skia", "typst", "xdvipdfmx"])
+def test_documents_of_several_producers(producer):
+    page = parsed(made(producer))
+    assert page.text.startswith(FERRY)
+    assert "A timetable and another." in page.text
+    assert (page.title, page.language) == ("Ferries", "sv")
+    assert page.hrefs == ["https://example.com/ferries.html", "https://example.com/a?b=c"]
+
+
+def long_share(text):
+    """Share of all letters that stand in words of over 22 characters."""
+    lengths = [len(word) for word in re.findall(r"[^\W\d_]+", text)]
+    return sum(n for n in lengths if n > 22) / sum(lengths)
+
+
+def test_words_are_separate_where_no_glyph_is_a_space():
+    page = parsed(pdf_identity_h(FERRY.split()))
+    assert page.text == FERRY
+    assert long_share(page.text) == 0
+
+
+def test_letters_beyond_16_bits_are_whole():
+    assert parsed(pdf_identity_h(["a\U0001f600b", "\U0001d400"])).text == "a\U0001f600b \U0001d400"
+
+
+def test_a_word_that_a_line_divides_is_whole():
+    body = pdf_page("condi-) Tj 0 -14 Td (tions of GNU-) Tj 0 -14 Td (Linux, it is well-known")
+    assert parsed(body).text == "conditions of GNU-Linux, it is well-known"
+
+
+def manual(pages, lines=40):
+    """Returns (a manual of many pages, its words, its links)."""
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        3: b"<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>",
+    }
+    said, links, kids = [], [], []
+    for n in range(pages):
+        texts = [
+            f"page {n} line {m} has words such as w{n * m} and more of them" for m in range(lines)
+        ]
+        urls = [f"http://example.com/p{n}/{m}.html" for m in range(3)]
+        shown = "".join(f"({text}) Tj 0 -14 Td " for text in texts).encode()
+        content = zlib.compress(b"BT /F 10 Tf 30 800 Td %s ET" % shown)
+        annotations = "".join(
+            f"<</Subtype/Link/Rect[0 0 9 9]/A<</S/URI/URI({url})>>>>" for url in urls
+        )
+        kids.append(4 + 2 * n)
+        objects[4 + 2 * n] = (
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 850]/Contents %d 0 R/Resources<</Font<</F 3 0 R>>>>"
+            b"/Annots[%s]>>" % (5 + 2 * n, annotations.encode())
+        )
+        objects[5 + 2 * n] = b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (
+            len(content), content,
+        )  # fmt: skip
+        said += texts
+        links += urls
+    kids = b" ".join(b"%d 0 R" % kid for kid in kids)
+    objects[2] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, kids)
+    return pdf(dict(sorted(objects.items()))), " ".join(said), links
+
+
+def test_a_manual_of_200_pages_is_read_whole():
+    body, text, links = manual(200)
+    assert len(body) < 1 << 20
+    page = parsed(body)
+    assert page.text == text
+    assert page.hrefs == links
+    assert page.metas == {}
+
+
+def test_how_long_it_takes_does_not_say_what_is_read():
+    body, text, _ = manual(3)
+    assert parsed(body, parser_timeout=0.1**9).text == text
+
+
+def test_of_many_pages_the_first_are_read():
+    pages = dict.fromkeys(range(3, 13), b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>")
+    kids = b" ".join(b"%d 0 R" % n for n in pages)
+    tree = {2: b"<</Type/Pages/Count 10/Kids[%s]>>" % kids, **pages}
+    body = pdf({1: b"<</Type/Catalog/Pages 2 0 R>>", **tree})
+    assert parsed(body, pdf_max_pages=9).metas == {"text_cut": "pages"}
+    assert parsed(body, pdf_max_pages=10).metas == {}
+    assert parsed(body, pdf_max_pages=-1).metas == {}
+
+
+def test_a_page_that_is_broken_costs_no_other():
+    body = pdf_page("good").replace(b"/Count 1/Kids[3 0 R]", b"/Count 2/Kids[6 0 R 3 0 R]")
+    body = body.replace(b"xref\n0", b"6 0 obj\n<</Type/Page/Contents 7>>\nendobj\nxref\n0", 1)
+    assert parsed(body).text == "good"
+
+
+BAD = {
+    "nothing": b"",
+    "no-pdf": b"\0\0<html>",
+    "cut": LINKED[:300],
+    "page-tree-loop": hostile.pdf_page_tree_loop(),
+    "previous-loop": hostile.pdf_previous_loop(),
+    "object-stream-in-itself": hostile.pdf_object_stream_in_itself(),
+    "deep-array": hostile.pdf_deep_array(),
+    "no-page-is-there": pdf(
+        {1: b"<</Type/Catalog/Pages 2 0 R>>", 2: b"<</Type/Pages/Count 500/Kids[7 0 R]>>"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_broken_has_a_reason(name):
+    assert why(BAD[name]) == "malformed"
+
+
+# What costs a process its time or its life is in test_pipelines_isolation.
+READ = {
+    "huge-count": hostile.pdf_huge_count(),
+    "many-operations": hostile.pdf_many_operations(),
+    "script": pdf_page("good", catalog=b"/OpenAction<</S/JavaScript/JS(while(1);)>>"),
+    "no-cross-reference": pdf_page("good").replace(b"xref", b"xxxx"),
+    "gigantic-font": pdf_page("good").replace(b"/F 12 Tf", b"/F 99999999 Tf"),
+    "embedded-file": pdf_page(
+        "good", catalog=b"/Names<</EmbeddedFiles<</Names[(a)<</Type/Filespec/F(a)/EF<</F 7 0 R>>>>]>>>>",
+        more={7: b"<</Type/EmbeddedFile/Length 9>>stream\nembedded!\nendstream"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_odd_is_read(name):
+    page = parsed(READ[name], pdf_max_pages=20)
+    assert "embedded" not in page.text
+    if b"(good)" in READ[name]:
+        assert page.text == "good"
+
+
+def test_without_pypdfium2_the_reason_names_the_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] == "pypdfium2":
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(NoParser, match=r"^no_pypdfium2$") as caught:
+        parsed(LINKED)
+    assert "pip install nutbeam[pdf]" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("name", DEBIAN)
+def test_documents_of_debian(name):
+    path = pathlib.Path(name)
+    if not path.exists():
+        pytest.skip(f"no {path}: it comes with Debian's documentation")
+    body = path.read_bytes()
+    body = gzip.decompress(body) if path.suffix == ".gz" else body
+    assert DEBIAN[name] in parsed(body, pdf_max_pages=3).text

@@ -1,17 +1,11 @@
 import ast
-import pathlib
 import sys
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
+from package_files import FILES, PACKAGE, ROOMS, imported
 
-import nutbeam.web
-
-# Where the package is: this repository, or where the wheel is installed.
-PACKAGE = pathlib.Path(next(iter(nutbeam.web.__path__))).parent
-# An arrow may only point to a room further down.
-ROOMS = ("pipelines", "transforms", "io", "policy", "web")
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
@@ -20,18 +14,8 @@ FOLDERS = {
         *("bigtable", "tablets", "storage"),
     ),
     "web": (
-        *(
-            "simweb",
-            "rules",
-            "parsers",
-            "office",
-            "html",
-            "pages",
-            "normalizers",
-            "filters",
-            "rule_files",
-            "patterns",
-        ),
+        *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
+        *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": ("",),
@@ -40,21 +24,6 @@ FOLDERS = {
 LARGEST = {"transforms": 20, "policy": 22}  # they are flat
 MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")
-FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
-
-
-def imported(path):
-    """Returns the full names of the modules, or of what is in them, that a file imports."""
-    package = ("nutbeam", *path.relative_to(PACKAGE).parts[:-1])
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            source = ".".join([*above, *([node.module] if node.module else [])])
-            names |= {f"{source}.{alias.name}" for alias in node.names}
-    return names
 
 
 def room(path):
@@ -127,15 +96,14 @@ def test_policy_and_web_know_no_beam(path):
         assert not [name for name in imported(path) if name.split(".")[0] == "apache_beam"]
 
 
-def test_imports_are_read_as_python_reads_them(monkeypatch, tmp_path):
+def test_imports_are_read_as_python_reads_them(tmp_path):
     file = tmp_path / "web" / "simweb" / "server.py"
     file.parent.mkdir(parents=True)
     file.write_text(
         "import io, apache_beam as beam\nfrom . import a\nfrom .site import Site\n"
         "from ..urls import parse\ndef late():\n    from ...io.commit import c\n"
     )
-    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
-    assert imported(file) == {
+    assert imported(file, tmp_path) == {
         "io",
         "apache_beam",
         "nutbeam.web.simweb.a",

@@ -13,7 +13,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import userstate
 from crawling import assert_same, contents, crawl, reach
 from here import ROOT
-from test_layout import FILES, PACKAGE, imported
+from package_files import FILES, PACKAGE, imported
 
 from nutbeam.pipelines.launch import beam_internals
 from nutbeam.web.simweb.server import SimWeb

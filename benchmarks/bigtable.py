@@ -283,7 +283,7 @@ def compare(emulator: Any, folder: str, rows: int, repeats: int) -> None:
 
 
 def _emulator() -> ModuleType:
-    path = measure.HERE.parent / "tests" / "bigtable_emulator.py"
+    path = measure.HERE.parent / "tests" / "support" / "bigtable_emulator.py"
     spec = importlib.util.spec_from_file_location("bigtable_emulator", path)
     assert spec is not None
     assert spec.loader is not None

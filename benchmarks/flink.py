@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from typing import Self
 
 import measure
-from crawling import latest_snapshot, manifest_at
 
+from nutbeam.io.snapshots.manifest import load_manifest
+from nutbeam.io.table.opening import open_table
 from nutbeam.web.simweb.server import Server, SimWeb
 
 # Here "flink" is tests/flink, not this file.
@@ -98,8 +99,9 @@ def _cpu_seconds(pid: int) -> float:
 
 def phases(table: pathlib.Path) -> Iterator[tuple[str, float, float, int]]:
     """Yields (phase, when it was pinned, when it was committed, pages) of a table's only round."""
-    for number in range(1, latest_snapshot(table) + 1):
-        manifest = manifest_at(table, number)
+    root = open_table(str(table))
+    for number in range(1, root.latest_snapshot() + 1):
+        manifest = load_manifest(root, number)
         if manifest.job in PHASES:
             pinned = (table / "operations" / f"{manifest.operation}.json").stat().st_mtime
             done = (table / "manifest" / f"{number:08d}.json").stat().st_mtime

@@ -149,7 +149,7 @@ def need(*names: str) -> None:
 def docs_site_helper() -> ModuleType:
     """Returns tests/support/docs_site.py, or ends with one line where its site cannot be served."""
     # By path: a benchmark has the same name.
-    path = HERE.parent / "tests" / "docs_site.py"
+    path = HERE.parent / "tests" / "support" / "docs_site.py"
     spec = importlib.util.spec_from_file_location("docs_site_helper", path)
     assert spec is not None
     assert spec.loader is not None

@@ -7,12 +7,12 @@ import time
 
 import numpy as np
 import polars as pl
-from crawling import latest_snapshot
 
 from nutbeam.io.batches.batches import place, write_file
 from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER
@@ -176,7 +176,7 @@ def add_runs(root: pathlib.Path, share: float, runs: int) -> None:
 def clone(root: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
     """Copies a table by hard links: files never change, and the copy can be committed to."""
     shutil.copytree(root, copy, copy_function=os.link)
-    assert latest_snapshot(copy)
+    assert open_table(str(copy)).latest_snapshot()
     return copy
 
 

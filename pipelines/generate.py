@@ -58,8 +58,6 @@ CANDIDATES = "candidates"
 ZONE = "zone"
 COUNTS = "counts"
 DONE = "done"
-BAR = "bar"
-FILES = "files"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +90,12 @@ class Bar:
     Attributes:
         threshold: The rank.
         winners: Keys of those that were chosen of groups in several tablets.
+        files: Into how many files a partition is written.
     """
 
     threshold: Threshold
     winners: frozenset[str]
+    files: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,13 +123,13 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     if options.max_count > 0:
         # Only groups that lie in several tablets meet.
         summaries += (surveyed[SPANNING] | _best_of_groups(options),)
-    raised = summaries | RaiseBar(options.top_n, options.num_fetchers)
-    chosen = (surveyed[CANDIDATES], raised[BAR]) | Choose(options.top_n, options.queue_mode)
+    bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
+    chosen = (surveyed[CANDIDATES], bars) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[DONE]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
-    files = beam.pvalue.AsSingleton(raised[FILES])
+    files = beam.pvalue.AsSingleton(bars | "Files" >> beam.Map(_files_of).with_output_types(int))
     by_host = PartitionByHost(options.num_fetchers, host="place", slot="slot")
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
@@ -156,7 +156,7 @@ class RaiseBar(Displayed):
 
     Input:  (operations, summaries): summaries and weights of tablets, and of groups in
         several tablets the chunks of the best rows.
-    Output: one ``Bar``; and tagged ``files``, how many files a partition is written into.
+    Output: one ``Bar``.
 
     Attributes:
         top_n: How many rows are chosen.
@@ -166,9 +166,9 @@ class RaiseBar(Displayed):
     top_n: int
     partitions: int
 
-    def expand(self, summaries: Any) -> Any:
-        raised = beam.FlatMap(_bar, self.top_n, self.partitions).with_output_types(Bar)
-        return summaries | "Gather" >> Together() | "Raise" >> raised.with_outputs(FILES, main=BAR)
+    def expand(self, summaries: Any) -> beam.PCollection[Bar]:
+        raised = beam.Map(_bar, self.top_n, self.partitions).with_output_types(Bar)
+        return summaries | "Gather" >> Together() | "Raise" >> raised
 
 
 @dataclasses.dataclass
@@ -321,7 +321,7 @@ def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
     return rows.filter(ranks >= least)
 
 
-def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Iterator[Any]:
+def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
@@ -331,8 +331,12 @@ def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Ite
             frame = to_frame(item)
             summaries.append(summarize(frame.get_column("rank"), top_n))
             winners.update(frame.get_column("key"))
-    yield Bar(threshold(summaries, top_n), frozenset(winners))
-    yield beam.pvalue.TaggedOutput(FILES, _files(weights, top_n, partitions))
+    files = _files(weights, top_n, partitions)
+    return Bar(threshold(summaries, top_n), frozenset(winners), files)
+
+
+def _files_of(bar: Bar) -> int:
+    return bar.files
 
 
 def _files(weights: list[Weight], top_n: int, partitions: int) -> int:

@@ -200,7 +200,9 @@ def test_a_launch_without_our_image_brings_nutbeam_along(web, launcher, tmp_path
     wheels = [name for name in artifacts if name.endswith(".whl")]
     assert [name.partition("-")[0] for name in wheels] == ["nutbeam"]
     with zipfile.ZipFile(io.BytesIO(artifacts[wheels[0]])) as archive:
-        assert {"nutbeam/pipelines/inject.py", "nutbeam/web/urls/row_keys.py"} <= set(archive.namelist())
+        assert {"nutbeam/pipelines/inject.py", "nutbeam/web/urls/row_keys.py"} <= set(
+            archive.namelist()
+        )
     with Prism(tmp_path) as prism:
         prism.run(job, bare=True)
     assert manifest_of(table).counts["injected"] == len(web.seeds)

@@ -33,7 +33,6 @@ from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
-HELP = "Fold tablets, and delete what is too old to be of use"
 NAMED = "named"
 
 

@@ -36,7 +36,6 @@ from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
-HELP = "Take a URL, a host or a domain out of the table, and bar it"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..storage.reach import absolute, files_in, is_shared
 from ..storage.store_errors import StoreUnreachable
 
 LINES = 100_000
-SHOWN = 10  # lines that are dropped are counted; so many are also shown
+SHOWN = 10  # dropped lines that are shown; all are counted
 _LOG = logging.getLogger("nutbeam.inject")
 _LONGEST = 2**31 - 1  # s, what the table holds
 _LARGEST = 3.4e38  # score, the same

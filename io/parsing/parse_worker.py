@@ -71,7 +71,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """A job's pages are read: so many are there."""
+    """The pages of a job are read; says how many there are."""
 
     rows: int
 

@@ -26,7 +26,7 @@ from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
 
-# Where nothing else says which snapshots were made, so many newer ones than the newest may be lost.
+# How many snapshots after the newest may be lost, where no marker says which were made.
 MOST_AHEAD = 100
 
 

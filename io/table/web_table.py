@@ -258,7 +258,7 @@ class WebTable(abc.ABC):
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
         """Writes files of changes that make rows as an older snapshot has them; see ``store``.
 
-        What lies in files is as the older snapshot's list says, and needs none.
+        Components in files need none: the list of the older snapshot names their files.
 
         Raises:
             SnapshotTooOld: The table does not have all rows of that snapshot any more.

@@ -215,7 +215,7 @@ def group_bounds(root: Folder, component: str, tablet: Tablet) -> pl.Series:
 def _groups(
     root: Folder, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yields the rows of the base, so many at a time as are in a row group, and which is the first."""
+    """Yields the rows of the base, a row group at a time, each with the number of its first row."""
     base = root / tablet.base.path
     if not reads_parts(base):
         begin = 0

@@ -21,18 +21,18 @@ RANGE_BYTES = 32 << 20
 SAMPLES_PER_CHUNK = 256
 
 # What one operation may spend on folding, in bytes of the tablets: so much, or what its own
-# changes weigh (in memory, some four times as on disk) so many times, or a share of the table,
+# changes take (in memory, some four times as on disk) times a factor, or a share of the table,
 # whatever is most. So no round costs much more than the last one, and all tablets get their turn.
 FOLD_BYTES = 64 << 20
 FOLD_FACTOR = 4
 FOLD_SHARE = 0.02
-# A tablet that is so many times past the limits is folded whatever it costs.
+# A tablet past this multiple of the limits is folded, whatever it costs.
 OVERDUE = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Where the keys of a chunk of changes lie: every so many rows one key."""
+    """A sample of the keys of a chunk of changes, at even distances."""
 
     keys: tuple[str, ...]
     bytes_per_key: float

@@ -21,7 +21,7 @@ from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile, load_files
 from .fsck import Problem, Rows, list_problem, without
 
-# Of so many ranges a thread reads one after the other: they are not equally large.
+# Ranges that a thread reads, one after another: they differ in size.
 _PER_THREAD = 4
 # So many layouts on, a cell may be of a newer nutbeam, and is no damage.
 _NEWER = 8

@@ -72,7 +72,7 @@ COMMANDS = {
     "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),
     "rollback": Command("upkeep.rollback", "Go back to an older snapshot, by a new one.", False),
     "fsck": Command(
-        "upkeep.fsck", "Look whether the table's files are whole, and repair them.", False
+        "upkeep.fsck", "Check that the table's files are whole, and repair them.", False
     ),
     "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
     "table": Command("views.table", "Make, describe or drop a table in Bigtable.", False),

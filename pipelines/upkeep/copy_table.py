@@ -38,7 +38,6 @@ ARGUMENTS = (
         "to", "Where to: a folder or an address at which no table is; in Bigtable an empty one."
     ),
 )
-HELP = "Copy the table as it is now to another place"
 
 
 @dataclasses.dataclass(frozen=True)

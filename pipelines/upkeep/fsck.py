@@ -48,7 +48,6 @@ from ..command_line.live import live_view
 from ..views.history import in_bytes
 
 ARGUMENTS = (TABLE,)
-HELP = "Look whether the table's files are whole, and repair them"
 DAMAGED = 3
 
 

@@ -11,7 +11,6 @@ from ..command_line.command import TABLE, Invocation
 from ..launch.job import describe, report
 
 ARGUMENTS = (TABLE,)
-HELP = "Go back to an older snapshot, by a new one of the same content"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,11 +4,11 @@ import polars as pl
 
 from ..base.quoting import quoted
 from ..rule_files.rule_files import NameLines, line_at, lines_of, without_longer
-from ..urls.url_parts import parts_of, parts_of_url
-from .verdicts import Verdict, Verdicts, verdicts
+from ..urls.url_parts import parts_of
+from .verdicts import UrlFilter, Verdicts, verdicts
 
 
-class PrefixFilter:
+class PrefixFilter(UrlFilter):
     """Takes URLs that begin with one of the prefixes of a file, one a line.
 
     Empty lines, and those that begin with ``#`` or a space, mean nothing. A file
@@ -29,18 +29,13 @@ class PrefixFilter:
         """Returns the prefix at a line."""
         return line_at(self._text, line) if line else "no prefix takes it"
 
-    def decide(self, url: str) -> Verdict:
-        """Returns whether a URL begins with a prefix."""
-        line = int(self._names.prefix_lines(pl.Series([url])).item())
-        return Verdict(line > 0, line)
-
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns what ``decide`` says of each URL; nulls are not taken."""
         lines = self._names.prefix_lines(urls)
         return verdicts(lines > 0, lines)
 
 
-class SuffixFilter:
+class SuffixFilter(UrlFilter):
     """Takes, or refuses, URLs that end with one of the suffixes of a file, one a line.
 
     A line that begins with ``+`` (refuse those with a suffix) or ``-`` (take only
@@ -77,16 +72,6 @@ class SuffixFilter:
         """Returns the suffix at a line."""
         default = "takes what has no suffix of it" if self._refuse else "no suffix takes it"
         return line_at(self._text, line) if line else default
-
-    def decide(self, url: str) -> Verdict:
-        """Returns what the URL's suffix says."""
-        if self._ignore_case:
-            url = url.lower()
-        if self._path:
-            parts = parts_of_url(url)
-            url = parts[1] if parts else url
-        line = int(self._names.prefix_lines(pl.Series([url[::-1]])).item())
-        return Verdict((line > 0) != self._refuse, line)
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns what ``decide`` says of each URL; nulls are not taken."""

@@ -10,10 +10,10 @@ from ..rule_files.rule_files import NameLines, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
 from ..urls.url_parts import host_of_url, parts_of
-from .verdicts import Verdict, Verdicts, verdicts
+from .verdicts import UrlFilter, Verdicts, verdicts
 
 
-class DomainFilter:
+class DomainFilter(UrlFilter):
     """Takes, or refuses, URLs whose host, registered domain or suffix is in a file.
 
     One entry a line: a host (``www.foo.com``), a registered domain (``foo.com``), a
@@ -44,17 +44,6 @@ class DomainFilter:
         if url and not host_of_url(url):
             return "refuses what is no url with a host"
         return "takes what is not in it" if self._deny else "nothing in it takes it"
-
-    def decide(self, url: str) -> Verdict:
-        """Returns whether a URL is taken."""
-        if not len(self._names):
-            return Verdict(True)
-        host = host_of_url(url)
-        if not host:
-            return Verdict(False)
-        lines = self._names.lines(pl.Series(names_of(host), dtype=pl.String))
-        line = next((number for number in lines if number), 0)
-        return Verdict((line > 0) != self._deny, line)
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns what ``decide`` says of each URL; nulls are not taken."""

@@ -1,23 +1,25 @@
 """The filter urlfilter-fast: rules looked up by host and domain, as in fast-urlfilter.txt."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
-from ..base.columns import falses, put, zeros
 from ..base.quoting import quoted
-from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
+from ..patterns.patterns import compile_pattern
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
 from ..urls.url_parts import parts_of, parts_of_url
-from .verdicts import Verdict, Verdicts
+from .column_state import ColumnState, Rule
+from .verdicts import UrlFilter, Verdicts
 
+# Patterns that are found in every path, and the one that stands for them.
 _ALL = (".*", ".?")
+_EVERYTHING = compile_pattern("")
 _ALL_HOSTS = "."
 
 
-@dataclasses.dataclass(frozen=True)
-class FastLimits:
+class FastLimits(NamedTuple):
     """Longest URL, path and query that are taken; -1 for any."""
 
     url: int = -1
@@ -26,21 +28,22 @@ class FastLimits:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FastRule:
+class FastRule(Rule):
     """A rule that refuses URLs.
 
     Attributes:
-        line: Line number in the file, from 1.
-        pattern: The pattern; None for a rule that refuses all.
-        query: Whether it is looked for in path and query, instead of the path.
+        query: Whether the pattern is searched in path and query, instead of the path alone.
     """
 
-    line: int
-    pattern: Pattern | None = None
     query: bool = False
 
 
-class FastFilter:
+# The rules of hosts or domains. A block that refuses all URLs is its line number alone, as there may
+# be a million of them.
+_Sites = dict[str, list[FastRule] | int]
+
+
+class FastFilter(UrlFilter):
     """Takes URLs but those that a rule for their host or domain refuses.
 
     ``Host NAME`` or ``Domain NAME`` begins a block; below it are ``DenyPath REGEX``
@@ -65,24 +68,22 @@ class FastFilter:
 
     def __init__(self, text: str, name: str, limits: FastLimits | None = None) -> None:
         self.name, self._text, self._limits = name, text, limits or FastLimits()
-        # A million blocks that refuse all are a million numbers.
-        self._hosts: dict[str, list[FastRule] | int] = {}
-        self._domains: dict[str, list[FastRule] | int] = {}
+        self._hosts: _Sites = {}
+        self._domains: _Sites = {}
         self._read(text)
 
     def _read(self, text: str) -> None:
-        block: tuple[dict[str, list[FastRule] | int], str] | None = None
+        block: tuple[_Sites, str] | None = None
         for number, raw in enumerate(lines_of(text), start=1):
             words = raw.partition("#")[0].split()
             match words:
                 case []:
                     continue
-                case ["Host", site]:
-                    block = self._hosts, self._site(site, number, raw)
-                case ["Domain", site]:
+                case ["Domain", "."]:
                     block = self._domains, _ALL_HOSTS
-                    if site != _ALL_HOSTS:
-                        block = self._domains, self._site(site, number, raw)
+                case ["Host" | "Domain" as kind, site]:
+                    sites = self._hosts if kind == "Host" else self._domains
+                    block = sites, self._site(site, number, raw)
                 case ["DenyPath" | "DenyPathQuery" as kind, pattern] if block:
                     self._add(*block, _rule(kind, pattern, self.name, number))
                 case ["DenyPath" | "DenyPathQuery", _]:
@@ -105,11 +106,11 @@ class FastFilter:
             )
         return name
 
-    def _add(self, sites: dict[str, list[FastRule] | int], site: str, rule: FastRule) -> None:
+    def _add(self, sites: _Sites, site: str, rule: FastRule) -> None:
         known = sites.get(site)
         if isinstance(known, int):
-            return  # what refuses all comes before it
-        if known is None and rule.pattern is None:
+            return  # the rule before it refuses all URLs
+        if known is None and rule.pattern is _EVERYTHING:
             sites[site] = rule.line
         elif known is None:
             sites[site] = [rule]
@@ -128,122 +129,55 @@ class FastFilter:
 
     def _exceeded(self, url: str, parts: tuple[str, str, str | None]) -> str | None:
         """Returns which limit a URL is too long for, if it is."""
-        most, (_, path, query) = self._limits, parts
-        for name, text, limit in (
-            ("url", url, most.url), ("path", path, most.path), ("query", query or "", most.query)
-        ):  # fmt: skip
+        texts = (url, parts[1], parts[2] or "")
+        for (name, limit), text in zip(self._limits._asdict().items(), texts, strict=True):
             if 0 <= limit < len(text):
                 return f"refuses what is longer than fast_{name}_max_length, {limit} characters"
         return None
 
-    def rules_of(self, host: str) -> tuple[FastRule, ...]:
-        """Returns the rules that hold for a host, in order, but for those of all hosts."""
-        found = _as_rules(self._hosts.get(host)) + _as_rules(self._domains.get(host))
-        at = host.find(".")
-        while at >= 0:
-            found += _as_rules(self._domains.get(host[at + 1 :] or " "))
-            at = host.find(".", at + 1)
-        return found
-
-    def decide(self, url: str) -> Verdict:
-        """Returns whether a URL is taken."""
-        parts = parts_of_url(url)
-        if parts is None:
-            return Verdict(False)
-        host, path, query = parts
-        whole = path if query is None else f"{path}?{query}"
-        if self._exceeded(url, parts):
-            return Verdict(False)
-        patience = Patience()
-        for rule in (*self.rules_of(host), *_as_rules(self._domains.get(_ALL_HOSTS))):
-            try:
-                if rule.pattern is None or patience.found(
-                    rule.pattern, whole if rule.query else path
-                ):
-                    return Verdict(False, rule.line)
-            except TimeoutError:
-                return Verdict(False, rule.line, slow=True)
-        return Verdict(True)
-
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what ``decide`` says of each URL; nulls are not taken."""
-        parts = parts_of(urls).with_columns(url=urls).with_row_index("row")
-        most = self._limits
+        """Returns which URLs no rule refuses; nulls are refused."""
+        parts = parts_of(urls).with_columns(url=urls)
         fits = [pl.col("host").is_not_null()]
-        for name, limit in (("url", most.url), ("path", most.path), ("query", most.query)):
-            if limit >= 0:
-                fits.append(pl.col(name).fill_null("").str.len_chars() <= limit)
-        taken = parts.select(pl.all_horizontal(fits).alias("fits")).to_series()
-        state = _Fast(parts, taken)
-        each = parts.filter(taken).get_column("host").unique()
-        special: dict[tuple[FastRule, ...], list[str]] = {}
-        for host in each:
-            rules = self.rules_of(host)
-            if rules:
-                special.setdefault(rules, []).append(host)
-        for rules, hosts in special.items():
+        fits += [
+            pl.col(name).fill_null("").str.len_chars() <= limit
+            for name, limit in self._limits._asdict().items()
+            if limit >= 0
+        ]
+        fitting = parts.select(pl.all_horizontal(fits).alias("fits")).to_series()
+        state = ColumnState(fitting)
+        hosts, path = parts.get_column("host"), parts.get_column("path")
+        whole = path + ("?" + parts.get_column("query")).fill_null("")
+        sharing: dict[tuple[FastRule, ...], list[str]] = {}
+        for host in hosts.filter(fitting).unique():
+            sharing.setdefault(self._rules_of(host), []).append(host)
+        for rules, names in sharing.items():
+            among = hosts.is_in(names).fill_null(False) if rules else fitting
             for rule in rules:
-                state.apply(rule, hosts)
+                state.apply(rule, whole if rule.query else path, among)
         for rule in _as_rules(self._domains.get(_ALL_HOSTS)):
-            state.apply(rule, None)
-        return Verdicts(state.accept, state.line, state.slow)
+            state.apply(rule, whole if rule.query else path, fitting)
+        return Verdicts(state.undecided, state.line, state.slow)
 
-
-class _Fast:
-    """The state of a column of URLs while rules are applied."""
-
-    def __init__(self, parts: pl.DataFrame, taken: pl.Series) -> None:
-        whole = pl.concat_str("path", ("?" + pl.col("query")).fill_null(""))
-        self._parts = parts.with_columns(whole=whole)
-        self._rows: dict[int, pl.Series] = {}
-        self._patience = Patience()
-        self.accept = taken
-        self.slow = falses(len(taken))
-        self.line = zeros(len(taken))
-
-    def apply(self, rule: FastRule, hosts: list[str] | None) -> None:
-        among = self.accept
-        if hosts is not None:
-            if id(hosts) not in self._rows:
-                self._rows[id(hosts)] = self._parts.get_column("host").is_in(hosts).fill_null(False)
-            among = among & self._rows[id(hosts)]
-        rows = among.arg_true()
-        if not len(rows):
-            return
-        hits = rows
-        if rule.pattern is not None:
-            texts = self._parts.get_column("whole" if rule.query else "path").gather(rows)
-            found, slow = self._search(rule.pattern, texts)
-            if slow is not None:
-                self.slow = put(self.slow, rows.filter(slow), True)
-            hits = rows.filter(found)
-        self.accept = put(self.accept, hits, False)
-        self.line = put(self.line, hits, rule.line)
-
-    def _search(self, pattern: Pattern, texts: pl.Series) -> tuple[pl.Series, pl.Series | None]:
-        if pattern.exact and pattern.column and is_column_pattern(pattern.column):
-            return texts.str.contains(pattern.column), None
-        found: list[bool | None] = []
-        for text in texts:
-            try:
-                found.append(self._patience.found(pattern, text))
-            except TimeoutError:
-                found.append(None)
-        result = pl.Series(found, dtype=pl.Boolean)
-        return result.fill_null(True), result.is_null() if result.null_count() else None
+    def _rules_of(self, host: str) -> tuple[FastRule, ...]:
+        """Returns the rules for a host in order, without those for all hosts."""
+        labels = host.split(".")
+        domains = [".".join(labels[at:]) for at in range(len(labels))]
+        blocks = [self._hosts.get(host), *(self._domains.get(name or " ") for name in domains)]
+        return tuple(rule for block in blocks for rule in _as_rules(block))
 
 
 def _as_rules(known: list[FastRule] | int | None) -> tuple[FastRule, ...]:
     if known is None:
         return ()
-    return (FastRule(known),) if isinstance(known, int) else tuple(known)
+    return (FastRule(known, _EVERYTHING),) if isinstance(known, int) else tuple(known)
 
 
 def _rule(kind: str, text: str, name: str, number: int) -> FastRule:
     if text in _ALL:
-        return FastRule(number)
+        return FastRule(number, _EVERYTHING)
     try:
-        return FastRule(number, compile_pattern(text), kind == "DenyPathQuery")
+        return FastRule(number, compile_pattern(text), query=kind == "DenyPathQuery")
     except ValueError as error:
         raise ValueError(
             f"{name}:{number}: a rule must be a regular expression, got {quoted(text)}: {error}"

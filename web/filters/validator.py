@@ -1,17 +1,15 @@
 """The filter urlfilter-validator: URLs of a plain, public form."""
 
-import re
-
 import polars as pl
 
 from ..base.columns import put
-from .verdicts import Verdict, Verdicts, verdicts
+from .verdicts import UrlFilter, Verdicts, verdicts
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _LABEL = "[A-Za-z0-9-]+"
 
 
-class Validator:
+class Validator(UrlFilter):
     r"""Takes URLs of visible ASCII with a scheme, a public host and a path of usual characters.
 
     The scheme is of letters. The host is an IPv4 address, or has two labels at least, of
@@ -37,23 +35,17 @@ class Validator:
             rf"^[A-Za-z]+://{host}(?::[0-9]{{1,5}})?({path})"
             r"(?:\?[!-\"$-~]*)?(?:#[!-~]*)?$"
         )
-        self._one = re.compile(self._pattern)
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns what it does."""
         return "takes URLs of a plain, public form"
 
-    def decide(self, url: str) -> Verdict:
-        """Returns whether a URL is of that form."""
-        match = self._one.fullmatch(url)
-        return Verdict(match is not None and _stays_inside(match[1]))
-
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what ``decide`` says of each URL; nulls are not taken."""
+        """Returns which URLs are of that form; nulls are refused."""
         accept = urls.str.contains(self._pattern).fill_null(False)
         up = accept & urls.str.contains("..", literal=True).fill_null(False)
         if up.any():
-            inside = [self.decide(url).accept for url in urls.filter(up)]
+            inside = [_stays_inside(path) for path in urls.filter(up).str.extract(self._pattern)]
             accept = put(accept, up.arg_true(), pl.Series(inside, dtype=pl.Boolean))
         return verdicts(accept)
 

@@ -1,6 +1,7 @@
 """Verdicts of URL filters, on one URL and on a column."""
 
-from typing import NamedTuple, Protocol
+import abc
+from typing import NamedTuple
 
 import polars as pl
 
@@ -33,8 +34,8 @@ class Verdicts(NamedTuple):
     slow: pl.Series
 
 
-class UrlFilter(Protocol):
-    """A URL filter. ``decide`` and ``decide_column`` give the same verdicts.
+class UrlFilter(abc.ABC):
+    """A URL filter.
 
     Attributes:
         name: Its name in messages: that of its file, if it has one.
@@ -44,14 +45,21 @@ class UrlFilter(Protocol):
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict on a URL."""
+        # A column cannot hold surrogates, which arguments that are not UTF-8 have.
+        urls = pl.Series([url.encode(errors="replace").decode()])
+        accept, line, slow = self.decide_column(urls)
+        return Verdict(accept.item(), line.item(), slow.item())
 
+    @abc.abstractmethod
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns the verdict on each URL; nulls are not taken."""
+        """Returns the verdict on each URL; nulls are refused."""
 
+    @abc.abstractmethod
     def rule(self, line: int, url: str = "") -> str:
-        """Returns the rule at a line of its file; for 0, what it does where none decides.
+        """Returns the rule at a line of the file, for messages.
 
-        For the given URL, if there is one.
+        For line 0, returns what the filter does where no rule decides, with the given URL if
+        there is one.
         """
 
 

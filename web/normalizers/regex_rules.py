@@ -11,7 +11,7 @@ import regex
 
 from ..base.columns import falses, nulls, put
 from ..base.quoting import quoted
-from ..patterns.patterns import Patience, Pattern, compile_pattern, is_column_pattern
+from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern
 from ..urls.row_keys import BadUrl
 from .normalizer_step import Applied, apply_each
 
@@ -39,7 +39,7 @@ class Substitution:
     line: int
     column: tuple[str, str] | None = None
 
-    def apply(self, url: str, patience: Patience | None = None) -> str:
+    def apply(self, url: str, limit: TimeLimit | None = None) -> str:
         """Returns the URL with every match replaced.
 
         Raises:
@@ -48,22 +48,20 @@ class Substitution:
         compiled = self.pattern.python
         assert isinstance(compiled, regex.Pattern)
         try:
-            return (patience or Patience()).replace(compiled, self.template, url)
+            return (limit or TimeLimit()).run(compiled.sub, self.template, url)
         except TimeoutError as error:
             raise BadUrl("normalizer_timeout", url) from error
 
-    def apply_column(self, urls: pl.Series, patience: Patience) -> Applied:
+    def apply_column(self, urls: pl.Series, limit: TimeLimit) -> Applied:
         """Returns what ``apply`` makes of each URL."""
         if self.column is None:
-            return apply_each(functools.partial(self.apply, patience=patience), urls)
+            return apply_each(functools.partial(self.apply, limit=limit), urls)
         made = urls.str.replace_all(*self.column)
         reasons = nulls(len(urls))
         # Only of visible ASCII both mean the same.
         other = urls.str.contains(_UNSEEN).arg_true()
         if len(other):
-            applied = apply_each(
-                functools.partial(self.apply, patience=patience), urls.gather(other)
-            )
+            applied = apply_each(functools.partial(self.apply, limit=limit), urls.gather(other))
             made, reasons = put(made, other, applied.urls), put(reasons, other, applied.reasons)
         return Applied(made, reasons)
 
@@ -93,21 +91,21 @@ class RegexNormalizer:
 
     def apply(self, url: str) -> str:
         """Returns the URL after all rules, each applied once."""
-        patience = Patience()
+        limit = TimeLimit()
         for rule in self.rules:
-            url = rule.apply(url, patience)
+            url = rule.apply(url, limit)
         return url
 
     def apply_column(self, urls: pl.Series) -> Applied:
         """Returns what ``apply`` makes of each URL: rule by rule, where its pattern may be."""
         reasons = nulls(len(urls))
-        patience = Patience()
+        limit = TimeLimit()
         for rule in self.rules:
             found = _may_hold(urls, rule.pattern.column)
             at = found.arg_true()
             if not len(at):
                 continue
-            applied = rule.apply_column(urls.gather(at), patience)
+            applied = rule.apply_column(urls.gather(at), limit)
             urls = put(urls, at, applied.urls)
             if applied.reasons.null_count() < len(at):
                 bad = applied.reasons.is_not_null()

@@ -6,11 +6,13 @@ the engine of polars, which tests a whole column at once.
 
 import dataclasses
 import functools
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
 import regex
 
+from ..base.columns import falses, put
 from .java_chars import Chars, in_any_case
 from .java_syntax import parse
 from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
@@ -43,6 +45,7 @@ _COLUMN_MARKS = {
 # How long one pattern may take over one URL, s; and once so many URLs took it that long.
 TIME_LIMIT = 0.1
 _MANY, _SHORT_LIMIT = 20, 0.002
+_T = TypeVar("_T")
 # The engines write repeats out.
 _LARGEST = 100_000
 
@@ -79,8 +82,8 @@ class Pattern:
     names: tuple[tuple[str, int], ...] = ()
 
 
-class Patience:
-    """How long patterns may take: less for each URL when many URLs were slow.
+class TimeLimit:
+    """Limits the time that patterns take for one URL; the limit falls when many URLs were slow.
 
     So a whole column ends, however its URLs were made.
     """
@@ -88,29 +91,40 @@ class Patience:
     def __init__(self) -> None:
         self._slow = 0
 
-    def found(self, pattern: Pattern, url: str) -> bool:
-        """Returns whether a pattern is found in a URL.
+    def run(self, search: Callable[..., _T], *args: str) -> _T:
+        """Returns the result of a method of a compiled pattern, such as ``search``.
 
         Raises:
-            TimeoutError: It took too long to tell.
+            TimeoutError: It took too long.
         """
         try:
-            return pattern.python.search(url, timeout=self._limit) is not None
+            return search(*args, timeout=TIME_LIMIT if self._slow < _MANY else _SHORT_LIMIT)
         except TimeoutError:
             self._slow += 1
             raise
 
-    def replace(self, pattern: "regex.Pattern[str]", template: str, url: str) -> str:
-        """Returns a URL in which each match of a pattern is replaced; see ``found``."""
+    def search_column(self, pattern: Pattern, texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """Searches texts for a pattern.
+
+        Returns:
+            For each text whether it is found or the time ran out, and whether the time ran out.
+        """
+        found, slow = ~falses(len(texts)), falses(len(texts))
+        if pattern.column is not None and is_column_pattern(pattern.column):
+            found = texts.str.contains(pattern.column).fill_null(False)
+            if pattern.exact:
+                return found, slow
+        at = found.arg_true()
+        hits = pl.Series(
+            [self._is_found(pattern, text) for text in texts.gather(at)], dtype=pl.Boolean
+        )
+        return put(found, at, hits.fill_null(True)), put(slow, at, hits.is_null())
+
+    def _is_found(self, pattern: Pattern, text: str) -> bool | None:
         try:
-            return pattern.sub(template, url, timeout=self._limit)
+            return self.run(pattern.python.search, text) is not None
         except TimeoutError:
-            self._slow += 1
-            raise
-
-    @property
-    def _limit(self) -> float:
-        return TIME_LIMIT if self._slow < _MANY else _SHORT_LIMIT
+            return None
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from ..base.columns import falses, nulls, put
-from ..filters.filter_chain import FilterChain, place
+from ..filters.filter_chain import FilterChain
 from ..filters.regex_filter import RegexFilter
 from ..normalizers.normalizer_chain import Normalizer
 from ..rule_files.rule_files import RuleFile
@@ -246,35 +246,6 @@ class UrlRules:
         key = pl.concat_str("start", pl.lit("/"), "rest")
         fits = pl.col("normal") & (key.str.len_bytes() <= MAX_KEY_BYTES)
         return parts.select(pl.when(fits).then(key).alias("key")).to_series()
-
-    def explain(self, url: str, scope: Scope = "outlink") -> list[str]:
-        """Returns what happens to a URL and why, a line for each step.
-
-        >>> UrlRules().explain("http://foo.com/logo.PNG")[1][:50]
-        'rejected: filtered by regex-urlfilter.txt:20 -(?i)'
-        """
-        lines = [f"url: {url}"]
-        normalized, key, reason = self._admit_one(url, self.normalizer(scope))
-        if reason != "url_too_long":
-            lines += self._explain_normalizing(url, scope)
-        if normalized is None:
-            return [*lines, f"rejected: {reason}"]
-        for each, verdict in self.filters.each(normalized):
-            by = f"{place(each.name, verdict.line)} {each.rule(verdict.line, normalized)}"
-            if verdict.slow:
-                return [*lines, f"rejected: ran out of time at {by}"]
-            if not verdict.accept:
-                return [*lines, f"rejected: filtered by {by}"]
-            lines.append(f"filter: accepted by {by}")
-        if not self.filters.filters:
-            lines.append("filter: none")
-        return [*lines, f"accepted: key {key}"]
-
-    def _explain_normalizing(self, url: str, scope: Scope) -> list[str]:
-        try:
-            return [f"{name}: {after}" for name, after in self.normalizer(scope).trace(url)]
-        except BadUrl:
-            return []
 
 
 def _key_of(url: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]:

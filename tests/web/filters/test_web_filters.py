@@ -51,15 +51,15 @@ def in_column(rules, urls):
     ],
 )
 def test_shipped_file(url, accepted):
-    assert shipped.accepts(url) is accepted
+    assert shipped.decide(url).accept is accepted
     assert in_column(shipped, [url]) == [accepted]
 
 
 def test_the_first_rule_that_is_found_decides():
     rules = RegexFilter("# comment\n\n -x\n-foo\n+o+.com\r\n-.\n", "f")
     assert [str(rule) for rule in rules.rules] == ["-foo", "+o+.com", "-."]
-    assert not rules.accepts("http://foo.com/")
-    assert rules.accepts("http://boo.com/")
+    assert not rules.decide("http://foo.com/").accept
+    assert rules.decide("http://boo.com/").accept
     assert rules.decide("http://bar.org/") == (False, 6, False)
     assert rules.rule(6) == "-."
 
@@ -67,8 +67,8 @@ def test_the_first_rule_that_is_found_decides():
 def test_without_a_matching_rule_a_url_is_rejected():
     assert RegexFilter("+foo", "f").decide("http://bar.com/") == (False, 0, False)
     assert RegexFilter("+foo", "f").rule(0) == "no rule takes it"
-    assert not RegexFilter("+foo", "f").accepts("http://bar.com/")
-    assert not RegexFilter("", "f").accepts("http://bar.com/")
+    assert not RegexFilter("+foo", "f").decide("http://bar.com/").accept
+    assert not RegexFilter("", "f").decide("http://bar.com/").accept
 
 
 SECTIONS = "> Foo.org\n-/private/\n> www.bar.com\n-secret\n<\n+.\n"
@@ -87,7 +87,7 @@ SECTIONS = "> Foo.org\n-/private/\n> www.bar.com\n-secret\n<\n+.\n"
 )
 def test_sections(url, accepted):
     rules = RegexFilter(SECTIONS, "f")
-    assert rules.accepts(url) is accepted
+    assert rules.decide(url).accept is accepted
     assert in_column(rules, [url]) == [accepted]
 
 
@@ -132,7 +132,7 @@ PATTERNS = (
 def test_columns_are_filtered_as_single_urls_are(url):
     for number, text in enumerate(PATTERNS):
         rules = RegexFilter(f"+{text}", f"pattern {number}")
-        assert in_column(rules, [url]) == [rules.accepts(url)], text
+        assert in_column(rules, [url]) == [rules.decide(url).accept], text
 
 
 def test_nulls_are_not_taken():

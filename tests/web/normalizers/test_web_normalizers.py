@@ -227,9 +227,9 @@ def test_order_and_names(tmp_path):
         without_key.admit(pl.Series(["http://Foo.com/?b&a#x"]))["url"].item()
         == "http://foo.com/?a&b"
     )
-    assert rules.explain("http://example.org/x")[1:3] == [
-        "host normalizer: http://www.example.org/x",
-        "slash normalizer: http://www.example.org/x/",
+    assert rules.normalizer().trace("http://example.org/x") == [
+        ("host normalizer", "http://www.example.org/x"),
+        ("slash normalizer", "http://www.example.org/x/"),
     ]
 
 
@@ -321,7 +321,7 @@ def test_a_rule_that_runs_out_of_time_costs_one_url(tmp_path):
     assert admitted["reason"].to_list() == [None, "normalizer_timeout"]
     with pytest.raises(BadUrl, match="normalizer_timeout"):
         rules.normalizer().normalize(SLOW)
-    assert rules.explain(SLOW)[-1] == "rejected: normalizer_timeout"
+    assert rules.refusal(SLOW) == "normalizer_timeout"
 
 
 STEPS = (

@@ -29,7 +29,7 @@ POSIX = {
 def found(pattern, texts):
     """Returns the texts in which a filter finds a pattern, after making sure that columns agree."""
     rules = RegexFilter(f"+{pattern}", "x")
-    taken = [text for text in texts if rules.accepts(text)]
+    taken = [text for text in texts if rules.decide(text).accept]
     column = pl.Series(texts, dtype=pl.String)
     assert column.filter(rules.decide_column(column).accept).to_list() == taken
     return taken

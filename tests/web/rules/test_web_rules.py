@@ -142,20 +142,31 @@ def test_rules_that_make_no_url_are_a_reason(tmp_path):
 SESSION_IDS = r"(?i)(;?\b_?(l|j|bv_)?(sid|phpsessid|sessionid)=.*?)(\?|&|#|$)"
 
 
-def test_explain():
-    assert rules.explain("http://Foo.com/a?sid=1#x")[1:] == [
-        "basic normalizer: http://foo.com/a?sid=1",
-        f"regex-normalize.xml:11 {SESSION_IDS}: http://foo.com/a?",
-        r"regex-normalize.xml:44 (?<![\?&\.])[\?&\.]+$: http://foo.com/a",
-        "filter: accepted by regex-urlfilter.txt:27 +.",
-        "accepted: key com.foo:http/a",
+def test_each_change_is_named_with_its_rule():
+    assert rules.normalizer().trace("http://Foo.com/a?sid=1#x") == [
+        ("basic normalizer", "http://foo.com/a?sid=1"),
+        (f"regex-normalize.xml:11 {SESSION_IDS}", "http://foo.com/a?"),
+        (r"regex-normalize.xml:44 (?<![\?&\.])[\?&\.]+$", "http://foo.com/a"),
     ]
-    assert rules.explain("tel:1")[-1] == "rejected: scheme_not_allowed"
-    assert rules.explain("http://foo.com/a.exe")[-1].startswith(
-        "rejected: filtered by regex-urlfilter.txt:24 -(?i)"
-    )
-    assert rules.explain("http://")[-1] == "rejected: malformed"
-    assert rules.explain("http://a/" + "x" * 9999)[-1] == "rejected: url_too_long"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://foo.com/a.exe", None),
+        ("tel:1", "scheme_not_allowed"),
+        ("http://", "malformed"),
+        ("http://a/" + "x" * 9999, "url_too_long"),
+    ],
+)
+def test_one_url_is_refused_before_the_filters(url, reason):
+    assert rules.refusal(url) == reason
+
+
+def test_the_rule_that_refuses_a_url_is_named():
+    reason, by, rule = rules.filters.judge("http://foo.com/a.exe")
+    assert (reason, by, rule[:5]) == ("filtered", "regex-urlfilter.txt:24", "-(?i)")
+    assert rules.filters.judge("http://foo.com/a") == (None, "regex-urlfilter.txt:27", "+.")
 
 
 fragments = st.lists(

@@ -1,0 +1,63 @@
+"""Verdicts on a column of URLs while the rules of a file are applied to it, one after another."""
+
+import dataclasses
+
+import polars as pl
+
+from ..base.columns import falses, put, zeros
+from ..patterns.patterns import Pattern, TimeLimit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a filter file.
+
+    Attributes:
+        line: Line number in the file, from 1.
+        pattern: The pattern.
+        accept: Whether the rule accepts the URLs in which the pattern is found.
+    """
+
+    line: int
+    pattern: Pattern
+    accept: bool = False
+
+
+class ColumnState:
+    """The verdicts so far. The first rule whose pattern is found in a URL decides.
+
+    Attributes:
+        undecided: Which URLs no rule has decided yet.
+        accept: Which URLs a rule accepts.
+        line: Lines of the rules that decided, else 0.
+        slow: Where a rule ran out of time; it refuses the URL.
+    """
+
+    def __init__(self, undecided: pl.Series) -> None:
+        self.undecided = undecided
+        self.accept = self.slow = falses(len(undecided))
+        self.line = zeros(len(undecided))
+        self._limit = TimeLimit()
+
+    def apply(self, rule: Rule, texts: pl.Series, among: pl.Series) -> None:
+        """Applies a rule to the URLs that no rule has decided.
+
+        Args:
+            rule: The rule.
+            texts: What it searches, for each URL.
+            among: To which URLs it applies.
+        """
+        rows = (among & self.undecided).arg_true()
+        whole = len(rows) == len(texts)
+        found, slow = self._limit.search_column(
+            rule.pattern, texts if whole else texts.gather(rows)
+        )
+        if not found.any():
+            return
+        if not whole:
+            found, slow = (put(falses(len(texts)), rows, mask) for mask in (found, slow))
+        self.undecided &= ~found
+        self.line = self.line.set(found, rule.line)
+        self.slow |= slow
+        if rule.accept:
+            self.accept |= found & ~slow

@@ -22,7 +22,7 @@ import measure
 
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.table.opening import open_table
-from nutbeam.web.simweb.server import Server, SimWeb
+from nutbeam.web.simweb.server import SimWeb
 
 # Here "flink" is tests/flink, not this file.
 sys.path[0] = str(measure.HERE.parent / "tests")
@@ -109,7 +109,7 @@ def phases(table: pathlib.Path) -> Iterator[tuple[str, float, float, int]]:
 
 
 def crawl(
-    name: str, web: Server, urls: list[str], keeper: Keeper | Cluster, options: list[str]
+    name: str, web: SimWeb, urls: list[str], keeper: Keeper | Cluster, options: list[str]
 ) -> list[tuple[object, ...]]:
     """Crawls one round of all pages; returns a row for each phase, and one for all."""
     with tempfile.TemporaryDirectory(prefix="benchmark-flink-") as folder:
@@ -152,7 +152,7 @@ def main() -> None:
     hosts, pages = (50, 4) if small else (2_000, 10)
     rows: list[tuple[object, ...]] = []
     with SimWeb(hosts=hosts, pages=pages, seed=7, crawl_delay=0, processes=2) as web:
-        urls = sorted(web.site.urls("page"))
+        urls = sorted(map(web.site.plan.url, web.site.plan.all_pages()))
         with contextlib.closing(Keeper(pathlib.Path(tempfile.mkdtemp()))) as keeper:
             rows += crawl("in-process", web, urls, keeper, [])
         for workers in (1, 2):

@@ -95,7 +95,9 @@ def main() -> None:
     small = "--small" in sys.argv[1:]
     hosts, threads, repeats = (60, 16, 1) if small else (1_000, 128, 3)
     with SimWeb(hosts, 16, crawl_delay=0, latency=LATENCY) as server:
-        urls = some_pages(list(server.site.urls("page")), hosts)
+        urls = some_pages(
+            [server.site.plan.url(page) for page in server.site.plan.all_pages()], hosts
+        )
         runs = {
             "engine": functools.partial(
                 measure.fresh, "polite", "engine", list(server.connect_to), threads, urls

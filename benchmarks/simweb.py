@@ -11,7 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from nutbeam.web.simweb.server import Server, SimWeb
+from nutbeam.web.simweb.server import SimWeb
 
 CONNECTIONS = 4
 
@@ -32,7 +32,7 @@ def fetch(port: int, urls: list[str]) -> int:
     return size
 
 
-def measure(server: Server, urls: list[str], passes: str) -> None:
+def measure(server: SimWeb, urls: list[str], passes: str) -> None:
     """Fetches all URLs and prints how fast that went."""
     start = time.perf_counter()
     shares = [urls[share::CONNECTIONS] for share in range(CONNECTIONS)]
@@ -46,7 +46,7 @@ def main() -> None:
     """Measures 4,000 pages twice."""
     processes = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     with SimWeb(hosts=20, pages=200, crawl_delay=0, processes=processes) as server:
-        urls = sorted(server.site.urls("page"))
+        urls = sorted(map(server.site.plan.url, server.site.plan.all_pages()))
         measure(server, urls, "first pass ")
         measure(server, urls, "second pass")
 

@@ -20,8 +20,7 @@ from web_tables import BACK_ENDS, InFolder
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
-
-    from nutbeam.web.simweb.server import SimWeb
+    from simulated_web import SimWeb
 
 # Tests that take their tables from the fixture ``tables`` run on folders, and a few of them (SHORT)
 # on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.

@@ -29,6 +29,7 @@ from crawling import (
     statuses_of,
     tree,
 )
+from simulated_web import SimWeb
 from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.changes import change_of, write_changes
@@ -44,7 +45,6 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.schema import HOSTS, STATE, Status, conform
 from nutbeam.web.rules.url_rules import host_keys
-from nutbeam.web.simweb.server import SimWeb
 
 pytestmark = pytest.mark.bigtable
 SIZE = {"hosts": 3, "pages": 6, "seed": 7, "crawl_delay": 0}

@@ -17,11 +17,11 @@ from crawling import (
     statuses_of,
     tree,
 )
+from simulated_web import SimWeb
 from web_servers import reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.policy.schema import Status
-from nutbeam.web.simweb.server import SimWeb
 
 
 @pytest.fixture(scope="module")

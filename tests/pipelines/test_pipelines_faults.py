@@ -23,6 +23,7 @@ from crawling import (
     nutbeam,
     reach,
 )
+from simulated_web import SimWeb
 
 from nutbeam.io.batches import documents
 from nutbeam.io.batches import page_writer as pages
@@ -33,7 +34,6 @@ from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.fetching import learnt
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 RUNNER = "--runner=BundleBasedDirectRunner"

@@ -22,9 +22,9 @@ from crawling import (
     nutbeam,
     reach,
 )
+from simulated_web import SimWeb
 
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 OPTIONS = ["--rounds", "-1", "--flush_seconds", "0.05", "--progress", "false"]

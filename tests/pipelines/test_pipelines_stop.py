@@ -4,10 +4,10 @@ import json
 
 import pytest
 from crawling import asked, assert_whole, crawl, manifest_of, manifests_of, nutbeam, place_in, reach
+from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import overwrite_bytes, remove_file
-from nutbeam.web.simweb.server import SimWeb
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,12 @@ from crawling import (
 )
 from flaky_proxy import Proxy
 from short_form import first
+from simulated_web import SimWeb
 from stores_here import here_and_in_a_store, in_stores
 
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
 from nutbeam.io.storage.places import place_of
-from nutbeam.web.simweb.server import SimWeb
 
 SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
 

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from crawling import crawl, nutbeam
 from frames import table_of
+from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.commit import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
@@ -17,7 +18,6 @@ from nutbeam.transforms.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import filter_chain
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import to_key
 
 SEEDS = Seeds(frozenset({"foo.com"}), frozenset({"foo.com"}))

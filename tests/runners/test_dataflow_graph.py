@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
 from crawling import manifest_of, nutbeam
+from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.pipelines.command_line.reference import TEMPLATES
-from nutbeam.web.simweb.server import SimWeb
 
 TABLETS = 5000
 MOST_BYTES = 1 << 20

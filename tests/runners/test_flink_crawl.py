@@ -19,8 +19,8 @@ from crawling import (
 )
 from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
 from robots_victims import victim
+from simulated_web import SimWeb
 
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink

@@ -8,8 +8,7 @@ from flink.cluster import Cluster, missing, wait_for
 from flink.jobs import launched
 from job_server import run
 from plugins import install_example
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 pytestmark = [pytest.mark.flink, pytest.mark.skipif(bool(missing()), reason=missing())]
 

@@ -22,9 +22,9 @@ from flink.jobs import (
     released,
     whole,
 )
+from simulated_web import SimWeb
 
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink

@@ -17,11 +17,11 @@ from crawling import (
 )
 from flink.cluster import ENDED, wait_for
 from flink.jobs import ENOUGH_S, bring_in, choose, launched, whole
+from simulated_web import SimWeb
 
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.operations import Ticket
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
 from running import NO_PRISM, PRISM, RUNNERS
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 pytestmark = [
     pytest.mark.prism,

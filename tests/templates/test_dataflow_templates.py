@@ -10,9 +10,9 @@ import pytest
 from crawling import asked, assert_same, assert_whole, contents, crawl, manifest_of, nutbeam, tree
 from dataflow_parameters import matches
 from running import PRISM
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.command_line.reference import TEMPLATES, template
-from nutbeam.web.simweb.server import SimWeb
 
 pytest.importorskip("google.cloud.storage", reason="make test-dataflow installs the extra gcp")
 from gcs_server import PROGRAM, GcsServer

@@ -14,10 +14,10 @@ import pytest
 from crawling import assert_same, contents, crawl, done_in, nutbeam, reach
 from guide_blocks import blocks, run_as_typed
 from here import ROOT, TESTS
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.web.base.options import options_of
-from nutbeam.web.simweb.server import SimWeb
 
 DAG = ROOT / "templates" / "airflow" / "nutbeam_crawl.py"
 DATAFLOW = DAG.with_name("nutbeam_crawl_dataflow.py")

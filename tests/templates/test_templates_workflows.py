@@ -11,9 +11,9 @@ import pytest
 import yaml
 from crawling import assert_same, contents, crawl, manifests_of, nutbeam, reach
 from here import ROOT
+from simulated_web import SimWeb
 
 from nutbeam.transforms.metrics import metrics_of
-from nutbeam.web.simweb.server import SimWeb
 
 WORKFLOW = ROOT / "templates" / "workflows" / "crawl.yaml"
 FOLDER = "gs://your-bucket/templates"

@@ -13,6 +13,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.typehints.row_type import RowTypeConstraint
 from crawling import answer
 from running import apply, run
+from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.policy.schema import conform, to_frame
@@ -30,7 +31,6 @@ from nutbeam.transforms.fetch_urls import (
     fetch_urls,
 )
 from nutbeam.transforms.records import DeadLetter, FetchedPage
-from nutbeam.web.simweb.server import SimWeb
 
 BAD = {
     None: "malformed",

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from crawling import manifest_of, manifests_of, reach
 from running import BEAM_ARGS
+from simulated_web import SimWeb
 from web_servers import reply, serve
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
@@ -14,7 +15,6 @@ from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.transforms.metrics import DROPPED_TASKS, NUTCH, metrics_of
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.engine.engine import Engine
-from nutbeam.web.simweb.server import SimWeb
 
 
 @pytest.fixture(scope="module")

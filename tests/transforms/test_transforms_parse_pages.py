@@ -7,6 +7,7 @@ import pytest
 from crawling import answer
 from plugins import install
 from running import apply, run
+from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
 from nutbeam.policy.documents import DocumentOptions
@@ -27,7 +28,6 @@ from nutbeam.transforms.records import DeadLetter, ParsedPage
 from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse
 from nutbeam.web.rules.url_rules import UrlRules, resolve
-from nutbeam.web.simweb.server import SimWeb
 
 HTML = b"""<html lang=en><head><title> The  title </title><meta name=description content=About>
 <link rel=canonical href=/canon><meta http-equiv=refresh content="5; url=next"></head>

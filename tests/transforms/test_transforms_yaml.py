@@ -7,12 +7,12 @@ import pytest
 import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 from crawling import answer
+from simulated_web import SimWeb
 
 from nutbeam.transforms.parse_pages import ParsePages
 from nutbeam.web.base.options import options_of
 from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse
-from nutbeam.web.simweb.server import SimWeb
 
 pytest.importorskip("pandas", reason="Beam YAML is not installed: pip install nutbeam[yaml]")
 

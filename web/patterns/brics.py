@@ -7,7 +7,8 @@ Matching goes by derivatives (Brzozowski): it takes as long as the text is, what
 
 from collections.abc import Callable
 
-from .brics_syntax import LAST, BricsParser, Node, Nodes, TooLarge
+from .brics_syntax import BricsParser
+from .languages import Node, Nodes, TooLarge
 from .patterns import Pattern
 
 _MOST_STEPS = 50_000
@@ -90,15 +91,9 @@ def _column_form(node: Node) -> str | None:
     if node.size > _LONGEST:
         return None
     try:
-        return rf"(?s)\A(?:{_FORMS[node.kind](node)})\z"
+        return rf"\A(?:{_FORMS[node.kind](node)})\z"
     except KeyError:
         return None
-
-
-def _chars_form(node: Node) -> str:
-    if node.ranges == ((0, LAST),):
-        return "."
-    return "[" + "".join(rf"\x{{{low:x}}}-\x{{{high:x}}}" for low, high in node.ranges) + "]"
 
 
 def _row_form(node: Node) -> str:
@@ -114,7 +109,7 @@ def _form(node: Node) -> str:
 
 
 _FORMS: dict[str, Callable[[Node], str]] = {
-    "chars": _chars_form,
+    "chars": lambda node: node.chars.pattern,
     "text": lambda node: "",
     "cat": _row_form,
     "or": lambda node: "|".join(map(_form, node.parts)),

@@ -1,143 +1,8 @@
-"""The syntax of dk.brics regular expressions, and the languages that they stand for.
-
-A language is a tree of nodes; what may follow a character in it is another one, its derivative
-(Brzozowski), so intersection and complement are as easy as the rest.
-"""
-
-from typing import Any
+"""The syntax of dk.brics regular expressions."""
 
 from ..base.quoting import quoted
-
-_MOST_REPEATS = 250
-_MOST_NODES = 20_000
-LAST = 0x10FFFF
-
-Ranges = tuple[tuple[int, int], ...]
-
-
-class TooLarge(ValueError):
-    """There are more languages on the way than may be."""
-
-
-class Node:
-    """A language. Equal ones are the same object, within a ``Nodes``."""
-
-    __slots__ = ("kind", "nullable", "parts", "ranges", "size")
-
-    def __init__(self, kind: str, parts: tuple["Node", ...], ranges: Ranges) -> None:
-        self.kind, self.parts, self.ranges = kind, parts, ranges
-        # Characters that it takes as a pattern: nodes that stand there twice count twice.
-        self.size: int = 12 + 24 * len(ranges) + sum(part.size for part in parts)
-        every, some = all(part.nullable for part in parts), any(part.nullable for part in parts)
-        self.nullable: bool = {
-            "chars": False, "empty": False, "text": True, "cat": every, "and": every,
-            "or": some, "star": True, "not": not some,
-        }[kind]  # fmt: skip
-
-
-class Nodes:
-    """Makes nodes, each once, in their simplest form."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, Node] = {}
-        self.empty = self._node("empty")
-        self.text = self._node("text")  # the text without characters
-        self.any_char = self.chars(((0, LAST),))
-        self.all = self.star(self.any_char)
-
-    def _node(self, kind: str, parts: tuple[Node, ...] = (), ranges: Ranges = ()) -> Node:
-        key = (kind, tuple(map(id, parts)), ranges)
-        if key not in self._known:
-            if len(self._known) > _MOST_NODES:
-                raise TooLarge("it is too large")
-            self._known[key] = Node(kind, parts, ranges)
-        return self._known[key]
-
-    def chars(self, ranges: Ranges) -> Node:
-        return self._node("chars", ranges=ranges) if ranges else self.empty
-
-    def cat(self, first: Node, second: Node) -> Node:
-        if first is self.empty or second is self.empty:
-            return self.empty
-        if first is self.text:
-            return second
-        if second is self.text:
-            return first
-        if first.nullable and second.kind == "star" and first in (second, *second.parts):
-            return second
-        return self._node("cat", (first, second))
-
-    def either(self, *parts: Node) -> Node:
-        flat = {id(p): p for part in parts for p in (part.parts if part.kind == "or" else (part,))}
-        flat.pop(id(self.empty), None)
-        if id(self.all) in flat:
-            return self.all
-        return self._some("or", flat, self.empty)
-
-    def both(self, *parts: Node) -> Node:
-        flat = {id(p): p for part in parts for p in (part.parts if part.kind == "and" else (part,))}
-        flat.pop(id(self.all), None)
-        return self.empty if id(self.empty) in flat else self._some("and", flat, self.all)
-
-    def _some(self, kind: str, parts: dict[int, Node], none: Node) -> Node:
-        ordered = tuple(parts[number] for number in sorted(parts))
-        if len(ordered) < 2:
-            return ordered[0] if ordered else none
-        return self._node(kind, ordered)
-
-    def star(self, part: Node) -> Node:
-        if part in (self.empty, self.text):
-            return self.text
-        return part if part.kind == "star" else self._node("star", (part,))
-
-    def other(self, part: Node) -> Node:
-        if part is self.empty:
-            return self.all
-        if part is self.all:
-            return self.empty
-        return part.parts[0] if part.kind == "not" else self._node("not", (part,))
-
-    def repeat(self, part: Node, least: int, most: int | None) -> Node:
-        if max(least, most or 0) > _MOST_REPEATS:
-            raise ValueError(f"it may repeat something {_MOST_REPEATS} times at most")
-        tail = self.star(part) if most is None else self.text
-        for _ in range((most or least) - least):
-            tail = self.either(self.text, self.cat(part, tail))
-        for _ in range(least):
-            tail = self.cat(part, tail)
-        return tail if most is None or most >= least else self.empty
-
-    def after(self, node: Node, char: int) -> Node:
-        """Returns what may follow a character in a language: its derivative.
-
-        Raises:
-            TooLarge: There are too many nodes by now.
-        """
-        return self._after(node, char, {})
-
-    def _after(self, node: Node, char: int, done: dict[Node, Node]) -> Node:
-        if node in done:  # a node stands in many places
-            return done[node]
-        found = self.empty
-        match node.kind:
-            case "chars":
-                if any(low <= char <= high for low, high in node.ranges):
-                    found = self.text
-            case "cat":
-                first, second = node.parts
-                found = self.cat(self._after(first, char, done), second)
-                if first.nullable:
-                    found = self.either(found, self._after(second, char, done))
-            case "or":
-                found = self.either(*(self._after(part, char, done) for part in node.parts))
-            case "and":
-                found = self.both(*(self._after(part, char, done) for part in node.parts))
-            case "star":
-                found = self.cat(self._after(node.parts[0], char, done), node)
-            case "not":
-                found = self.other(self._after(node.parts[0], char, done))
-        done[node] = found
-        return found
+from .chars import span, union
+from .languages import Node, Nodes
 
 
 class BricsParser:
@@ -204,13 +69,16 @@ class BricsParser:
                 case "+":
                     node = self._nodes.repeat(node, 1, None)
                 case _:
-                    least = self._number()
-                    most: int | None = least
-                    if self._take(","):
-                        most = self._number() if self._peek("0123456789") else None
-                    self._expect("}")
-                    node = self._nodes.repeat(node, least, most)
+                    node = self._nodes.repeat(node, *self._times())
         return node
+
+    def _times(self) -> tuple[int, int | None]:
+        least = self._number()
+        most: int | None = least
+        if self._take(","):
+            most = self._number() if self._peek("0123456789") else None
+        self._expect("}")
+        return least, most
 
     def _number(self) -> int:
         digits = ""
@@ -233,7 +101,8 @@ class BricsParser:
         while self._at < len(self._text) and not self._peek("]"):
             ranges.append(self._range())
         self._expect("]")
-        return self._nodes.chars(_merged(ranges, negated))
+        chars = union(ranges)
+        return self._nodes.chars(~chars if negated else chars)
 
     def _range(self) -> tuple[int, int]:
         first = last = self._char()
@@ -267,20 +136,22 @@ class BricsParser:
             return node
         if self._take("<"):
             return self._interval(self._until(">"))
-        char = self._char()
-        return self._nodes.chars(((char, char),))
+        return self._one(self._char())
+
+    def _one(self, code: int) -> Node:
+        return self._nodes.chars(span(code, code))
 
     def _until(self, end: str) -> str:
         to = self._text.find(end, self._at)
         if to < 0:
-            raise ValueError(f"missing {end} behind character {self._at}")
+            raise ValueError(f"missing {end} after character {self._at}")
         found, self._at = self._text[self._at : to], to + 1
         return found
 
     def _literal(self, text: str) -> Node:
         node = self._nodes.text
         for char in reversed(text):
-            node = self._nodes.cat(self._nodes.chars(((ord(char), ord(char)),)), node)
+            node = self._nodes.cat(self._one(ord(char)), node)
         return node
 
     def _interval(self, text: str) -> Node:
@@ -290,46 +161,30 @@ class BricsParser:
         if len(first) > 18 or len(last) > 18:
             raise ValueError(f"its numbers may have 18 digits, got {quoted(f'<{text}>')}")
         low, high = sorted((int(first), int(last)))
-        width = len(str(high))
-        node = self._between(str(low).zfill(width), str(high))
         if len(first) == len(last):
             return self._between(str(low).zfill(len(last)), str(high).zfill(len(last)))
-        # Of different lengths: any number of noughts may stand before it.
-        zeros = self._nodes.star(self._nodes.chars(((48, 48),)))
-        shorter = [self._between(str(max(low, 10 ** (n - 1) if n > 1 else 0)), "9" * n)
-                   for n in range(len(str(low)), width)]  # fmt: skip
-        top = self._between(str(max(low, 10 ** (width - 1) if width > 1 else 0)), str(high))
-        return self._nodes.cat(zeros, self._nodes.either(node, top, *shorter))
+        # Of different lengths: any number of zeros may precede the number.
+        numbers = (
+            self._between(str(low).zfill(size), str(min(high, 10**size - 1)))
+            for size in range(len(str(low)), len(str(high)) + 1)
+        )
+        zeros = self._nodes.star(self._one(ord("0")))
+        return self._nodes.cat(zeros, self._nodes.either(*numbers))
 
     def _between(self, low: str, high: str) -> Node:
-        """Numbers of so many digits from one to another."""
-        chars = self._nodes.chars
+        """Returns the numbers from one to another, of as many digits as both have."""
         if not low:
             return self._nodes.text
-        a, b = ord(low[0]), ord(high[0])
-        if a == b:
-            return self._nodes.cat(chars(((a, a),)), self._between(low[1:], high[1:]))
+        cat, first, last = self._nodes.cat, ord(low[0]), ord(high[0])
+        if first == last:
+            return cat(self._one(first), self._between(low[1:], high[1:]))
         size = len(low) - 1
-        digit = chars(((48, 57),))
         parts = [
-            self._nodes.cat(chars(((a, a),)), self._between(low[1:], "9" * size)),
-            self._nodes.cat(chars(((b, b),)), self._between("0" * size, high[1:])),
+            cat(self._one(first), self._between(low[1:], "9" * size)),
+            cat(self._one(last), self._between("0" * size, high[1:])),
         ]
-        if b - a > 1:
-            rest = self._nodes.repeat(digit, size, size)
-            parts.append(self._nodes.cat(chars(((a + 1, b - 1),)), rest))
+        if last - first > 1:
+            digit = self._nodes.chars(span(ord("0"), ord("9")))
+            inner = self._nodes.chars(span(first + 1, last - 1))
+            parts.append(cat(inner, self._nodes.repeat(digit, size, size)))
         return self._nodes.either(*parts)
-
-
-def _merged(ranges: list[tuple[int, int]], negated: bool) -> Ranges:
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    if not negated:
-        return tuple(merged)
-    edges = [-1, *(edge for pair in merged for edge in pair), LAST + 1]
-    gaps = zip(edges[::2], edges[1::2], strict=True)
-    return tuple((low + 1, high - 1) for low, high in gaps if low + 1 <= high - 1)

@@ -6,18 +6,17 @@ refuses is refused.
 
 import re
 
-from .java_chars import (
+from .chars import (
+    EVERY,
     LAST,
+    NONE,
     Chars,
-    code_named,
     in_any_case,
-    one,
     one_in_any_case,
-    property_set,
     span,
     span_in_any_case,
 )
-from .java_classes import ENDS_OF_LINES, SHORT, UNICODE_SHORT, family
+from .java_classes import LINE_ENDS, SHORT, UNICODE_SHORT, family
 from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
 
 _MOST_REPEATS = 2**31 - 1
@@ -144,8 +143,8 @@ class _Parser:
 
     def _any(self) -> Chars:
         if "s" in self._flags:
-            return span(0, LAST)
-        return ~(one(10) if "d" in self._flags else ENDS_OF_LINES)
+            return EVERY
+        return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
 
     def _repeated(self, node: Node) -> Node:
         char = self._peek()
@@ -244,7 +243,7 @@ class _Parser:
         if small not in SHORT:
             return None
         unicode = "U" in self._flags and small in UNICODE_SHORT
-        chars = property_set(UNICODE_SHORT[small]) if unicode else SHORT[small]
+        chars = family(UNICODE_SHORT[small], False, False) if unicode else SHORT[small]
         return chars if char == small else ~chars
 
     def _code(self, char: str) -> int:
@@ -266,11 +265,6 @@ class _Parser:
             return high
         if char == "c" and self._at < len(self._text):
             return ord(self._take()) ^ 64
-        if char == "N" and self._raw() == "{" and "}" in self._text[self._at :]:
-            end = self._text.index("}", self._at)
-            name = self._text[self._at + 1 : end]
-            self._at = end + 1
-            return code_named(name)
         if not char or (char.isascii() and char.isalnum()):
             raise ValueError(f"\\{char} means nothing here" if char else r"nothing follows the \ ")
         return ord(char)
@@ -334,8 +328,8 @@ class _Parser:
 
     def _one(self, code: int) -> Chars:
         if "i" not in self._flags:
-            return one(code)
-        return one_in_any_case(code) if "u" in self._flags else in_any_case(one(code))
+            return span(code, code)
+        return one_in_any_case(code) if "u" in self._flags else in_any_case(span(code, code))
 
     def _class(self) -> Chars:
         """Reads a class from behind its first bracket."""
@@ -350,7 +344,7 @@ class _Parser:
         # What is known, and what came last; single characters count from the next && or the end.
         found: Chars | None = None
         last: Chars | None = None
-        singles, pending = Chars(0), False
+        singles, pending = NONE, False
         while (char := self._peek()) != "]" or (found is None and not pending):
             if char == "&" and self._doubled():
                 right = self._right()

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from .java_chars import Chars
+from .chars import Chars
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,3 +78,18 @@ class PatternTree:
     root: Node
     groups: int
     names: dict[str, int]
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Returns the nodes directly below a node."""
+    match node:
+        case Row(parts) | Either(parts):
+            return parts
+        case Group(part) | Repeat(part) | Atomic(part) | Look(part):
+            return (part,)
+    return ()
+
+
+def nodes_of(node: Node) -> list[Node]:
+    """Returns a node and all below it."""
+    return [node, *(below for child in children(node) for below in nodes_of(child))]

@@ -13,9 +13,22 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, put
-from .java_chars import Chars, in_any_case
+from .chars import NONE, Chars, in_any_case
 from .java_syntax import parse
-from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
+from .java_tree import (
+    Atomic,
+    Back,
+    Either,
+    Group,
+    Look,
+    Mark,
+    Node,
+    PatternTree,
+    Repeat,
+    Row,
+    children,
+    nodes_of,
+)
 
 _PYTHON_MARKS = {
     "start": r"\A",
@@ -179,25 +192,27 @@ def _without_start(root: Node) -> Node:
 
 
 def _compiled(tree: PatternTree) -> "regex.Pattern[str]":
-    nodes = _nodes(tree.root)
-    chars = {node for node in nodes if isinstance(node, Chars)}
-    # Letters, and the edges of words, are of all scripts, unless this is said of all of a pattern.
-    scripts = Mark("edge") in nodes or Mark("no_edge") in nodes or any(c.letters for c in chars)
-    any_case = not scripts and all(
+    nodes = nodes_of(tree.root)
+    # The edges of words and graphemes are those of all scripts; the flag i is for ASCII alone.
+    all_scripts = any(Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
+    any_case = not all_scripts and all(
         in_any_case(node) == node if isinstance(node, Chars) else node.any_case
         for node in nodes
         if isinstance(node, Chars | Back)
     )
-    flags = regex.VERSION1 | (0 if scripts else regex.ASCII) | (regex.IGNORECASE if any_case else 0)
-    return regex.compile(_Python(tree.groups, any_case).written(tree.root), flags)
+    flags = regex.VERSION1 | (0 if all_scripts else regex.ASCII)
+    flags |= regex.IGNORECASE if any_case else 0
+    return regex.compile(_Writer(tree, any_case).written(tree.root), flags)
 
 
 class _Writer:
-    """Writes trees as patterns; what engines say differently is left to others."""
+    """Writes trees as patterns of the ``regex`` package."""
+
+    def __init__(self, tree: PatternTree, any_case: bool = False) -> None:
+        self._groups = tree.groups
+        self._any_case = any_case
 
     def written(self, node: Node) -> str:
-        if isinstance(node, Chars):
-            return self._chars(node)
         match node:
             case Row(parts):
                 return "".join(map(self._inner, parts))
@@ -222,26 +237,11 @@ class _Writer:
         end = "" if most == least else "," if most is None else f",{most}"
         return f"{{{least}{end}}}{how}"
 
-    def _chars(self, node: Chars) -> str:
-        raise NotImplementedError
-
-    def _special(self, node: Node) -> str:
-        raise NotImplementedError
-
-
-class _Python(_Writer):
-    """Writes them for the ``regex`` package."""
-
-    def __init__(self, groups: int, any_case: bool) -> None:
-        self._groups = groups
-        self._any_case = any_case
-
-    def _chars(self, node: Chars) -> str:
-        # Words are faster to compile, and to find, than rows of sets.
-        return (self._any_case and node.letter) or node.python
-
     def _special(self, node: Node) -> str:
         match node:
+            case Chars():
+                # Letters are faster to compile, and to find, than sets.
+                return (self._any_case and node.letter) or node.pattern
             case Mark(kind):
                 return _PYTHON_MARKS[kind]
             case Atomic(part):
@@ -250,7 +250,7 @@ class _Python(_Writer):
                 return f"(?{'<' * behind}{'!' if negative else '='}{self.written(part)})"
             case Back(number, any_case):
                 if number > self._groups:
-                    return "(?!)"
+                    return NONE.pattern
                 return f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
         raise AssertionError(node)
 
@@ -263,25 +263,22 @@ class _Column(_Writer):
     """
 
     def __init__(self, tree: PatternTree) -> None:
-        self._kept = {
-            node.number: node.part for node in _nodes(tree.root) if isinstance(node, Group)
-        }
+        super().__init__(tree)
+        self._kept = {n.number: n.part for n in nodes_of(tree.root) if isinstance(n, Group)}
         self.exact = True
 
     def _times(self, least: int, most: int | None, how: str) -> str:
         self.exact &= how != "+"
         return super()._times(least, most, how.replace("+", ""))
 
-    def _chars(self, node: Chars) -> str:
-        self.exact &= node.in_columns
-        return node.column
-
     def _special(self, node: Node) -> str:
         match node:
+            case Chars():
+                return node.pattern
             case Mark(kind) if kind in _COLUMN_MARKS:
                 return _COLUMN_MARKS[kind]
             case Back(number) if number not in self._kept:
-                return Chars(0).column
+                return NONE.pattern
         self.exact = False
         match node:
             case Atomic(part):
@@ -291,7 +288,7 @@ class _Column(_Writer):
             case Back(number, any_case):
                 # The group's own pattern takes all that it may have kept.
                 part = self._kept[number]
-                free = not any(isinstance(inner, Mark | Back | Look) for inner in _nodes(part))
+                free = not any(isinstance(inner, Mark | Back | Look) for inner in nodes_of(part))
                 return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
         return ""
 
@@ -300,8 +297,8 @@ def _column_forms(tree: PatternTree) -> tuple[str, bool, tuple[str, str] | None]
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
     root, before = tree.root, ""
     match root:
-        case Row((Look(Chars() as chars, True, True), *rest)) if (~chars).in_columns:
-            root, before = Row(tuple(rest)), f"^|{(~chars).column}"
+        case Row((Look(Chars() as chars, True, True), *rest)):
+            root, before = Row(tuple(rest)), f"^|{(~chars).pattern}"
     writer = _Column(tree)
     text = writer.written(root)
     if before and writer.exact:
@@ -313,43 +310,21 @@ def _column_forms(tree: PatternTree) -> tuple[str, bool, tuple[str, str] | None]
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 
 
-def _nodes(node: Node) -> list[Node]:
-    """Returns a node and all below it."""
-    found, more = [], [node]
-    while more:
-        node = more.pop()
-        found.append(node)
-        match node:
-            case Row(parts) | Either(parts):
-                more += parts
-            case Group(part) | Repeat(part) | Atomic(part) | Look(part):
-                more.append(part)
-    return found
-
-
 def _least_width(node: Node) -> int:
     """Returns how many characters a match has at least."""
     match node:
         case Chars() | Mark("newline" | "grapheme"):
             return 1
-        case Row(parts):
-            return sum(map(_least_width, parts))
         case Either(parts):
             return min(map(_least_width, parts))
-        case Group(part) | Atomic(part):
-            return _least_width(part)
         case Repeat(part, least):
             return least * _least_width(part)
-    return 0
+        case Look():
+            return 0
+    return sum(map(_least_width, children(node)))
 
 
 def _size(node: Node) -> int:
     """Returns how long a pattern is with all its repeats written out."""
-    match node:
-        case Row(parts) | Either(parts):
-            return sum(map(_size, parts))
-        case Group(part) | Atomic(part) | Look(part):
-            return _size(part)
-        case Repeat(part, least, most):
-            return max(least, most or 1) * _size(part)
-    return 1
+    size = sum(map(_size, children(node))) or 1
+    return max(node.least, node.most or 1) * size if isinstance(node, Repeat) else size

@@ -1,14 +1,16 @@
-"""What a hostile host is told, what it can do, and what most of them say."""
+"""Requests to hostile hosts, their connection, and the answers that several of them give."""
 
-from collections.abc import Mapping
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from .model import DOMAIN
 
 
 class Request(NamedTuple):
-    """What was asked of a hostile host.
+    """A request to a hostile host.
 
     Attributes:
         host: The Host header, lower case, without port.
@@ -26,18 +28,24 @@ class Request(NamedTuple):
         return self.target.partition("?")[0]
 
 
-class Wire(Protocol):
-    """What a hostile host can do with a connection."""
+class Wire:
+    """The connection that a hostile host answers on."""
 
-    def write(self, data: bytes) -> None:
-        """Sends bytes."""
-
-    async def drain(self) -> None:
-        """Waits until the client has taken most of what was sent."""
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self.write = writer.write
+        self.drain = writer.drain
 
     def abort(self) -> None:
         """Resets the connection."""
+        # Linger 0 makes it a RST even when all that was sent has arrived.
+        raw = self._writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self._writer.transport.abort()
 
+
+# Answers a request as a mode does.
+Handler = Callable[[Wire, Request], Awaitable[None]]
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 

@@ -67,6 +67,3 @@ async def cut_gzip(wire: Wire, request: Request) -> None:
 async def no_gzip(wire: Wire, request: Request) -> None:
     """Says gzip, and sends the plain page."""
     wire.write(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n<title>plain</title>")
-
-
-MODES = (gzip_bomb, double_bomb, nested_codings, brotli_bomb, bad_gzip, cut_gzip, no_gzip)

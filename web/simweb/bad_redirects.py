@@ -54,8 +54,3 @@ async def to_port(wire: Wire, request: Request) -> None:
 async def to_nowhere(wire: Wire, request: Request) -> None:
     """Answers 302 without Location."""
     wire.write(redirect("").replace(b"Location: \r\n", b""))
-
-
-MODES = (
-    loop, pair, chain, endless_chain, to_private, to_metadata, to_file, to_port, to_nowhere,
-)  # fmt: skip

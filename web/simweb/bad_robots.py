@@ -4,11 +4,8 @@ A page that should not be asked for says so in its title.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
-from .answers import HEAD, Request, Wire, answer, page, redirect, url_of
-
-Handler = Callable[[Wire, Request], Awaitable[None]]
+from .answers import HEAD, Handler, Request, Wire, answer, page, redirect, url_of
 
 _STATUSES = (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503)
 _RULES = "User-agent: *\nDisallow: /private\n"

@@ -68,9 +68,3 @@ async def cookies(wire: Wire, request: Request) -> None:
     cookies = ("one=1; Path=/", "two=2; Domain=example.com", "three=3; Domain=com")
     text = f"<title>cookies</title><p>came: {request.headers.get('cookie', 'none')}</p>"
     wire.write(answer(text, 200, *(f"Set-Cookie: {cookie}" for cookie in cookies)))
-
-
-MODES = (
-    changing, etag, last_modified, unasked_304, too_many, retry_never, retry_before, recovers,
-    cookies,
-)  # fmt: skip

@@ -83,9 +83,3 @@ async def million_links(wire: Wire, request: Request) -> None:
 async def nested(wire: Wire, request: Request) -> None:
     """Has a page of 200,000 nested elements."""
     wire.write(answer(b"<title>nested</title>" + b"<div>" * 200_000))
-
-
-MODES = (
-    calendar, session_ids, same_pages, echo, parameters, infinite_hosts, spam, soft_404,
-    million_links, nested,
-)  # fmt: skip

@@ -132,10 +132,3 @@ async def mislabelled(wire: Wire, request: Request) -> None:
     """Says that a page in Windows-1251 is UTF-8, and its meta says Shift_JIS."""
     text = "<title>Привет</title><meta charset=shift_jis><p>Добрый день, мир!</p>"
     wire.write(answer(text.encode("cp1251")))
-
-
-MODES = (
-    slow, slow_headers, hang, garbage, http09, bad_status, big_status, endless, endless_headers,
-    long_header, interim, reset, cut, too_much, bad_length, two_lengths, bad_chunks, cut_chunks,
-    endless_chunks, injection, mislabelled,
-)  # fmt: skip

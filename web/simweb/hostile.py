@@ -3,14 +3,15 @@
 Each mode is a name of its own, ``NAME.hostile.example.com``, reached by no link from the friendly
 pages; names below it are the same. Their robots.txt is an honest 404, so that a crawler comes to see
 the rest, except where robots.txt is the trouble. To add one, write a coroutine in a module of its
-kind and name it in ``MODES`` there; when it returns, the connection is closed.
+kind; when it returns, the connection is closed.
 """
 
-from collections.abc import Awaitable, Callable
+import inspect
+from types import ModuleType
 from typing import NamedTuple
 
 from . import bad_codings, bad_redirects, bad_robots, bad_states, bad_traps, bad_wires
-from .answers import Request, Wire, answer
+from .answers import Handler, Request, Wire, answer
 from .model import DOMAIN
 
 _BELOW = f".hostile.{DOMAIN}"
@@ -28,19 +29,30 @@ class Mode(NamedTuple):
 
     host: str
     about: str
-    handle: Callable[[Wire, Request], Awaitable[None]]
+    handle: Handler
     robots: bool
 
 
 def _modes() -> dict[str, Mode]:
     kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
-    found = {}
-    for kind in kinds:
-        for handle in kind.MODES:
-            host = handle.__name__.replace("_", "-") + _BELOW
-            about = (handle.__doc__ or "").strip().partition("\n")[0]
-            found[host] = Mode(host, about, handle, kind is bad_robots)
-    return found
+    modes = [
+        Mode(
+            handle.__name__.replace("_", "-") + _BELOW,
+            (handle.__doc__ or "").partition("\n")[0],
+            handle,
+            kind is bad_robots,
+        )
+        for kind in kinds
+        for handle in _handlers(kind)
+    ]
+    return {mode.host: mode for mode in modes}
+
+
+def _handlers(kind: ModuleType) -> list[Handler]:
+    if kind is bad_robots:
+        return list(bad_robots.MODES)
+    public = [value for name, value in vars(kind).items() if not name.startswith("_")]
+    return [value for value in public if inspect.iscoroutinefunction(value)]
 
 
 HOSTILE = _modes()

@@ -1,4 +1,4 @@
-"""The simulated web: pure functions from (hosts, pages, seed) to pages, and the truth about them.
+"""The simulated web: pure functions from (hosts, pages, seed) to pages.
 
 Hosts are named ``h0.example.com`` to ``h{hosts - 1}.example.com``; ``http://h0.example.com/``
 leads to all of them. A crawler that obeys robots.txt, meta robots and ``rel=nofollow`` and follows
@@ -8,15 +8,13 @@ meets the hidden pages, which only ``nofollow`` links lead to. The last host ask
 """
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from .model import Place, SimLink, SimPage, SitePlan
-from .render import lone_html, page_html, title
+from .model import Place, SimPage, SitePlan
+from .render import lone_html, page_html
 
 _HTML = "text/html; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
@@ -32,7 +30,8 @@ class Answer(NamedTuple):
     """What a server says to a GET.
 
     Attributes:
-        kind: As in ``Site.expected``, but ``private`` and ``hidden`` by what lies there.
+        kind: ``page``, ``redirect``, ``missing``, ``private``, ``hidden``, ``asset``, ``robots`` or
+            ``unknown`` (no host of this web).
         status: The HTTP status code.
         body: The content; empty for a redirect.
         content_type: The value of Content-Type.
@@ -53,8 +52,6 @@ class Site:
     >>> site = Site(hosts=3, pages=10, seed=7)
     >>> site.answer("h1.example.com", "/").status
     200
-    >>> len(site.urls("page"))
-    30
 
     Attributes:
         hosts: How many hosts, at least 1.
@@ -77,11 +74,6 @@ class Site:
     def plan(self) -> SitePlan:
         """Which pages there are, and what links to what."""
         return SitePlan(self.hosts, self.pages, self.seed)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The hosts' names."""
-        return tuple(self.plan.host_name(host) for host in range(self.hosts))
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -153,100 +145,3 @@ class Site:
             *("Allow: /private/open-", "Disallow: /private/  # not for you", ""),
         )
         return ("\r\n" if host % 4 == 1 else "\n").join(lines)
-
-    def links(self, url: str) -> tuple[SimLink, ...]:
-        """The links on the page at ``url``; none where there is no page."""
-        page = self._find_page(url)
-        return () if page is None else self.plan.links(page)
-
-    def title(self, url: str) -> str:
-        """The title of the page at ``url``; empty where there is no page."""
-        page = self._find_page(url)
-        return "" if page is None else title(self.plan, page)
-
-    def reachable(self, seeds: Iterable[str] | None = None) -> dict[str, str]:
-        """Every URL an obedient crawler meets that starts from ``seeds``, with its kind.
-
-        It honours robots.txt, meta robots and rel=nofollow, follows redirects and reads no
-        images or styles. Kinds are ``page``, ``redirect``, ``missing`` (404, 410) and ``denied``
-        (by robots.txt: met, never asked for). The order is breadth first.
-        """
-        found = dict.fromkeys(self.seeds if seeds is None else seeds, "")
-        queue = list(found)
-        for url in queue:  # grows while it is read
-            found[url], targets = self._visit(url)
-            fresh = [target for target in dict.fromkeys(targets) if target not in found]
-            found.update(dict.fromkeys(fresh, ""))
-            queue += fresh
-        return found
-
-    def _visit(self, url: str) -> tuple[str, list[str]]:
-        host, place = self._locate(url)
-        if place is None or place.kind == "gone":
-            return "missing", []
-        page = SimPage(host, place.number)
-        if place.kind in ("private", "hidden"):
-            hidden = self.plan.special(host, "hidden", place.number)
-            return ("denied", []) if place.kind == "private" else ("page", [hidden])
-        if place.kind == "img":
-            return "asset", []
-        if place.kind != "page":
-            return "redirect", [self.plan.redirect(host, place)[1]]
-        if self.plan.role(page) == "nofollow":
-            return "page", []
-        return "page", [link.url for link in self.plan.links(page) if not link.nofollow]
-
-    @cached_property
-    def _reachable(self) -> dict[str, str]:
-        return self.reachable()
-
-    def urls(self, *kinds: str) -> frozenset[str]:
-        """The URLs reachable from the root, of the kinds named, or of all kinds.
-
-        ``page``, ``redirect``, ``missing`` and ``denied``, as in ``reachable``.
-        """
-        return frozenset(url for url, kind in self._reachable.items() if not kinds or kind in kinds)
-
-    def expected(self, url: str) -> str:
-        """What a whole crawl must find at ``url``: a kind as in ``reachable``, or else.
-
-        ``robots`` and ``asset`` (styles, images) are what no page links to by ``<a>``; ``hidden``
-        is a page an obedient crawler never meets; ``unknown`` is anything else.
-        """
-        if url in self._reachable:
-            return self._reachable[url]
-        parts = urlsplit(url)
-        query = f"?{parts.query}" if parts.query else ""
-        kind = self.answer(parts.netloc, (parts.path or "/") + query).kind
-        return kind if kind in ("robots", "asset", "hidden") else "unknown"
-
-    def duplicates(self) -> tuple[frozenset[str], ...]:
-        """Sets of two or more pages with identical bodies."""
-        sets: dict[SimPage, set[str]] = {}
-        for page in self.plan.all_pages():
-            sets.setdefault(self.plan.original(page), set()).add(self.plan.url(page))
-        return tuple(frozenset(urls) for urls in sets.values() if len(urls) > 1)
-
-    def noindex(self) -> frozenset[str]:
-        """The pages whose meta robots says noindex."""
-        return self._with_role("noindex")
-
-    def nofollow(self) -> frozenset[str]:
-        """The pages whose meta robots says nofollow."""
-        return self._with_role("nofollow")
-
-    def _with_role(self, role: str) -> frozenset[str]:
-        plan = self.plan
-        return frozenset(plan.url(page) for page in plan.all_pages() if plan.role(page) == role)
-
-    def _locate(self, url: str) -> tuple[int, Place | None]:
-        parts = urlsplit(url)
-        host = self.plan.host_number(parts.netloc)
-        if host is None or parts.scheme != "http":
-            return 0, None
-        query = f"?{parts.query}" if parts.query else ""
-        return host, self.plan.find(host, (parts.path or "/") + query)
-
-    def _find_page(self, url: str) -> SimPage | None:
-        host, place = self._locate(url)
-        return SimPage(host, place.number) if place is not None and place.kind == "page" else None

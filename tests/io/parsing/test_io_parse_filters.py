@@ -12,6 +12,7 @@ from crawling import manifest_of, nutbeam
 from frames import table_of
 from here import ROOT
 from plugins import EXAMPLE, install, install_example
+from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.io.parsing.parse_worker import Job
@@ -20,7 +21,6 @@ from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import PAGES, ParseStatus
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 GUIDE = ROOT / "docs" / "guides" / "plugins.md"

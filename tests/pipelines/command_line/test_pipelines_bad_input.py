@@ -25,10 +25,10 @@ from crawling import (
     tree,
 )
 from dropping import NOBODY, as_nobody
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.runner import make_pipeline
 from nutbeam.web.rules import url_rules as regex_rules
-from nutbeam.web.simweb.server import SimWeb
 
 AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
 COMMANDS = ["crawl", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "next", "readdb",

@@ -12,9 +12,9 @@ import pytest
 from crawling import asked, manifests_of, nutbeam, reach
 from ending import command, ended, wait_for
 from short_form import first
+from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same command goes on\n"

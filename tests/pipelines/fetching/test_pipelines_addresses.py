@@ -7,6 +7,7 @@ import threading
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, reach, statuses_of
+from simulated_web import SimWeb
 from web_servers import reply, serve
 
 from nutbeam.io.storage.files import read_bytes
@@ -14,7 +15,6 @@ from nutbeam.web.exchange import addresses as module
 from nutbeam.web.exchange.addresses import Addresses, AddressOptions, PinnedGuard
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.network.guard import Denied, Guard
-from nutbeam.web.simweb.server import SimWeb
 
 ONE, TWO = "127.0.0.1", "127.0.0.2"
 DELAY = 0.1

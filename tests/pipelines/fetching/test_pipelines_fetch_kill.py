@@ -9,8 +9,8 @@ import time
 import polars as pl
 import pytest
 from crawling import asked, json_lines, manifests_of, nutbeam, reach
+from simulated_web import SimWeb
 
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 TRIALS = [

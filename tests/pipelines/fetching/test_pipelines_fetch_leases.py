@@ -17,6 +17,7 @@ from apache_beam.metrics import MetricsFilter
 from crawling import asked, files_of, manifest_of, manifests_of, nutbeam
 from leasing import PATIENCE, TIMES, wait_until
 from short_form import first
+from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.io.snapshots.operations import new_id
@@ -24,7 +25,6 @@ from nutbeam.pipelines import fetch
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.transforms.operations import Ticket
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 DELAY = 0.4

@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 from crawling import VOLATILE as VOLATILE_COLUMNS
 from crawling import asked, crawl, files_of, manifest_of, nutbeam, state_of
 from made_certificates import CERTIFICATE
+from simulated_web import SimWeb
 from web_servers import reply, serve
-
-from nutbeam.web.simweb.server import SimWeb
 
 PASSWORD = "s3cret-of-ours"
 # What depends on when it came, or on what else was going on.

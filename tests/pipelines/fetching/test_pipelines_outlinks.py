@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
+from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
@@ -20,7 +21,6 @@ from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam
 from robots_victims import VICTIM, victim
+from simulated_web import SimWeb
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import host_key
 
 HOSTS, PAGES, DELAY = 12, 7, 0.3

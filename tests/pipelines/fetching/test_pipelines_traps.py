@@ -4,8 +4,7 @@ import json
 
 import pytest
 from crawling import asked, crawl, manifests_of, nutbeam, reach, state_of
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 TIMES = ("--timeout", "5", "--threads_per_address", "-1")
 

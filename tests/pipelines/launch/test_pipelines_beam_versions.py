@@ -14,9 +14,9 @@ from apache_beam.transforms import userstate
 from crawling import assert_same, contents, crawl, reach
 from here import ROOT
 from package_files import FILES, PACKAGE, imported
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch import beam_internals
-from nutbeam.web.simweb.server import SimWeb
 
 INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/row_types.py")
 # What Beam documents; all else of it may change with any version.

@@ -13,6 +13,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from crawling import crawl as crawl_web
 from crawling import files_of, manifest_of
 from here import ROOT
+from simulated_web import SimWeb
 
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
@@ -21,7 +22,6 @@ from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.display import displayed
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.base.options import options_of
-from nutbeam.web.simweb.server import SimWeb
 
 SECRETS = {
     "ca_file": "/root/hush/ca.pem",

@@ -23,9 +23,9 @@ from crawling import (
     statuses_of,
     tree,
 )
+from simulated_web import SimWeb
 
 from nutbeam.policy.schema import STATUS_NAMES
-from nutbeam.web.simweb.server import SimWeb
 
 SIZE = {"hosts": 4, "pages": 5, "seed": 5, "crawl_delay": 0}  # 4 rounds
 

@@ -12,12 +12,12 @@ import pytest
 from crawling import nutbeam, statuses_of
 from job_server import LIBRARIES, JobServer, missing, run
 from plugins import install_example
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.delivery import wheel_of
 from nutbeam.pipelines.launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from nutbeam.pipelines.launch.runner import make_pipeline
 from nutbeam.web.base.errors import Unavailable, UsageError
-from nutbeam.web.simweb.server import SimWeb
 
 PORTABLE = ("--runner=PortableRunner", "--job_endpoint=flink:8099")
 DATAFLOW = ("--runner=DataflowRunner", "--project=my-project", "--region=us-central1",

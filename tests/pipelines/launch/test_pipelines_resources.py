@@ -9,8 +9,7 @@ import pytest
 from clocks import clock_off
 from crawling import crawl, latest_snapshot, manifest_of, nutbeam, reach, state_of, tree
 from short_form import first
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact")
 

@@ -17,12 +17,12 @@ from crawling import (
     nutbeam,
     reach,
 )
+from simulated_web import SimWeb
 
 from nutbeam.io.batches.batches import batch_files
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.operations import Begin, ForEach, Ticket
-from nutbeam.web.simweb.server import SimWeb
 
 WORKERS = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}  # 3 rounds

@@ -12,8 +12,7 @@ from crawling import manifests_of, nutbeam, reach, tree
 from ending import command, session, wait_for
 from leasing import wait_until
 from short_form import first
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "crawl")
 WORDS = ["--parse_processes", "1"]

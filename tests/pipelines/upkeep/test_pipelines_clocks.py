@@ -10,11 +10,11 @@ import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
 from short_form import first
+from simulated_web import SimWeb
 from web_tables import InBigtable
 
 from nutbeam.policy.schema import Status
 from nutbeam.web.base.clock import EARLIEST_MS
-from nutbeam.web.simweb.server import SimWeb
 
 LONGEST_MS = 90 * DAY * 1000
 

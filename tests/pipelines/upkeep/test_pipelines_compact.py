@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from crawling import contents, crawl, files_of, json_lines, manifest_of, nutbeam, reach, state_of
 from frames import frame_of
+from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.commit import Written, commit
 from nutbeam.io.snapshots.operations import begin
@@ -21,7 +22,6 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import fold, plan_folds
 from nutbeam.policy.schema import DOCUMENTS, STATE
-from nutbeam.web.simweb.server import SimWeb
 
 DAY = 86_400
 

@@ -20,6 +20,7 @@ from crawling import (
     state_of,
     tree,
 )
+from simulated_web import SimWeb
 from stores_here import here_and_in_a_store
 from web_tables import Snapshot
 
@@ -29,7 +30,6 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.pipelines.upkeep import copy_table
-from nutbeam.web.simweb.server import SimWeb
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import tarfile
 import pytest
 from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 from here import TESTS
+from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.manifest import FORMAT
-from nutbeam.web.simweb.server import SimWeb
 
 TABLES = TESTS / "tables"
 

@@ -22,6 +22,7 @@ from crawling import (
     tree,
 )
 from short_form import first
+from simulated_web import SimWeb
 
 from nutbeam.io.table.folder_table import manifest_path
 from nutbeam.io.table.opening import open_table
@@ -29,7 +30,6 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.policy.schema import STATE, conform
 from nutbeam.web.base.errors import UserError
-from nutbeam.web.simweb.server import SimWeb
 
 
 @pytest.fixture(scope="module")

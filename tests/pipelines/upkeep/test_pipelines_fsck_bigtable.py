@@ -23,6 +23,7 @@ from crawling import (
     statuses_of,
 )
 from short_form import first
+from simulated_web import SimWeb
 from web_tables import InBigtable
 
 from nutbeam.io.bigtable.cells import CELLS, HOST_CELL, STATE_CELL, encode
@@ -38,7 +39,6 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.io.upkeep.bigtable_fsck import damaged_cells, is_newer
 from nutbeam.policy.schema import STATE, conform
-from nutbeam.web.simweb.server import SimWeb
 
 pytestmark = pytest.mark.bigtable
 BAD = b"\x80\0\0\0\0\0\0\0\x01bad"

@@ -24,6 +24,7 @@ from crawling import (
     statuses_of,
     tree,
 )
+from simulated_web import SimWeb
 from web_tables import newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
@@ -31,7 +32,6 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import PurgeOptions, names_of
 from nutbeam.policy.bars import bars_of
 from nutbeam.policy.purging import pattern_of
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import host_of
 
 # What other pages say in their own words is theirs.

@@ -13,6 +13,7 @@ import pytest
 from crawling import manifest_of, nutbeam, reach
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
+from simulated_web import SimWeb
 from web_tables import Snapshot, newest
 
 from nutbeam.io.snapshots import hold
@@ -22,7 +23,6 @@ from nutbeam.io.storage.processes import this_process
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.upkeep import purge_commit
 from nutbeam.policy.bars import Names, bars_of
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import host_key
 
 WEB = MadeUpWeb()

@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 from crawling import crawl, json_lines, latest_snapshot, manifest_at, nutbeam
+from simulated_web import SimWeb
 from stores_here import STORES
 
 from nutbeam.io.storage.files import (
@@ -17,7 +18,6 @@ from nutbeam.io.storage.files import (
 )
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.web.simweb.server import SimWeb
 
 HOST = "h1.example.com"
 # What differs from store to store is below; there each store is tried in the short form, too.

@@ -6,13 +6,13 @@ import shutil
 import pytest
 from crawling import crawl, manifest_of, nutbeam, state_of
 from robots_texts import ATTACKS, MOST
+from simulated_web import SimWeb
 from slow_patterns import SLOW, STALLS
 from web_servers import doors, reply, serve
 
 from nutbeam.pipelines.views.explain import verdict
 from nutbeam.pipelines.views.explain_row import RobotsView, robots_of
 from nutbeam.web.robots.robots_lines import deciding_line
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import to_key
 
 SITE = "http://site.example.com"

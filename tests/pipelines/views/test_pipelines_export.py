@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
+from simulated_web import SimWeb
 
 from nutbeam.pipelines.views.export_table import schema_of
 from nutbeam.policy.kinds import kinds_of_batches
-from nutbeam.web.simweb.server import SimWeb
 
 WHAT = ("state", "hosts", "batches", *kinds_of_batches())
 

@@ -19,9 +19,9 @@ from crawling import (
     state_of,
     tree,
 )
+from simulated_web import SimWeb
 
 from nutbeam.policy.schema import STATUS_NAMES
-from nutbeam.web.simweb.server import SimWeb
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 from http_clients import Client, HttpOptions
+from simulated_web import SimWeb
 
 from nutbeam.web.network.body import ACCEPTED
-from nutbeam.web.simweb.server import SimWeb
 
 pytestmark = pytest.mark.usefixtures("each_client")
 CURL = shutil.which("curl")

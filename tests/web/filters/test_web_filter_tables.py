@@ -15,7 +15,7 @@ from nutbeam.web.filters.fast import FastFilter, FastLimits
 from nutbeam.web.filters.filter_chain import FilterChain
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
-from nutbeam.web.patterns import brics_syntax
+from nutbeam.web.patterns import languages
 from nutbeam.web.patterns.brics import Automaton, compile_automaton
 
 
@@ -310,7 +310,7 @@ def test_longest_top_level_domain(most, accepted):
         (lambda: automaton("+a{1000}"), "250 times at most"),
         (lambda: automaton("+a{,3}"), "a number is missing"),
         (lambda: automaton("+<alpha>"), "must be a range of numbers, got '<alpha>'"),
-        (lambda: automaton('+"a'), 'missing " behind character 1'),
+        (lambda: automaton('+"a'), 'missing " after character 1'),
         (lambda: automaton("+a|"), "it ends too early"),
         (lambda: automaton("+" + "(" * 5000), "nested too deeply"),
         (lambda: automaton("+" + "".join(f"{chr(n)}{{250}}" for n in range(300, 400))), "too large"),
@@ -380,7 +380,7 @@ def test_repeats_of_repeats_are_not_tried_in_each_way(text):
 
 
 def test_what_texts_need_in_all_is_forgotten(monkeypatch):
-    monkeypatch.setattr(brics_syntax, "_MOST_NODES", 300)
+    monkeypatch.setattr(languages, "_MOST_NODES", 300)
     made = compile_automaton(".*a.{20}").python
     for number in range(200):
         text = f"{number:b}".replace("1", "a") + "x" * 20
@@ -388,7 +388,7 @@ def test_what_texts_need_in_all_is_forgotten(monkeypatch):
 
 
 def test_what_one_text_needs_too_much_for_is_slow(monkeypatch):
-    monkeypatch.setattr(brics_syntax, "_MOST_NODES", 300)
+    monkeypatch.setattr(languages, "_MOST_NODES", 300)
     rules = RegexFilter("-.*a.{90}&~(x)\n+.*", "f", compile_automaton)
     slow = "".join(random.Random(1).choices("ab", k=400))
     assert (rules.decide(slow).accept, rules.decide(slow).slow) == (False, True)

@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of
+from simulated_web import SimWeb
 
 from nutbeam.policy.schema import STATUS_NAMES
 from nutbeam.web.simweb.hostile import HOSTILE, find
-from nutbeam.web.simweb.server import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 AGAIN, FETCHED, GONE = "db_unfetched", "db_fetched", "db_gone"

@@ -1,0 +1,157 @@
+r"""Sets of characters, as the patterns of Java and dk.brics mean them, in the form of our engines."""
+
+import dataclasses
+import functools
+from collections.abc import Iterable
+
+import regex
+
+LAST = 0x10FFFF
+# Only below it do letters have two cases.
+_LAST_CASED = 0x1E943
+_SPECIAL = frozenset("\\.^$*+?{}[]|()-&~")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chars:
+    r"""A set of characters.
+
+    Attributes:
+        ranges: The first and last number of each range, ascending; no two ranges touch.
+
+    >>> (~span(ord("a"), ord("c")) & span(ord("b"), ord("z"))).pattern
+    '[d-z]'
+    >>> (~span(ord(":"), ord(":"))).pattern
+    '[^:]'
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+
+    def __or__(self, other: "Chars") -> "Chars":
+        return union((*self.ranges, *other.ranges))
+
+    def __and__(self, other: "Chars") -> "Chars":
+        return ~(~self | ~other)
+
+    def __invert__(self) -> "Chars":
+        edges = [-1, *(edge for ends in self.ranges for edge in ends), LAST + 1]
+        gaps = zip(edges[::2], edges[1::2], strict=True)
+        return Chars(tuple((low + 1, high - 1) for low, high in gaps if low + 1 < high))
+
+    def __contains__(self, code: int) -> bool:
+        return any(low <= code <= high for low, high in self.ranges)
+
+    @property
+    def pattern(self) -> str:
+        """The set as a pattern, for the ``regex`` package and for polars."""
+        return _pattern(self.ranges)
+
+    @property
+    def letter(self) -> str:
+        """The lower-case ASCII letter if the set is just its two cases; else empty."""
+        code = self.ranges[-1][0] if self.ranges else 0
+        return chr(code) if self == in_any_case(span(code, code)) and len(self.ranges) == 2 else ""
+
+
+def union(ranges: Iterable[tuple[int, int]]) -> Chars:
+    """Returns the set of all characters in some ranges.
+
+    >>> union([(5, 7), (1, 2), (3, 4)])
+    Chars(ranges=((1, 7),))
+    """
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return Chars(tuple(merged))
+
+
+@functools.cache
+def span(low: int, high: int) -> Chars:
+    """Returns the characters from one number to another, inclusive."""
+    return Chars(((low, high),))
+
+
+NONE, EVERY = Chars(()), span(0, LAST)
+_LOWER, _UPPER = span(ord("a"), ord("z")), span(ord("A"), ord("Z"))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _pattern(ranges: tuple[tuple[int, int], ...]) -> str:
+    chars = Chars(ranges)
+    if chars == NONE or (LAST in chars and chars != EVERY):
+        return f"[^{_inner((~chars).ranges)}]"
+    if ranges[0][0] == ranges[-1][1]:
+        return _escaped(ranges[0][0])
+    return f"[{_inner(ranges)}]"
+
+
+def _inner(ranges: Iterable[tuple[int, int]]) -> str:
+    words = []
+    for low, high in ranges:
+        ends = [low, high] if high > low else [low]
+        words.append(("-" if high > low + 1 else "").join(map(_escaped, ends)))
+    return "".join(words)
+
+
+def _escaped(code: int) -> str:
+    char = chr(code)
+    if code < 0x80 and char.isprintable():
+        return f"\\{char}" if char in _SPECIAL else char
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+@functools.cache
+def in_any_case(chars: Chars) -> Chars:
+    """Returns a set with the other case of its ASCII letters: Java's flag ``i``."""
+    upper = [(low - 32, high - 32) for low, high in (chars & _LOWER).ranges]
+    lower = [(low + 32, high + 32) for low, high in (chars & _UPPER).ranges]
+    return union((*chars.ranges, *upper, *lower))
+
+
+@functools.cache
+def one_in_any_case(code: int) -> Chars:
+    """Returns a character in all cases that Unicode has: Java's flags ``i`` and ``u``."""
+    folded = _folded(code)
+    if folded == _upper(code):
+        return span(code, code)
+    others = [c for c, (_, other) in _cased().items() if other == folded]
+    return union((c, c) for c in (folded, *others))
+
+
+def span_in_any_case(low: int, high: int) -> Chars:
+    """Returns the characters between two, in all cases that Unicode has."""
+    cases = (c for c, forms in _cased().items() if any(low <= form <= high for form in forms))
+    return union(((low, high), *((c, c) for c in cases)))
+
+
+def _upper(code: int) -> int:
+    char = chr(code)
+    # Where capitals are several characters the title form may be the single one.
+    found = next((c for c in (char.upper(), char.title()) if len(c) == 1), char)
+    return ord(found)
+
+
+def _folded(code: int) -> int:
+    return ord(chr(_upper(code)).lower()[0])
+
+
+@functools.cache
+def _cased() -> dict[int, tuple[int, int]]:
+    """Returns for each letter that has cases its capital, and the small letter of that."""
+    forms = ((code, (_upper(code), _folded(code))) for code in range(_LAST_CASED + 1))
+    return {code: found for code, found in forms if found != (code, code)}
+
+
+@functools.cache
+def property_chars(text: str) -> Chars:
+    r"""Returns the characters with a property, as the ``regex`` package writes it: ``\p{L}``.
+
+    Raises:
+        regex.error: The package does not know it.
+    """
+    every = "".join(map(chr, range(LAST + 1)))
+    runs = regex.compile(f"{text}+", regex.VERSION1).finditer(every)
+    return Chars(tuple((run.start(), run.end() - 1) for run in runs))

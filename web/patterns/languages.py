@@ -1,0 +1,139 @@
+"""Languages (sets of texts) as trees, of which derivatives are taken (Brzozowski).
+
+The derivative of a language by a character holds what may follow that character in it. It is again
+a language, so intersection and complement are as easy as the rest.
+"""
+
+from typing import Any
+
+from .chars import EVERY, NONE, Chars
+
+_MOST_REPEATS = 250
+_MOST_NODES = 20_000
+
+
+class TooLarge(ValueError):
+    """An expression needs more nodes than are allowed."""
+
+
+class Node:
+    """A language: a set of texts. Equal ones are the same object, within a ``Nodes``."""
+
+    __slots__ = ("chars", "kind", "nullable", "parts", "size")
+
+    def __init__(self, kind: str, parts: tuple["Node", ...], chars: Chars) -> None:
+        self.kind, self.parts, self.chars = kind, parts, chars
+        # Characters that it takes as a pattern: nodes that stand there twice count twice.
+        self.size: int = 12 + 24 * len(chars.ranges) + sum(part.size for part in parts)
+        every, some = all(part.nullable for part in parts), any(part.nullable for part in parts)
+        self.nullable: bool = {
+            "chars": False, "empty": False, "text": True, "cat": every, "and": every,
+            "or": some, "star": True, "not": not some,
+        }[kind]  # fmt: skip
+
+
+class Nodes:
+    """Makes nodes in their simplest form; equal ones are made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Node] = {}
+        self.empty = self._node("empty")
+        self.text = self._node("text")  # the text without characters
+        self.any_char = self.chars(EVERY)
+        self.all = self.star(self.any_char)
+
+    def _node(self, kind: str, parts: tuple[Node, ...] = (), chars: Chars = NONE) -> Node:
+        key = (kind, tuple(map(id, parts)), chars)
+        if key not in self._known:
+            if len(self._known) > _MOST_NODES:
+                raise TooLarge("it is too large")
+            self._known[key] = Node(kind, parts, chars)
+        return self._known[key]
+
+    def chars(self, chars: Chars) -> Node:
+        return self.empty if chars == NONE else self._node("chars", chars=chars)
+
+    def cat(self, first: Node, second: Node) -> Node:
+        if first is self.empty or second is self.empty:
+            return self.empty
+        if first is self.text:
+            return second
+        if second is self.text:
+            return first
+        if first.nullable and second.kind == "star" and first in (second, *second.parts):
+            return second
+        return self._node("cat", (first, second))
+
+    def either(self, *parts: Node) -> Node:
+        return self._several("or", parts, self.empty, self.all)
+
+    def both(self, *parts: Node) -> Node:
+        return self._several("and", parts, self.all, self.empty)
+
+    def _several(self, kind: str, parts: tuple[Node, ...], neutral: Node, zero: Node) -> Node:
+        """Returns a union or intersection, without the parts that have no effect."""
+        flat = {id(p): p for part in parts for p in (part.parts if part.kind == kind else (part,))}
+        flat.pop(id(neutral), None)
+        if id(zero) in flat:
+            return zero
+        ordered = tuple(flat[number] for number in sorted(flat))
+        if len(ordered) < 2:
+            return ordered[0] if ordered else neutral
+        return self._node(kind, ordered)
+
+    def star(self, part: Node) -> Node:
+        if part in (self.empty, self.text):
+            return self.text
+        return part if part.kind == "star" else self._node("star", (part,))
+
+    def other(self, part: Node) -> Node:
+        if part is self.empty:
+            return self.all
+        if part is self.all:
+            return self.empty
+        return part.parts[0] if part.kind == "not" else self._node("not", (part,))
+
+    def repeat(self, part: Node, least: int, most: int | None) -> Node:
+        if max(least, most or 0) > _MOST_REPEATS:
+            raise ValueError(f"it may repeat something {_MOST_REPEATS} times at most")
+        tail = self.star(part) if most is None else self.text
+        for _ in range((most or least) - least):
+            tail = self.either(self.text, self.cat(part, tail))
+        for _ in range(least):
+            tail = self.cat(part, tail)
+        return tail if most is None or most >= least else self.empty
+
+    def after(self, node: Node, char: int, done: dict[Node, Node] | None = None) -> Node:
+        """Returns what may follow a character in a language: its derivative.
+
+        Args:
+            node: The language.
+            char: The character.
+            done: Results for nodes below; a node stands in many places.
+
+        Raises:
+            TooLarge: There are too many nodes.
+        """
+        done = {} if done is None else done
+        if node in done:
+            return done[node]
+        found = self.empty
+        match node.kind:
+            case "chars":
+                if char in node.chars:
+                    found = self.text
+            case "cat":
+                first, second = node.parts
+                found = self.cat(self.after(first, char, done), second)
+                if first.nullable:
+                    found = self.either(found, self.after(second, char, done))
+            case "or":
+                found = self.either(*(self.after(part, char, done) for part in node.parts))
+            case "and":
+                found = self.both(*(self.after(part, char, done) for part in node.parts))
+            case "star":
+                found = self.cat(self.after(node.parts[0], char, done), node)
+            case "not":
+                found = self.other(self.after(node.parts[0], char, done))
+        done[node] = found
+        return found

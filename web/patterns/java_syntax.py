@@ -23,11 +23,22 @@ _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
 _TIMES = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\\$", re.DOTALL)
-_NAME = re.compile(r"<([A-Za-z][A-Za-z0-9]*)>")
-_LOOKS = {"=": (False, False), "!": (False, True), "<=": (True, False), "<!": (True, True)}
+_NAME = re.compile("<([A-Za-z][A-Za-z0-9]*)>")
+_GROUP = re.compile(f"{_NAME.pattern}|(<?[=!]|>)")
 _PLAIN_ESCAPES = {"a": 7, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
 _SPACE = frozenset(" \t\n\x0b\f\r")
-_OCTAL, _HEX = frozenset("01234567"), frozenset("0123456789abcdefABCDEF")
+# By the letter of an escape: the digits after it, their base, and what messages call them.
+_NUMBERS = {
+    "0": (re.compile("[0-3][0-7]{2}|[0-7]{1,2}"), 8, "octal digits"),
+    "u": (re.compile("[0-9a-fA-F]{4}"), 16, "four hexadecimal digits"),
+    "x": (
+        re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\}"),
+        16,
+        "two hexadecimal digits, or some in braces",
+    ),
+}
+_LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
 
 
 def parse(text: str) -> PatternTree:
@@ -174,23 +185,19 @@ class _Parser:
         if self._next() != "?":
             return self._kept(flags)
         self._at += 1
-        name = _NAME.match(self._text, self._at)
+        start = _GROUP.match(self._text, self._at)
+        if not start:
+            return self._flagged(flags)
+        self._at = start.end()
+        name, kind = start.groups()
         if name:
-            self._at = name.end()
-            if name[1] in self._names:
-                raise ValueError(f"there are two groups {name[0]}")
-            self._names[name[1]] = self._groups + 1
+            if name in self._names:
+                raise ValueError(f"there are two groups <{name}>")
+            self._names[name] = self._groups + 1
             return self._kept(flags)
-        kind = self._raw()
-        if kind == "<":
-            kind += self._raw(1)
-        if kind in _LOOKS:
-            self._at += len(kind)
-            return self._closed(Look(self._either(), *_LOOKS[kind]), flags)
-        if kind == ">":
-            self._at += 1
-            return self._closed(Atomic(self._either()), flags)
-        return self._flagged(flags)
+        part = self._either()
+        node = Atomic(part) if kind == ">" else Look(part, kind[0] == "<", kind[-1] == "!")
+        return self._closed(node, flags)
 
     def _kept(self, flags: frozenset[str]) -> Node:
         self._groups += 1
@@ -250,58 +257,34 @@ class _Parser:
         r"""Returns the character of an escape, after its first letter."""
         if char in _PLAIN_ESCAPES:
             return _PLAIN_ESCAPES[char]
-        if char == "0":
-            return self._octal()
-        if char == "x":
-            return self._hexadecimal()
-        if char == "u":
-            high = self._four()
-            if 0xD800 <= high < 0xDC00 and self._text.startswith("\\u", self._at):
-                self._at += 2
-                low = self._four()
-                if 0xDC00 <= low < 0xE000:
-                    return 0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00
-                self._at -= 6
-            return high
+        if char in _NUMBERS:
+            return self._number(char)
         if char == "c" and self._at < len(self._text):
             return ord(self._take()) ^ 64
         if not char or (char.isascii() and char.isalnum()):
             raise ValueError(f"\\{char} means nothing here" if char else r"nothing follows the \ ")
         return ord(char)
 
-    def _octal(self) -> int:
-        digits = ""
-        while len(digits) < 3 and self._raw() in _OCTAL and int(digits + self._raw(), 8) < 256:
-            digits += self._take()
-        if not digits:
-            raise ValueError(r"\0 must be followed by octal digits")
-        return int(digits, 8)
-
-    def _hexadecimal(self) -> int:
-        match = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\}").match(self._text, self._at)
-        code = int(match[1] or match[2], 16) if match else LAST + 1
+    def _number(self, char: str) -> int:
+        """Returns the character that digits after an escape's letter name."""
+        form, base, wanted = _NUMBERS[char]
+        match = form.match(self._text, self._at)
+        code = int(match[match.lastindex or 0], base) if match else LAST + 1
         if not match or code > LAST:
-            raise ValueError(r"\x must be followed by two hexadecimal digits, or some in braces")
+            raise ValueError(f"\\{char} must be followed by {wanted}")
         self._at = match.end()
+        low = _LOW_SURROGATE.match(self._text, self._at)
+        if char == "u" and 0xD800 <= code < 0xDC00 and low:
+            self._at = low.end()
+            return 0x10000 + (code - 0xD800) * 0x400 + int(low[1], 16) - 0xDC00
         return code
 
-    def _four(self) -> int:
-        digits = self._text[self._at : self._at + 4]
-        if len(digits) < 4 or not _HEX.issuperset(digits):
-            raise ValueError(r"\u must be followed by four hexadecimal digits")
-        self._at += 4
-        return int(digits, 16)
-
     def _family(self, negative: bool) -> Chars:
-        if self._peek() == "{":
-            end = self._text.find("}", self._at)
-            if end < 0:
-                raise ValueError(r"\p{ has no }")
-            name = self._text[self._at + 1 : end]
-            self._at = end + 1
-        else:
-            name = self._take()
-        chars = family(name, "i" in self._flags, "U" in self._flags)
+        match = _FAMILY.match(self._text, self._at)
+        if not match:
+            raise ValueError(r"\p{ has no }")
+        self._at = match.end()
+        chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
     def _back(self, number: int) -> Node:
@@ -310,7 +293,7 @@ class _Parser:
                 break
             number = number * 10 + int(char)
             self._at += 1
-        return self._reference(number)
+        return Back(number, "i" in self._flags)
 
     def _named_back(self) -> Node:
         name = _NAME.match(self._text, self._at)
@@ -319,10 +302,7 @@ class _Parser:
                 r"\k must be followed by the name of a group before it, as in \k<name>"
             )
         self._at = name.end()
-        return self._reference(self._names[name[1]])
-
-    def _reference(self, number: int) -> Node:
-        return Back(number, "i" in self._flags)
+        return Back(self._names[name[1]], "i" in self._flags)
 
     # Characters and classes.
 
@@ -391,24 +371,20 @@ class _Parser:
         if char == "[":
             self._at += 1
             return self._class()
-        code = self._item_escape() if char == "\\" else ord(char)
-        if char != "\\":
-            self._at += 1
-        if not isinstance(code, int):
-            return code
-        if self._peek() != "-" or self._raw(1) in ("[", "]", ""):
-            return code
-        char = self._next()
-        end = self._item_escape() if char == "\\" else ord(char) if char else -1
-        if char != "\\":
-            self._at += 1
-        if not isinstance(end, int) or end < code:
+        low = self._member()
+        if not isinstance(low, int) or self._peek() != "-" or self._raw(1) in ("[", "]", ""):
+            return low
+        high = self._member() if self._next() else -1
+        if not isinstance(high, int) or high < low:
             raise ValueError("a range in brackets must go up, from a character to another")
         if "i" not in self._flags:
-            return span(code, end)
-        return span_in_any_case(code, end) if "u" in self._flags else in_any_case(span(code, end))
+            return span(low, high)
+        return span_in_any_case(low, high) if "u" in self._flags else in_any_case(span(low, high))
 
-    def _item_escape(self) -> Chars | int:
+    def _member(self) -> Chars | int:
+        """Reads a character, as a number, or an escape."""
+        if self._peek() != "\\":
+            return ord(self._take())
         char = self._raw(1)
         self._at += 2
         if char in ("p", "P"):

@@ -283,7 +283,7 @@ class _Column(_Writer):
         match node:
             case Atomic(part):
                 return f"(?:{self.written(part)})"
-            case Mark("grapheme"):
+            case Mark("grapheme" | "newline"):
                 return r"[\s\S]+"
             case Back(number, any_case):
                 # The group's own pattern takes all that it may have kept.

@@ -4,16 +4,13 @@ Command-line flag, ``nutbeam.toml`` key, environment variable, template
 parameter and reference page are all made from what ``option`` records here.
 """
 
-import contextlib
 import dataclasses
 import functools
 import math
 import re
-import threading
 import types
 import typing
-from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from .quoting import quoted
 
@@ -30,8 +27,6 @@ BYTES = ("B", "bytes")
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
-_checking = threading.local()
-
 
 Kind = type  # inside Option, "type" is a field
 
@@ -97,19 +92,20 @@ class Option:
         return f"{number} of {self.unit}" if self.unit else number
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    unit: str | None = None,
-    nutch: str | None = None,
-    choices: tuple[Any, ...] | list[Any] | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    pattern: str | None = None,
-    group: str | None = None,
-    short: str | None = None,
-) -> Any:
+class Facts(TypedDict, total=False):
+    """Facts about an option that are not given for every option; see ``Option``."""
+
+    unit: str | None
+    nutch: str | None
+    choices: tuple[Any, ...] | list[Any]
+    minimum: float | None
+    maximum: float | None
+    pattern: str | None
+    group: str | None
+    short: str | None
+
+
+def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
     """Returns the dataclass field that declares an option; see ``Option``.
 
     A class attribute ``GROUP`` is the group of the options that name none.
@@ -121,17 +117,7 @@ def option(
     >>> declared.flag, declared.group, parse_value(declared, "2m")
     ('--timeout', 'http', 120.0)
     """
-    metadata = {
-        "help": help,
-        "unit": unit,
-        "nutch": nutch,
-        "choices": tuple(choices or ()),
-        "minimum": minimum,
-        "maximum": maximum,
-        "pattern": pattern,
-        "group": group,
-        "short": short,
-    }
+    metadata = {"group": None, **facts, "help": help, "choices": tuple(facts.get("choices", ()))}
     return dataclasses.field(default=default, metadata={"option": metadata})
 
 
@@ -157,6 +143,7 @@ def also(cls: type, name: str, **default: Any) -> Any:
     return dataclasses.field(default=value, metadata={"option": metadata})
 
 
+@functools.cache
 def options_of(cls: type) -> tuple[Option, ...]:
     """Returns the options that a dataclass and its bases declare, in order.
 
@@ -165,12 +152,6 @@ def options_of(cls: type) -> tuple[Option, ...]:
     Raises:
         TypeError: A field has a type that no flag can hold.
     """
-    return _options_of(cls)
-
-
-@functools.cache
-def _options_of(cls: Hashable) -> tuple[Option, ...]:
-    assert isinstance(cls, type)
     hints = typing.get_type_hints(cls)
     return tuple(
         _declared(cls, field, hints[field.name])
@@ -222,27 +203,11 @@ def validate(options: Any) -> None:
     Raises:
         ValueError: One line that names the flag and quotes the value.
     """
-    with _once(options) as first:
-        if not first:
-            return
-        for declared in options_of(type(options)):
-            check_value(declared, getattr(options, declared.name))
-        for base in type(options).__mro__:
-            if "__post_init__" in vars(base):
-                vars(base)["__post_init__"](options)
-
-
-@contextlib.contextmanager
-def _once(options: Any) -> Iterator[bool]:
-    """Yields whether this is the only check of the object under way in this thread."""
-    busy: set[int] = _checking.__dict__.setdefault("busy", set())
-    first = id(options) not in busy
-    busy.add(id(options))
-    try:
-        yield first
-    finally:
-        if first:
-            busy.discard(id(options))
+    for declared in options_of(type(options)):
+        check_value(declared, getattr(options, declared.name))
+    for base in type(options).__mro__:
+        if "__post_init__" in vars(base):
+            vars(base)["__post_init__"](options)
 
 
 def parse_value(option: Option, text: str) -> Any:

@@ -82,8 +82,10 @@ def _find(name: str, any_case: bool, unicode: bool) -> Chars | None:
     assert match is not None
     prefix, value = match.groups("")
     kind = _KINDS.get(prefix if "=" not in prefix else prefix.lower())
-    if kind is None or kind.endswith("="):
-        return kind and _property(f"{kind}{value}")
+    if kind is None:
+        return None
+    if kind.endswith("="):
+        return _property(f"{kind}{value}")
     if kind == "Is" or (unicode and value in _PLAIN):
         key = value.lower()
         cased = any_case and key in _CASES

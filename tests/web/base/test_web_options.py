@@ -35,7 +35,6 @@ class ScopeOptions:
     interval: int = declare(30, "between fetches", unit="d")
 
     def __post_init__(self):
-        validate(self)
         if self.scope == "any" and self.allow:
             raise ValueError(f"--allow needs --scope host or domain, got {self.allow!r}")
 

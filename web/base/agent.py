@@ -10,20 +10,20 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e]")
 
 @dataclasses.dataclass(frozen=True)
 class AgentOptions:
-    """What a site's operator learns about this crawler."""
+    """How the crawler introduces itself to sites."""
 
     agent_name: str = option(
         "",
         "Name of the crawler: first word of the User-Agent, and the robot whose rules are obeyed, "
         "in robots.txt and in pages. Letters, digits, _ and - only.",
         nutch="http.agent.name",
-        pattern="[A-Za-z0-9_-]*",  # RFC 9309 2.2.1: product token; many have digits, too
+        pattern="[A-Za-z0-9_-]*",  # RFC 9309 2.2.1: product token; many contain digits, too
     )
     agent_version: str = option(
         "", "Version of the crawler.", nutch="http.agent.version", pattern="[!-'*-:<-~]*"
     )
     agent_description: str = option(
-        "", "What the crawler is for, in a few words.", nutch="http.agent.description"
+        "", "Purpose of the crawler, in a few words.", nutch="http.agent.description"
     )
     agent_url: str = option(
         "", "Page that says what the crawler does and how to stop it.", nutch="http.agent.url"
@@ -80,11 +80,11 @@ def missing_agent(options: AgentOptions) -> str | None:
 def require_agent(options: AgentOptions) -> None:
     """Checks that the operators of sites can see who crawls, and whom to write to.
 
-    With ``connect_to`` or ``allow_addresses``, which name servers of the operator's own,
-    this passes: the client then refuses all other hosts, one by one.
+    Passes with ``connect_to`` or ``allow_addresses``, which name the operator's own servers: the
+    client then refuses each other host.
 
     Raises:
-        ValueError: Name or contact is missing; says which options to add.
+        ValueError: Name or contact is missing; the message says which options to add.
     """
     missing = missing_agent(options)
     own = getattr(options, "connect_to", ()) or getattr(options, "allow_addresses", ())

@@ -1,8 +1,8 @@
-"""The wall clock: the one place where it is read, for it may be wrong."""
+"""Reads the wall clock, which may be wrong; no other module reads it."""
 
 import time
 
-# 1 January 2025. What nutbeam needs to run is younger, so a clock that says less is wrong.
+# 1 January 2025. Packages that nutbeam needs are newer, so an earlier time is wrong.
 EARLIEST_MS = 1_735_689_600_000
 
 
@@ -10,8 +10,8 @@ def now_ms(known: int = 0) -> int:
     """Returns the time, UTC ms.
 
     Args:
-        known: A time that has been, such as a table's newest: it counts where the
-            clock says one that cannot be.
+        known: A time in the past, such as a table's newest. It counts if the clock is
+            obviously wrong.
 
     >>> now_ms() >= EARLIEST_MS
     True
@@ -21,5 +21,5 @@ def now_ms(known: int = 0) -> int:
 
 
 def clock_ms() -> int:
-    """Returns what the clock says, UTC ms, however wrong."""
+    """Returns the time of the clock, UTC ms, right or wrong."""
     return time.time_ns() // 1_000_000

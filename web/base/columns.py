@@ -33,7 +33,7 @@ def zeros(number: int) -> pl.Series:
 
 
 def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
-    """Returns a column that repeats a value; ``pl.repeat`` is a query, at 50 times the cost.
+    """Returns a column that repeats a value; ``pl.repeat``, a query, costs 50 times as much.
 
     >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()
     (['a', 'a'], [])

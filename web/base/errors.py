@@ -1,8 +1,8 @@
-"""Errors that reach the user as their one line, from wherever they are raised."""
+"""Errors that users see as one line, wherever they are raised."""
 
 
 class UserError(Exception):
-    """A command cannot do its work, for a reason that the user can mend.
+    """A command cannot do its work, for a reason that the user can correct.
 
     The message is one lower-case line without a period: what was expected,
     and the value with ``!r``. It may be raised in a worker.
@@ -12,13 +12,13 @@ class UserError(Exception):
 
 
 class UsageError(UserError):
-    """What the operator typed or configured is wrong; nothing was started."""
+    """The user typed or configured something wrong; nothing was started."""
 
     exit_code = 2
 
 
 class Unavailable(UserError):
-    """What a job needs does not answer, or has no room: later the same may work; nothing was started."""
+    """A service that a job needs does not answer or is full; a later try may work."""
 
 
 class JobFailed(UserError):

@@ -1,4 +1,4 @@
-"""Logs as JSON, an object a line, for collectors of logs.
+"""Logs as JSON, one object per line, for log collectors.
 
 Fields: ``time`` (RFC 3339, UTC), ``severity``, ``logger``, ``message``; where
 known ``job`` and ``worker`` (as the runner calls them), ``operation`` and
@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Iterator
 
-# Variables that Beam's boot program sets for a worker.
+# Environment variables that Beam's boot program sets for a worker.
 _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _replaced: dict[logging.Handler, logging.Formatter | None] = {}
@@ -58,7 +58,7 @@ def without_login(text: str) -> str:
 
 @contextlib.contextmanager
 def working_on(operation: str | None, batch: str | None) -> Iterator[None]:
-    """Names the current operation and batch, for the logs of this thread and those that it started."""
+    """Adds operation and batch to the logs of this thread and of the threads that it starts."""
     given = {"operation": operation, "batch": batch}
     entry = threading.get_ident(), {name: value for name, value in given.items() if value}
     _active.append(entry)
@@ -73,12 +73,12 @@ def _working_on() -> dict[str, str]:
     mine = [fields for thread, fields in active if thread == threading.get_ident()]
     if mine:
         return mine[-1]
-    # A thread of an engine: it works for the active thread, if there is exactly one.
+    # A thread of an engine works for the active thread, if there is exactly one.
     return active[0][1] if len(active) == 1 else {}
 
 
 def install() -> None:
-    """Makes all of this process' logs JSON, until ``uninstall``."""
+    """Writes all logs of this process as JSON, until ``uninstall``."""
     if not logging.getLogger().handlers:
         logging.basicConfig()
     for handler in logging.getLogger().handlers:
@@ -87,7 +87,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Restores the form that logs had before ``install``."""
+    """Restores the format that logs had before ``install``."""
     while _replaced:
         handler, formatter = _replaced.popitem()
         handler.setFormatter(formatter)

@@ -1,19 +1,19 @@
-"""Limits the use of memory: few heaps, free memory is returned, garbage is collected seldom."""
+"""Limits the use of memory: fewer heaps, return of free memory; makes garbage collection rare."""
 
 import ctypes
 import functools
 import gc
 
-_M_ARENA_MAX = -8  # of glibc's malloc.h
+_M_ARENA_MAX = -8  # from glibc's malloc.h
 _ARENAS = 2
 
 
 def share_heaps() -> None:
     """Makes threads that start from now on share few heaps of glibc's malloc.
 
-    Else there are eight for each core, and each keeps what its threads have used at the most.
-    Only one thread of Python allocates at a time, so they do not slow each other. Once a
-    process has had eight heaps this does nothing: it comes early.
+    By default there are eight for each core, and each keeps the peak of its threads. Only one
+    thread of Python allocates at a time, so they do not slow each other. Call it early: it has
+    no effect on heaps that exist.
     """
     libc = _glibc()
     if libc is not None:
@@ -21,10 +21,10 @@ def share_heaps() -> None:
 
 
 def collect_seldom() -> None:
-    """Excludes imported objects from garbage collection, and collects seldom.
+    """Excludes imported objects from garbage collection, and makes collection rare.
 
-    Reference counts free nearly all; collecting the rest costs 5 % of a crawl, and a tenth of parsing.
-    Only the first call has an effect: later ones would also keep what a command has left.
+    Reference counts free nearly everything. Collecting the rest costs 5 % of a crawl, and 10 % of
+    parsing. Only the first call has an effect: later ones would keep garbage of a command.
     """
     if not gc.get_freeze_count():
         gc.freeze()
@@ -32,18 +32,18 @@ def collect_seldom() -> None:
 
 
 def give_back() -> None:
-    """Returns free memory to the system, as far as the allocators can; takes some milliseconds."""
+    """Returns free memory to the system, as far as possible; takes some milliseconds."""
     libc = _glibc()
     if libc is not None:
         libc.malloc_trim(0)
-    import pyarrow as pa  # late: who only shares heaps shall not wait for it
+    import pyarrow as pa  # late, because share_heaps does not need it
 
     pa.default_memory_pool().release_unused()
 
 
 @functools.cache
 def _glibc() -> ctypes.CDLL | None:
-    """Returns the C library, None where it is another one."""
+    """Returns the C library if it is glibc, else None."""
     try:
         libc = ctypes.CDLL(None)
     except (OSError, TypeError):

@@ -1,7 +1,7 @@
-"""Options, each declared once: as a field of a step's frozen dataclass.
+"""Declares options, each once, as a field of a frozen dataclass.
 
-Command-line flag, ``nutbeam.toml`` key, environment variable, template
-parameter and reference page are all made from what ``option`` records here.
+Command-line flags, keys of ``nutbeam.toml``, environment variables, template
+parameters and reference pages are made from these declarations.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Hashable
 from typing import Any, TypedDict, Unpack
 
 from .quoting import quoted
@@ -38,17 +39,17 @@ class Option:
     Attributes:
         name: Field name, in snake_case; the flag is ``--name``.
         type: ``str``, ``int``, ``float``, ``bool`` or ``tuple``.
-        default: Value where nothing is given, in ``unit``.
-        help: One sentence or two for ``--help`` and the reference page.
+        default: Value if none is given, in ``unit``.
+        help: One or two sentences for ``--help`` and the reference page.
         unit: Unit of the value: ``s``, ``ms``, ``h``, ``d`` are durations,
-            ``B`` or ``bytes`` sizes, any other word is only shown.
+            ``B`` or ``bytes`` are sizes; any other word is only shown.
         nutch: The Nutch property for the option.
-        choices: The only values taken, where not empty.
-        minimum: Smallest value taken, in ``unit``.
-        maximum: Largest value taken, in ``unit``.
+        choices: The only accepted values, if not empty.
+        minimum: Smallest accepted value, in ``unit``.
+        maximum: Largest accepted value, in ``unit``.
         pattern: Regular expression that a string must match as a whole.
         group: Heading under which the option is listed.
-        short: A letter: the option is also ``-o``.
+        short: Letter of the short form, such as ``o`` for ``-o``.
         item: Type of the elements of a tuple; else the same as ``type``.
         optional: Whether None is a value.
     """
@@ -75,10 +76,10 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What a value must be, in words.
+        """Description of the values that are accepted.
 
         >>> Option("timeout", float, 10.0, "", unit="s", item=float).expected
-        'a number of s (suffixes ms, s, m, h, d are taken)'
+        'a number of s (suffixes ms, s, m, h, d are accepted)'
         """
         if self.item is bool:
             return "true or false"
@@ -86,9 +87,9 @@ class Option:
             return "a text"
         number = "a whole number" if self.item is int else "a number"
         if self.unit in DURATIONS:
-            return f"{number} of {self.unit} (suffixes {', '.join(DURATIONS)} are taken)"
+            return f"{number} of {self.unit} (suffixes {', '.join(DURATIONS)} are accepted)"
         if self.unit in BYTES:
-            return f"{number} of bytes (suffixes k, M, G, T, Ki, Mi, Gi, Ti are taken)"
+            return f"{number} of bytes (suffixes k, M, G, T, Ki, Mi, Gi, Ti are accepted)"
         return f"{number} of {self.unit}" if self.unit else number
 
 
@@ -108,7 +109,7 @@ class Facts(TypedDict, total=False):
 def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
     """Returns the dataclass field that declares an option; see ``Option``.
 
-    A class attribute ``GROUP`` is the group of the options that name none.
+    The class attribute ``GROUP`` is the group of options without one.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class HttpOptions:
@@ -124,7 +125,7 @@ def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
 def also(cls: type, name: str, **default: Any) -> Any:
     """Returns the field of an option that another dataclass declares.
 
-    For one that has the option too, with another default (``default=...``) or the same.
+    The default may differ (``default=...``).
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class HttpOptions:
@@ -143,15 +144,20 @@ def also(cls: type, name: str, **default: Any) -> Any:
     return dataclasses.field(default=value, metadata={"option": metadata})
 
 
-@functools.cache
 def options_of(cls: type) -> tuple[Option, ...]:
     """Returns the options that a dataclass and its bases declare, in order.
 
-    Fields that were not made by ``option`` are left out.
+    Fields that ``option`` did not make are left out.
 
     Raises:
         TypeError: A field has a type that no flag can hold.
     """
+    return _options_of(cls)
+
+
+@functools.cache
+def _options_of(cls: Hashable) -> tuple[Option, ...]:
+    assert isinstance(cls, type)
     hints = typing.get_type_hints(cls)
     return tuple(
         _declared(cls, field, hints[field.name])
@@ -197,8 +203,8 @@ def _group(cls: type, name: str) -> str:
 def validate(options: Any) -> None:
     """Checks every option of a dataclass, then the ``__post_init__`` of all its classes.
 
-    The latter so that a class which combines several others by inheritance
-    keeps the checks of each, whether or not they call ``super()``.
+    So a class that inherits from several others keeps the checks of each, whether or not they
+    call ``super()``.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -213,10 +219,9 @@ def validate(options: Any) -> None:
 def parse_value(option: Option, text: str) -> Any:
     r"""Parses and checks the value of an option.
 
-    Durations take a suffix (ms, s, m, h, d) and are turned into the option's
-    unit, sizes take k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024).
-    The values of a tuple are separated by commas; ``\,`` is a comma inside a
-    value. If None is a value, the empty text means it.
+    Durations may have a suffix (ms, s, m, h, d), and are converted to the option's unit. Sizes may
+    have k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024). Commas separate the values of a
+    tuple; ``\,`` is a comma in a value. If None is a value, the empty text means None.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -238,7 +243,7 @@ def parse_value(option: Option, text: str) -> Any:
 def check_value(option: Option, value: Any) -> Any:
     """Checks and returns a value that is not text (from Python or a toml file).
 
-    Whole numbers become floats where a float is wanted, lists become tuples.
+    Whole numbers become floats if the option is a float; lists become tuples.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -253,7 +258,7 @@ def check_value(option: Option, value: Any) -> Any:
 
 
 def default_text(option: Option) -> str:
-    """Returns the default as it would be typed; empty for None and no values.
+    """Returns the default as text of a command line; empty for None and empty tuples.
 
     >>> default_text(Option("threads", int, 50, "", item=int))
     '50'
@@ -262,7 +267,7 @@ def default_text(option: Option) -> str:
 
 
 def value_text(option: Option, value: Any) -> str:
-    """Returns a value as it would be typed, without its unit."""
+    """Returns a value as text of a command line, without its unit."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
 """Counts the work of this process: the source of the live view and the summary.
 
-Only the process that works can count: with workers elsewhere, the counts of a
-phase come from its commit, and ``PROGRESS`` stays at zero there.
+Only the process that works can count. With other worker processes, the counts of a phase come
+from its commit, and ``PROGRESS`` of the main process stays at zero.
 """
 
 import dataclasses
@@ -10,18 +10,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-# Reading a million hosts takes time: at most a fiftieth of the total.
+# Reading a million hosts takes time; it may take a fiftieth of the total time.
 _LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
 
 
 @dataclasses.dataclass(frozen=True)
 class SlowHost:
-    """A host with pages that wait.
+    """A host with waiting pages.
 
     Attributes:
         host: Its name.
-        pages: How many wait.
-        seconds: Least time that they take, because of politeness.
+        pages: Number of waiting pages.
+        seconds: Least time for these pages, because of politeness.
     """
 
     host: str
@@ -35,8 +35,8 @@ class HostActivity:
 
     Attributes:
         active: Hosts with a request under way.
-        waiting: Hosts whose pages wait.
-        slowest: Those that will take longest, the slowest first.
+        waiting: Hosts with waiting pages.
+        slowest: The hosts that take longest, the slowest first.
     """
 
     active: int = 0
@@ -45,7 +45,7 @@ class HostActivity:
 
     @property
     def seconds(self) -> float:
-        """How long the slowest host takes at least; 0 where none waits."""
+        """Least time for the slowest host; 0 if none waits."""
         return self.slowest[0].seconds if self.slowest else 0.0
 
 
@@ -56,8 +56,8 @@ class Phase:
     Attributes:
         name: Name of the phase, such as ``fetch``.
         unit: The counted things, in the plural.
-        total: How many there will be; None where unknown.
-        done: How many are done.
+        total: Number of things to do; None if unknown.
+        done: Number of things done.
         counts: More counts by name, such as ``gone`` or ``robots_denied``.
         elapsed: Seconds since the start, or from start to finish.
         finished: Whether the phase is over.
@@ -75,12 +75,12 @@ class Phase:
 
     @property
     def rate(self) -> float:
-        """Done per second; 0 before the start."""
+        """Things done per second; 0 before the start."""
         return self.done / self.elapsed if self.elapsed > 0 else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take at this rate, or the slowest host; None where unknown."""
+        """Seconds for the rest at this rate, or for the slowest host; None if unknown."""
         if self.total is None or not self.rate:
             return None
         rest = max(0, self.total - self.done)
@@ -95,9 +95,9 @@ class Snapshot:
     history: tuple[Phase, ...]
 
     def by_phase(self) -> dict[str, Phase]:
-        """Returns the sum of all phases of each name, in the order of their start.
+        """Returns the sum of the phases of each name, in the order of their start.
 
-        Rounds of a crawl repeat the same phases; rates over a crawl come from here.
+        Rounds of a crawl repeat the same phases; this gives rates for a whole crawl.
         """
         sums: dict[str, Phase] = {}
         for phase in (*self.history, *([self.current] if self.current else [])):
@@ -133,14 +133,14 @@ class Progress:
         self._look_due = 0.0
 
     def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
-        """Begins a phase; one that is still under way is finished first."""
+        """Begins a phase; finishes the current one first."""
         with self._lock:
             self._finish()
             self._name, self._total, self._unit = phase, total, unit
             self._began = time.monotonic()
 
     def expect(self, total: int | None) -> None:
-        """Sets the total, where that is known only after the start."""
+        """Sets the total, if it becomes known after the start."""
         with self._lock:
             self._total = total
 
@@ -151,15 +151,15 @@ class Progress:
                 self._total += n
 
     def watch(self, look: Callable[[], HostActivity]) -> None:
-        """Sets the function that reads the hosts of the phase; called now and then, in any thread."""
+        """Sets the function that reads the hosts of the phase; any thread may call it."""
         with self._lock:
             if self._name is not None:
                 self._look, self._look_due = look, 0.0
 
     def add(self, n: int = 1, **counts: int) -> None:
-        """Counts ``n`` more as done, and more under the names of ``counts``.
+        """Adds ``n`` to the things done, and to the counts by name.
 
-        Does nothing where no phase is under way, as in a worker process.
+        Does nothing without a phase, as in a worker process.
         """
         with self._lock:
             if self._name is not None:
@@ -179,13 +179,13 @@ class Progress:
             self._clear()
 
     def snapshot(self) -> Snapshot:
-        """Returns the current phase and the history, consistent at one moment."""
+        """Returns the current phase and the history, consistent with each other."""
         self._look_again()
         with self._lock:
             return Snapshot(self._current(finished=False), tuple(self._history))
 
     def _look_again(self) -> None:
-        """Reads the hosts, if the last reading is old; not under the lock, as it takes time."""
+        """Reads the hosts if the last reading is old; without the lock, because it takes time."""
         with self._lock:
             look, began = self._look, time.monotonic()
             if look is None or began < self._look_due:

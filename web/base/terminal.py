@@ -16,14 +16,14 @@ _PATIENCE_S = 1.0
 
 
 class VisibleStream:
-    """A text stream that writes all text through ``visible``, lines and tabs apart.
+    """A text stream that writes all text through ``visible``, but keeps line feeds and tabs.
 
-    Records for scripts, which are all bytes and what ``pass_records`` is called for, pass as they
-    are where the stream is no terminal.
+    Unless the stream is a terminal, bytes pass unchanged, and so does text after
+    ``pass_records``: these are records for scripts.
 
     Attributes:
-        stream: Where the text goes.
-        exact: Whether text passes as it is.
+        stream: The stream that it writes to.
+        exact: Whether text passes unchanged.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -41,7 +41,7 @@ class VisibleStream:
 
     @property
     def buffer(self) -> BinaryIO:
-        """The stream of bytes below; on a terminal one that shows them."""
+        """The stream of bytes; on a terminal, one that writes through ``visible``."""
         if self.stream.isatty():
             return cast(BinaryIO, VisibleBytes(self.stream))
         return self.stream.buffer
@@ -58,7 +58,7 @@ class VisibleBytes:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def write(self, data: bytes) -> int:
-        """Writes bytes of UTF-8, which may end within a character; returns how many."""
+        """Writes UTF-8, which may end within a character; returns the number of bytes."""
         self._stream.write(visible(self._decoder.decode(data), _KEPT))
         return len(data)
 
@@ -68,10 +68,10 @@ class VisibleBytes:
 
 
 class Relay:
-    """Shows the standard error of child processes, where ours is a terminal.
+    """Relays the standard error of child processes through ``visible``, if ours is a terminal.
 
     Attributes:
-        stderr: Descriptor to give to children; None where they may have ours.
+        stderr: Descriptor for the children; None if they may inherit ours.
     """
 
     def __init__(self) -> None:
@@ -83,10 +83,10 @@ class Relay:
                 self._thread.start()
 
     def close(self) -> None:
-        """Waits for the rest; to be called when all children have ended."""
+        """Waits for the rest of the output; call it when all children have ended."""
         if self.stderr is not None:
             os.close(self.stderr)
-            self._thread.join(_PATIENCE_S)  # what a child has started may still have it
+            self._thread.join(_PATIENCE_S)  # a process that a child started may still have it open
             self.stderr = None
 
     def _copy(self) -> None:
@@ -108,7 +108,7 @@ class LineFormatter(logging.Formatter):
 
 @contextlib.contextmanager
 def visible_streams() -> Iterator[None]:
-    """Makes this process' standard output and error visible streams, until the block is left."""
+    """Makes standard output and error visible streams, until the end of the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         cast(TextIO, VisibleStream(unwrapped(stream))) if stream is not None else None
@@ -121,14 +121,14 @@ def visible_streams() -> Iterator[None]:
 
 
 def pass_records() -> None:
-    """Lets printed text pass unchanged where standard output is not a terminal: it is for scripts."""
+    """Lets printed text, which is for scripts, pass unchanged unless it goes to a terminal."""
     if isinstance(sys.stdout, VisibleStream):
         sys.stdout.exact = not sys.stdout.isatty()
 
 
 def unwrapped(stream: TextIO) -> TextIO:
-    """Returns the stream that a visible stream writes to; any other as it is.
+    """Returns the stream that a visible stream writes to, or the stream itself.
 
-    For writers whose text is already visible and holds control sequences of our own.
+    For writers whose text is already visible and contains our own control sequences.
     """
     return stream.stream if isinstance(stream, VisibleStream) else stream

@@ -1,4 +1,4 @@
-"""Makes text from outside safe to show: nothing in it is obeyed or hidden by a terminal."""
+"""Makes foreign text safe to show: a terminal neither obeys nor hides any of it."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U000e0100-\U000e01ef]"
 )
-# What Arabic, the scripts of India and emoji need: a joiner or non-joiner between their characters.
+# Joiners and non-joiners between characters of Arabic, Indian scripts and emoji, which need them.
 _LETTER = "[\u0600-\u109f\u1780-\u17ff\U00011000-\U00011fff]"
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _JOINED = re.compile(f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})")
@@ -20,12 +20,12 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def visible(text: str, keep: str = "\t") -> str:
     r"""Escapes characters that a terminal would obey, reorder or not show.
 
-    The escapes are those of JSON, so that JSON stays JSON, but for C0, which JSON never has raw.
-    A backslash stays one: the result is to be read, not to be undone.
+    The escapes are those of JSON, so JSON stays JSON, except for C0, which JSON never has raw.
+    Backslashes stay: the result is for reading, and cannot be decoded.
 
     Args:
-        text: From anywhere.
-        keep: Which control characters stay; line feeds among them, where there may be many lines.
+        text: Any text.
+        keep: Control characters to keep, such as line feeds if the text may have many lines.
 
     >>> visible("a\x1b[2J\nb\u202e \x9b Straße"), visible("\U000e0041")
     ('a\\x1b[2J\\nb\\u202e \\u009b Straße', '\\udb40\\udc41')
@@ -40,7 +40,7 @@ def visible(text: str, keep: str = "\t") -> str:
 
 
 def visible_lines(lines: Iterable[str]) -> str:
-    r"""Returns lines as one text, each of them on one line whatever is in it.
+    r"""Joins lines to one text; each stays on one line, whatever it contains.
 
     >>> visible_lines(["title: a\nforged: b", "c"])
     'title: a\\nforged: b\nc'

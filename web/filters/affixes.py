@@ -9,10 +9,10 @@ from .verdicts import UrlFilter, Verdicts, verdicts
 
 
 class PrefixFilter(UrlFilter):
-    """Takes URLs that begin with one of the prefixes of a file, one a line.
+    """Accepts URLs that begin with one of the prefixes of a file, which has one per line.
 
-    Empty lines, and those that begin with ``#`` or a space, mean nothing. A file
-    without a prefix takes no URL.
+    Empty lines, and lines that begin with ``#`` or a space, are ignored. A file without a
+    prefix accepts no URL.
 
     >>> PrefixFilter("http://\\nftp://", "p").decide("ftp://foo.com/")
     Verdict(accept=True, line=2, slow=False)
@@ -27,20 +27,20 @@ class PrefixFilter(UrlFilter):
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the prefix at a line."""
-        return line_at(self._text, line) if line else "no prefix takes it"
+        return line_at(self._text, line) if line else "no prefix accepts it"
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what ``decide`` says of each URL; nulls are not taken."""
+        """Returns the verdict on each URL; nulls are refused."""
         lines = self._names.prefix_lines(urls)
         return verdicts(lines > 0, lines)
 
 
 class SuffixFilter(UrlFilter):
-    """Takes, or refuses, URLs that end with one of the suffixes of a file, one a line.
+    """Accepts or refuses URLs that end with one of the suffixes of a file, which has one per line.
 
-    A line that begins with ``+`` (refuse those with a suffix) or ``-`` (take only
-    those) sets the mode, the last one counts; ``I`` after it is for any case, ``P``
-    for the path alone instead of the whole URL. Without such a line it is ``-``.
+    A line that begins with ``+`` (refuse URLs with a suffix) or ``-`` (accept only those)
+    sets the mode; the last one counts. ``I`` after it ignores case, ``P`` compares the path
+    instead of the whole URL. Without such a line the mode is ``-``.
 
     >>> pictures = SuffixFilter("+PI\\n.gif\\n", "s")
     >>> pictures.decide("http://foo.com/a.GIF?x=1")
@@ -70,11 +70,11 @@ class SuffixFilter(UrlFilter):
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the suffix at a line."""
-        default = "takes what has no suffix of it" if self._refuse else "no suffix takes it"
+        default = "accepts what has no suffix of it" if self._refuse else "no suffix accepts it"
         return line_at(self._text, line) if line else default
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what ``decide`` says of each URL; nulls are not taken."""
+        """Returns the verdict on each URL; nulls are refused."""
         texts = urls.str.to_lowercase() if self._ignore_case else urls
         if self._path:
             path = parts_of(texts).get_column("path")

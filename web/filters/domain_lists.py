@@ -14,18 +14,18 @@ from .verdicts import UrlFilter, Verdicts, verdicts
 
 
 class DomainFilter(UrlFilter):
-    """Takes, or refuses, URLs whose host, registered domain or suffix is in a file.
+    """Accepts or refuses URLs whose host, registered domain or suffix is in a file.
 
-    One entry a line: a host (``www.foo.com``), a registered domain (``foo.com``), a
-    public suffix (``co.uk``) or a top-level domain (``uk``); the widest counts as
-    what has decided. Names may be written in Unicode; URLs have them in punycode. A
-    file without entries takes all URLs (NUTCH-2189). Text that is not a URL, or has no
-    host, is refused by both.
+    One entry per line: a host (``www.foo.com``), a registered domain (``foo.com``), a
+    public suffix (``co.uk``) or a top-level domain (``uk``); the widest is named
+    as the one that decided. Names may be written in Unicode; URLs have them in punycode. A
+    file without entries accepts all URLs (NUTCH-2189). Text that is not a URL, or has no
+    host, is refused in both modes.
 
     Args:
         text: The file.
-        name: What messages call it.
-        deny: Whether those in the list are refused, instead of taken.
+        name: Its name in messages.
+        deny: Whether URLs in the list are refused, instead of accepted.
 
     >>> DomainFilter("net\\napache.org", "d").decide("http://lucene.apache.org/")
     Verdict(accept=True, line=2, slow=False)
@@ -36,22 +36,22 @@ class DomainFilter(UrlFilter):
         self._names = NameLines((_checked(line, name, n), n) for n, line in entries(text))
 
     def rule(self, line: int, url: str = "") -> str:
-        """Returns the entry at a line; for 0, what became of a URL without one."""
+        """Returns the entry at a line; for 0, what happens to a URL without an entry."""
         if line:
             return line_at(self._text, line)
         if not len(self._names):
-            return "has no entries, and takes all"
+            return "has no entries, and accepts all"
         if url and not host_of_url(url):
-            return "refuses what is no url with a host"
-        return "takes what is not in it" if self._deny else "nothing in it takes it"
+            return "refuses text that is not a url with a host"
+        return "accepts what is not in it" if self._deny else "no entry accepts it"
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns what ``decide`` says of each URL; nulls are not taken."""
+        """Returns the verdict on each URL; nulls are refused."""
         if not len(self._names):
             return verdicts(urls.is_not_null())
         hosts = parts_of(urls).select("host")
         each = hosts.filter(pl.col("host") != "").unique()
-        # Few hosts are below a listed name at all; of those the public suffix matters.
+        # Few hosts are in or below a listed name; only they need their public suffix.
         below = self._is_below(each.get_column("host"))
         each = pl.concat([each.filter(below), each.filter(~below)])
         names = pl.DataFrame(
@@ -72,7 +72,7 @@ class DomainFilter(UrlFilter):
         return verdicts(((lines > 0) != self._deny) & known, lines)
 
     def _is_below(self, hosts: pl.Series) -> pl.Series:
-        """Returns which hosts, or names that they are below, are in the list."""
+        """Returns which hosts are in the list, or are below a name in it."""
         found = falses(len(hosts))
         name = hosts.str.strip_suffix(".")
         while not name.is_null().all():
@@ -83,7 +83,7 @@ class DomainFilter(UrlFilter):
 
 @functools.lru_cache(maxsize=1 << 17)
 def names_of(host: str) -> tuple[str | None, str, str, str]:
-    """Returns what a host may be listed as: public suffix, registered domain, host, last label.
+    """Returns the names that list a host: public suffix, registered domain, host, last label.
 
     >>> names_of("www.bbc.co.uk")
     ('co.uk', 'bbc.co.uk', 'www.bbc.co.uk', 'uk')

@@ -20,7 +20,7 @@ _ALL_HOSTS = "."
 
 
 class FastLimits(NamedTuple):
-    """Longest URL, path and query that are taken; -1 for any."""
+    """Longest URL, path and query that are accepted; -1 for any."""
 
     url: int = -1
     path: int = -1
@@ -44,22 +44,22 @@ _Sites = dict[str, list[FastRule] | int]
 
 
 class FastFilter(UrlFilter):
-    """Takes URLs but those that a rule for their host or domain refuses.
+    """Accepts URLs unless a rule for their host or domain refuses them.
 
-    ``Host NAME`` or ``Domain NAME`` begins a block; below it are ``DenyPath REGEX``
-    and ``DenyPathQuery REGEX``, looked for anywhere in the path, or in path and
-    query. ``.*`` refuses all. Rules of the host come first, then those of its name
-    as a domain, of its parents, the longest first, then those of ``Domain .``, for all
-    URLs. From ``#`` on a line is a comment (nutch.md 3.5). Names may be written in
-    Unicode. Text that is not a URL is refused.
+    ``Host NAME`` or ``Domain NAME`` begins a block. The lines below it, ``DenyPath REGEX``
+    and ``DenyPathQuery REGEX``, refuse URLs in whose path, or path and query, the pattern is
+    found. ``.*`` refuses all. Rules of the host come first, then those of its name as a
+    domain, then those of its parent domains, the longest first, then those of ``Domain .``,
+    for all URLs. ``#`` begins a comment (nutch.md 3.5). Names may be written in Unicode. Text
+    that is not a URL is refused.
 
     Args:
         text: The file.
         name: Its name in messages.
-        limits: Lengths.
+        limits: Longest URL and parts.
 
     Raises:
-        ValueError: A line cannot be read; one line with the file and the number.
+        ValueError: A line is invalid; the message has the file and the line number.
 
     >>> rules = FastFilter("Domain foo.com\\n DenyPath /private/", "fast.txt")
     >>> rules.decide("http://www.foo.com/private/x")
@@ -118,21 +118,21 @@ class FastFilter(UrlFilter):
             known.append(rule)
 
     def rule(self, line: int, url: str = "") -> str:
-        """Returns the rule at a line; for 0, what became of a URL without one."""
+        """Returns the rule at a line; for 0, what happens to a URL without a rule."""
         if line:
             return line_at(self._text, line)
         parts = parts_of_url(url)
         if url and parts is None:
-            return "refuses what is no url"
+            return "refuses text that is not a url"
         limit = self._exceeded(url, parts) if parts else None
-        return limit or "takes what no rule refuses, and is not too long"
+        return limit or "accepts what no rule refuses, and is not too long"
 
     def _exceeded(self, url: str, parts: tuple[str, str, str | None]) -> str | None:
-        """Returns which limit a URL is too long for, if it is."""
+        """Returns the limit that a URL exceeds, if any."""
         texts = (url, parts[1], parts[2] or "")
         for (name, limit), text in zip(self._limits._asdict().items(), texts, strict=True):
             if 0 <= limit < len(text):
-                return f"refuses what is longer than fast_{name}_max_length, {limit} characters"
+                return f"refuses urls longer than fast_{name}_max_length, {limit} characters"
         return None
 
     def decide_column(self, urls: pl.Series) -> Verdicts:

@@ -1,4 +1,4 @@
-"""Several URL filters, all of which must take a URL."""
+"""Several URL filters, all of which must accept a URL."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -18,20 +18,19 @@ class FilterChain:
     >>> from .affixes import PrefixFilter, SuffixFilter
     >>> chain = FilterChain([PrefixFilter("http:", "p.txt"), SuffixFilter("+\\n.gif", "s.txt")])
     >>> chain.judge("http://foo.com/a.gif"), chain.judge("http://foo.com/")
-    (('filtered', 's.txt:2', '.gif'), (None, 's.txt', 'takes what has no suffix of it'))
+    (('filtered', 's.txt:2', '.gif'), (None, 's.txt', 'accepts what has no suffix of it'))
     """
 
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self.filters = tuple(filters)
 
     def judge(self, url: str) -> tuple[str | None, str, str]:
-        """Returns what becomes of a URL.
+        """Returns the verdict on a URL.
 
         Returns:
-            (None, or the reason why it is refused; which line of which file
-            decided, as ``FILE:LINE``, or the filter's name alone; the rule
-            there). Where all take it, of the last filter. Without filters the
-            latter two are empty.
+            (reason why it is refused, or None; the line that decided, as ``FILE:LINE``, or the
+            filter's name alone; the rule there). If all filters accept it, line and rule are
+            those of the last one. Without filters they are empty.
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.each(url):
@@ -39,7 +38,7 @@ class FilterChain:
         return judged
 
     def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
-        """Returns what each filter says, up to the first that refuses the URL."""
+        """Returns the verdict of each filter, up to the first that refuses the URL."""
         said = []
         for each in self.filters:
             said.append((each, each.decide(url)))
@@ -48,9 +47,9 @@ class FilterChain:
         return said
 
     def judge_column(self, urls: pl.Series, named: Named = "all") -> pl.DataFrame:
-        """Returns ``reason`` and ``by`` of each URL, the first two that ``judge`` returns.
+        """Returns ``reason`` and ``by`` of each URL, the first two values of ``judge``.
 
-        Nulls have nulls, and so has ``by`` where the rule need not be named.
+        Both are null for nulls; ``by`` is null, too, if the rule need not be named.
         """
         reason = nulls(len(urls))
         by = nulls(len(urls))
@@ -75,7 +74,7 @@ class FilterChain:
 
 
 def place(name: str, line: int) -> str:
-    """Returns ``FILE:LINE``, or the name alone where no line decided."""
+    """Returns ``FILE:LINE``, or the name alone if no line decided."""
     return f"{name}:{line}" if line else name
 
 
@@ -97,7 +96,7 @@ def _names(name: str, line: pl.Series) -> pl.Series:
 
 
 def _with(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:
-    """Returns a column with values at some places, None for all of them."""
+    """Returns a column with new values at some places; ``at`` None is all places."""
     if values is None:
         return column
     return values if at is None else put(column, at, values)

@@ -17,7 +17,7 @@ from ..urls.url_parts import host_of_url, parts_of
 from .column_state import ColumnState, Rule
 from .verdicts import UrlFilter, Verdict, Verdicts
 
-# Most rules of one sign that one search looks for.
+# Most rules, all + or all -, that one search combines.
 _TOGETHER = 50
 
 
@@ -39,9 +39,9 @@ class FilterRule(Rule):
 class RegexFilter(UrlFilter):
     """Rules of a file in the format of Nutch's regex-urlfilter.txt.
 
-    ``+PATTERN`` or ``-PATTERN`` a line. The first rule whose pattern is found
-    anywhere in the URL decides; where none is found, the URL is rejected.
-    Lines that begin with ``#`` or a space, and empty lines, mean nothing;
+    ``+PATTERN`` or ``-PATTERN`` per line. The first rule whose pattern is found
+    anywhere in the URL decides; if none is found, the URL is rejected.
+    Lines that begin with ``#`` or a space, and empty lines, are ignored;
     ``> SITE`` limits the rules below it, up to ``<``, to a host or registered
     domain (nutch.md 3.5), which may be written in Unicode. A pattern that runs out
     of time on a URL rejects it.
@@ -53,8 +53,8 @@ class RegexFilter(UrlFilter):
         kind: Name of the kind of pattern.
 
     Raises:
-        ValueError: A line is invalid, or its pattern does not compile;
-            one line with the file, the line number and the rule.
+        ValueError: A line is invalid, or its pattern does not compile; the message
+            has the file, the line number and the rule.
 
     Attributes:
         rules: In the order of the file.
@@ -80,7 +80,7 @@ class RegexFilter(UrlFilter):
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the rule at a line."""
-        return str(self._by_line[line]) if line else "no rule takes it"
+        return str(self._by_line[line]) if line else "no rule accepts it"
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict of the first rule that is found in a URL, faster than in a column."""
@@ -111,7 +111,7 @@ class RegexFilter(UrlFilter):
 
     @functools.cached_property
     def _groups(self) -> list[list[FilterRule]]:
-        """The rules in order; those in a row that one search can look for are together."""
+        """The rules in order, grouped by neighbours that one search can combine."""
         groups: list[list[FilterRule]] = []
         for _, run in itertools.groupby(self.rules, lambda rule: (_joins(rule), rule.accept)):
             rules = list(run)

@@ -10,12 +10,12 @@ _LABEL = "[A-Za-z0-9-]+"
 
 
 class Validator(UrlFilter):
-    r"""Takes URLs of visible ASCII with a scheme, a public host and a path of usual characters.
+    r"""Accepts URLs of visible ASCII with a scheme, a public host and a path of usual characters.
 
-    The scheme is of letters. The host is an IPv4 address, or has two labels at least, of
-    letters, digits and ``-``, the last of which begins with a letter; the port has at most
-    five digits. Of a path with ``..`` there must be more names than that occurs; as in Nutch
-    ``...`` has it twice, and ``///`` has two pairs (nutch.md 3.5).
+    The scheme consists of letters. The host is an IPv4 address, or has at least two labels of
+    letters, digits and ``-``, the last of which begins with a letter. The port has at most
+    five digits. A path must have more names than ``..``; as in Nutch ``...`` counts as two
+    of these, and ``///`` as two pairs of slashes (nutch.md 3.5).
 
     Args:
         max_tld: Longest last label of a host, in characters, at least 2; -1 for any.
@@ -37,8 +37,8 @@ class Validator(UrlFilter):
         )
 
     def rule(self, line: int, url: str = "") -> str:
-        """Returns what it does."""
-        return "takes URLs of a plain, public form"
+        """Returns what the filter does."""
+        return "accepts URLs of a plain, public form"
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns which URLs are of that form; nulls are refused."""
@@ -56,5 +56,5 @@ def _stays_inside(path: str) -> bool:
 
 
 def _count(token: str, path: str) -> int:
-    """Returns how often a token occurs, with those that overlap."""
+    """Returns how often a token occurs; overlaps count."""
     return sum(path.startswith(token, at) for at in range(len(path)))

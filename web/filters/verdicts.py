@@ -7,7 +7,7 @@ import polars as pl
 
 from ..base.columns import falses, zeros
 
-# Why a filter refuses a URL.
+# Reasons why a filter refuses a URL.
 FILTERED = "filtered"
 TIMEOUT = "filter_timeout"
 
@@ -16,8 +16,8 @@ class Verdict(NamedTuple):
     """The verdict of a filter on a URL.
 
     Attributes:
-        accept: Whether it takes the URL.
-        line: Line of the filter's file that decided; 0 where none did.
+        accept: Whether the filter accepts the URL.
+        line: Line of the filter's file that decided; 0 if none did.
         slow: Whether the rule of that line ran out of time; then the URL is refused.
     """
 
@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """The same for a column: as many rows in the same order, no nulls."""
+    """The verdicts on a column: as many rows in the same order, no nulls."""
 
     accept: pl.Series
     line: pl.Series
@@ -64,7 +64,7 @@ class UrlFilter(abc.ABC):
 
 
 def verdicts(accept: pl.Series, line: pl.Series | None = None) -> Verdicts:
-    """Returns verdicts that no rule has run out of time for."""
+    """Returns verdicts for which no rule ran out of time."""
     if line is None:
         line = zeros(len(accept))
     return Verdicts(accept, line, falses(len(accept)))

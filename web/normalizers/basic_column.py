@@ -11,8 +11,8 @@ from .normalizer_step import Applied, Whole, apply_each
 
 # Fewer URLs than this are normalized one after the other.
 _FEW = 200
-# Scheme, host, port, path and query. A backslash, a control or a letter beyond ASCII is left to the
-# parser, and a space at the end; the fragment is cut off before, anything may stand there.
+# Scheme, host, port, path and query. Backslashes, control characters, letters beyond ASCII and a
+# space at the end are left to the parser. The fragment is cut off before.
 _PLAIN = r"^[Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9._-]+(?::[0-9]*)?(?:/[ -\"$-\[\]-~]*)?$"
 _NOT_PLAIN = r"(?i) $|%(?:$|[^0-9a-f]|[0-9a-f](?:$|[^0-9a-f]))|%2e"
 _ODD = r"[%\x20\"<>\[\]^`{|}]"
@@ -20,7 +20,7 @@ _UNRESERVED = re.compile("[A-Za-z0-9._~-]")
 
 
 def _spellings() -> dict[str, str]:
-    """Returns what stands in the place of each escape and character that is not as it should be."""
+    """Returns the normal form of each escape and character that is not normal."""
     found = {char: f"%{ord(char):02X}" for char in ' "<>[]^`{|}'}
     for code in range(256):
         plain = chr(code) if _UNRESERVED.fullmatch(chr(code)) else f"%{code:02X}"
@@ -38,7 +38,7 @@ class Basic(Whole):
     """The normalizer urlnormalizer-basic, see ``normalize_basic``.
 
     Args:
-        is_normal: Returns which URLs it surely leaves as they are.
+        is_normal: Returns which URLs are known to be normal already.
     """
 
     name = "basic"
@@ -51,10 +51,10 @@ class Basic(Whole):
         return normalize_basic(url)
 
     def apply_column(self, urls: pl.Series) -> Applied:
-        """Returns what ``apply`` makes of each URL.
+        """Returns the normalized URLs.
 
-        A URL that is written in ways which are known is guessed. Where that is
-        normal, the guess was right; else the URL is parsed.
+        Corrects frequent faults in all URLs at once. If the result is normal, it is right; else
+        the URL is parsed.
         """
         if self._is_normal is None or len(urls) < _FEW:
             return apply_each(normalize_basic, urls)
@@ -66,7 +66,7 @@ class Basic(Whole):
         return Applied(put(guesses, at, applied.urls), put(reasons, at, applied.reasons))
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs it may change."""
+        """Returns which URLs ``apply`` might change."""
         known = urls.is_not_null()
         return known if self._is_normal is None else known & ~self._is_normal(urls)
 

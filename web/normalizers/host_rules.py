@@ -20,7 +20,7 @@ _SCHEMES = tuple(name for name in SCHEMES if name != "file")
 
 
 class _PerHost(Whole):
-    """A normalizer that knows what to do for some hosts.
+    """A normalizer with rules for some hosts.
 
     Their names may be written in Unicode. Of two lines for a host, the last one counts.
 
@@ -39,7 +39,7 @@ class _PerHost(Whole):
                 raise ValueError(
                     f"{name}:{number}: a line must be {self.form}, got {quoted(f'{host} {value}')}"
                 )
-            # Before basic has seen a URL its host may stand there as it does in the file.
+            # URLs that basic has not normalized yet may have the host as the file writes it.
             self._rules[host.lower()] = self._rules[site] = rule
 
     def read(self, host: str, value: str) -> tuple[str | None, str | None]:
@@ -51,7 +51,7 @@ class _PerHost(Whole):
         return self._rules.get(host)
 
     def apply(self, url: str) -> str:
-        """Returns the URL as the rule for its host says."""
+        """Returns the URL, changed by the rule for its host."""
         host = host_of_url(url)
         rule = self.rule_of(host) if host else None
         match = _URL.fullmatch(url) if rule is not None else None
@@ -71,9 +71,9 @@ class _PerHost(Whole):
 
 
 class Slash(_PerHost):
-    """Adds or removes the slash at the end of paths: ``HOST +`` or ``HOST -`` a line.
+    """Adds or removes the slash at the end of paths: ``HOST +`` or ``HOST -`` per line.
 
-    None is added after a file's extension. Unlike Nutch's it keeps the port.
+    Adds no slash after a file's extension. Unlike Nutch's, it keeps the port.
 
     >>> Slash("www.foo.com\\t+", "slashes.txt").apply("http://www.foo.com/page?a=b")
     'http://www.foo.com/page/?a=b'
@@ -99,9 +99,9 @@ class Slash(_PerHost):
 
 
 class Host(_PerHost):
-    """Puts one host in place of others: ``HOST TARGET`` or ``*.DOMAIN TARGET`` a line.
+    """Replaces hosts by another one: ``HOST TARGET`` or ``*.DOMAIN TARGET`` per line.
 
-    A rule for the host itself comes first, then the widest domain that the host is below.
+    A rule for the host itself comes first, then the rule for the widest domain above it.
 
     >>> Host("*.foo.com foo.com", "hosts.txt").apply("http://www.foo.com:81/x")
     'http://foo.com:81/x'
@@ -118,7 +118,7 @@ class Host(_PerHost):
         return None if below_top else site, host_name(value)
 
     def rule_of(self, host: str) -> str | None:
-        """Returns what stands in a host's place."""
+        """Returns the host that replaces a host."""
         if host in self._rules:
             return self._rules[host]
         labels = host.split(".")
@@ -136,7 +136,7 @@ class Host(_PerHost):
 class Protocol(_PerHost):
     """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
 
-    A rule for the host itself comes first, then the narrowest domain. A URL that names a port
+    A rule for the host itself comes first, then the rule for the narrowest domain. A URL that names a port
     stays as it is. Schemes are http, https and ftp.
 
     >>> Protocol("*.foo.com https", "protocols.txt").apply("http://foo.com/x")
@@ -168,7 +168,7 @@ class Protocol(_PerHost):
 
 
 def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
-    """Yields (line number, host, value); spaces and tabs stand between the two."""
+    """Yields (line number, host, value); spaces and tabs separate the two."""
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:

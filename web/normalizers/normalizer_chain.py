@@ -20,13 +20,13 @@ LOOP = "normalizer_loop"
 class Normalizer:
     """A chain of normalizers.
 
-    Repeated until nothing changes, so that to normalize twice is to normalize
-    once. What comes out has the form of the basic normalizer in any case.
+    It is repeated until nothing changes, so a normalized URL does not change when it is
+    normalized again. The result always has the form of the basic normalizer.
 
     Attributes:
         steps: In their order; one is ``Basic``.
-        rounds: Most rounds through the steps. 1 is one round and no more, as
-            Nutch does: what comes out then may change when it is normalized again.
+        rounds: Most rounds through the steps. With 1, as in Nutch, the result may change when
+            it is normalized again.
         last: Steps after all rounds, for a URL that needs no row key.
     """
 
@@ -38,9 +38,9 @@ class Normalizer:
         """Returns the normalized URL.
 
         Raises:
-            BadUrl: ``malformed`` as ``normalize_basic``, also of what a rule
-                made of the URL; ``normalizer_loop`` where it still changes
-                after all rounds; what else a step refuses a URL for.
+            BadUrl: ``malformed`` as in ``normalize_basic``, also for the result of a rule;
+                ``normalizer_loop`` if the URL still changes after all rounds; other reasons of
+                steps.
         """
         url = self._repeated(url)
         for step in self.last:
@@ -55,7 +55,7 @@ class Normalizer:
                 others |= after != url and not isinstance(step, Basic)
                 url = after
             if url == before or (self._basic_first and not others):
-                # Of steps that undo each other (file:/x, file:///x) basic has the last word.
+                # If steps undo each other (file:/x, file:///x), basic decides.
                 return normalize_basic(url) if others else url
         if self.rounds == 1:
             return normalize_basic(url)
@@ -63,7 +63,7 @@ class Normalizer:
 
     @property
     def _basic_first(self) -> bool:
-        """Whether what only it has changed is done: no step before it sees what it made."""
+        """Whether ``Basic`` is first, so that a URL which it alone has changed is done."""
         return isinstance(self.steps[0], Basic)
 
     def touches(self, urls: pl.Series) -> pl.Series:
@@ -89,7 +89,7 @@ class Normalizer:
                 break
             state.begin()
             for step in self.steps:
-                # At first hardly any URL is normal: to look for them would be in vain.
+                # At first hardly any URL is normal, so a search for those is not worth its time.
                 state.apply(step, every=not turn and step is self.steps[0] and self._basic_first)
             state.end(self._basic_first)
         if self.rounds == 1:
@@ -106,12 +106,12 @@ class Normalizer:
         return pl.DataFrame({"url": state.urls, "reason": state.reasons})
 
     def trace(self, url: str) -> list[tuple[str, str]]:
-        """Returns what changes the URL, in order: (what did it, the URL after).
+        """Returns the changes of the URL in order: (name of the step, URL after it).
 
-        What other steps undo is left out, unless they do so after all rounds (``normalizer_loop``).
+        Changes that other steps undo are left out, except with ``normalizer_loop``.
 
         Raises:
-            BadUrl: ``malformed``, and what else a step refuses a URL for.
+            BadUrl: ``malformed``, and other reasons of steps.
         """
         given, done = url, list[tuple[str, str]]()
         steps = [part for step in self.steps for part in step.parts()]
@@ -156,12 +156,12 @@ def _lasting(url: str, done: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 class _Column:
-    """URLs on their way through a chain.
+    """A column of URLs while a chain normalizes it.
 
     Attributes:
-        urls: As they are now; null where they were refused.
-        reasons: Why; null where they were not.
-        active: Places of those that are not done.
+        urls: The URLs so far; null for refused ones.
+        reasons: Reasons of the refused ones; else null.
+        active: Positions of the URLs that are not done.
     """
 
     def __init__(self, urls: pl.Series) -> None:
@@ -175,7 +175,7 @@ class _Column:
         self._others = falses(len(self._now))
 
     def apply(self, step: Step, every: bool = False) -> None:
-        """Lets a step change the URLs of the round; all of them, or those that it might."""
+        """Applies a step to the URLs of the round; to all of them, or to those that it might change."""
         at = (self._now.is_not_null() if every else step.touches(self._now)).arg_true()
         if not len(at):
             return
@@ -191,10 +191,10 @@ class _Column:
         self.urls = put(self.urls, self.active.gather(at), new)
 
     def end(self, basic_first: bool) -> None:
-        """Ends a round: URLs that changed, and not by ``Basic`` alone, go on."""
+        """Ends a round. URLs that changed, not by ``Basic`` alone, stay active."""
         goes_on = (self._now != self._before).fill_null(False)
         undone = (~goes_on & self._others & self._now.is_not_null()).arg_true()
-        if len(undone):  # of steps that undo each other basic has the last word
+        if len(undone):  # if steps undo each other, basic decides
             basic = apply_each(normalize_basic, self._now.gather(undone))
             self.urls = put(self.urls, self.active.gather(undone), basic.urls)
             self.reasons = put(self.reasons, self.active.gather(undone), basic.reasons)

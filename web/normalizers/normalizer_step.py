@@ -32,10 +32,10 @@ class Step(Protocol):
         """
 
     def apply_column(self, urls: pl.Series) -> "Applied":
-        """Returns what ``apply`` makes of each URL; there are no nulls."""
+        """Returns the result of ``apply`` for each URL; there are no nulls."""
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs ``apply`` might change, maybe too many; no nulls."""
+        """Returns which URLs ``apply`` might change, or more of them; no nulls."""
 
     def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
         """Returns its parts in order: (name in messages, function)."""
@@ -45,8 +45,8 @@ class Applied(NamedTuple):
     """The result of a step for a column of URLs.
 
     Attributes:
-        urls: As they are now; null where it refuses one.
-        reasons: Why it does; null where it does not.
+        urls: The new URLs; null for refused ones.
+        reasons: Reasons of the refused ones; else null.
     """
 
     urls: pl.Series
@@ -78,7 +78,7 @@ class Whole:
         raise NotImplementedError
 
     def apply_column(self, urls: pl.Series) -> Applied:
-        """Returns what ``apply`` makes of each URL."""
+        """Returns the result of ``apply`` for each URL."""
         return apply_each(self.apply, urls)
 
     def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
@@ -96,5 +96,5 @@ class Pass(Whole):
         return url
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns that it changes none."""
+        """Returns False for each URL."""
         return falses(len(urls))

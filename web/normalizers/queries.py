@@ -14,9 +14,9 @@ _HAS_PAIRS = r"^[^?#]*\?[^#]*&"
 
 
 class Querystring(Whole):
-    """Sorts the parts of a query, so that their order makes no other URL.
+    """Sorts the parts of a query, so that URLs do not differ by their order.
 
-    Nutch's drops the user; here it stays, for the basic normalizer to drop.
+    Nutch's removes the user; here the basic normalizer does that.
 
     >>> Querystring().apply("http://example.com:1234/a/b/c?c=d&a=b#ref")
     'http://example.com:1234/a/b/c?a=b&c=d#ref'
@@ -25,7 +25,7 @@ class Querystring(Whole):
     name = "querystring"
 
     def apply(self, url: str) -> str:
-        """Returns the URL with its query's parts in order."""
+        """Returns the URL with the parts of its query in order."""
         match = _QUERY.fullmatch(url)
         if match is None or "&" not in match[2]:
             return url
@@ -41,8 +41,8 @@ class Querystring(Whole):
 class Ajax(Whole):
     """Turns ``#!`` into ``_escaped_fragment_``, which a server can receive.
 
-    It must come before basic, which cuts fragments off. In scope ``indexer`` it
-    turns URLs back.
+    It must come before basic, which removes fragments. In scope ``indexer`` it
+    converts URLs back.
 
     >>> Ajax().apply("http://example.org/#!k=v&something=is wrong")
     'http://example.org/?_escaped_fragment_=k=v%26something=is%20wrong'
@@ -56,7 +56,7 @@ class Ajax(Whole):
         self._back = scope == "indexer"
 
     def apply(self, url: str) -> str:
-        """Returns the URL in the form that its scope wants."""
+        """Returns the URL in the form of its scope."""
         if self._back and _ESCAPED in url:
             return _with_fragment(url)
         start, found, fragment = url.partition(_HASH_BANG)
@@ -71,7 +71,7 @@ class Ajax(Whole):
 
 
 def _escape(fragment: str) -> str:
-    """Escapes bytes up to the space, ``#``, ``%``, ``&``, ``+`` and all that is no ASCII."""
+    """Escapes bytes up to the space, ``#``, ``%``, ``&``, ``+`` and all beyond ASCII."""
     return "".join(
         f"%{byte:02X}" if byte < 33 or byte > 126 or byte in b"#%&+" else chr(byte)
         for byte in fragment.encode("utf-8", "replace")

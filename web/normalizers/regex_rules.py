@@ -17,7 +17,7 @@ from .normalizer_step import Applied, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _UNSEEN = "[^!-~]"
-# Elements of a file from the root down. As in Nutch the root may have any name, if there are rules.
+# Elements of a file, from the root down. As in Nutch, the root of a file with rules has any name.
 _ROOT = "regex-normalize"
 _FORM = ((), ("regex",), ("pattern", "substitution"))
 
@@ -30,8 +30,7 @@ class Substitution:
         pattern: The pattern.
         template: The replacement, in Python's form.
         line: Line of the file at which the pattern begins, from 1.
-        column: Pattern and template for polars; None if no such pair surely does
-            the same.
+        column: Pattern and template for polars; None if no such pair is known to do the same.
     """
 
     pattern: Pattern
@@ -53,12 +52,12 @@ class Substitution:
             raise BadUrl("normalizer_timeout", url) from error
 
     def apply_column(self, urls: pl.Series, limit: TimeLimit) -> Applied:
-        """Returns what ``apply`` makes of each URL."""
+        """Returns the result of ``apply`` for each URL."""
         if self.column is None:
             return apply_each(functools.partial(self.apply, limit=limit), urls)
         made = urls.str.replace_all(*self.column)
         reasons = nulls(len(urls))
-        # Only of visible ASCII both mean the same.
+        # Both engines do the same on visible ASCII only.
         other = urls.str.contains(_UNSEEN).arg_true()
         if len(other):
             applied = apply_each(functools.partial(self.apply, limit=limit), urls.gather(other))
@@ -70,12 +69,12 @@ class RegexNormalizer:
     """Rules of a file in the format of Nutch's regex-normalize.xml.
 
     Args:
-        text: The file; as bytes it may be in any encoding that XML names.
+        text: The file; bytes may be in any encoding that the XML declares.
         file: Its name in messages.
 
     Raises:
-        ValueError: It is not XML of that form, or a rule does not compile; one
-            line with the name of the file, the line, and the rule.
+        ValueError: It is not XML of that form, or a rule does not compile; the
+            message has the name of the file, the line and the rule.
 
     Attributes:
         rules: In the order in which they are applied.
@@ -97,7 +96,7 @@ class RegexNormalizer:
         return url
 
     def apply_column(self, urls: pl.Series) -> Applied:
-        """Returns what ``apply`` makes of each URL: rule by rule, where its pattern may be."""
+        """Returns the result of ``apply`` for each URL, rule by rule."""
         reasons = nulls(len(urls))
         limit = TimeLimit()
         for rule in self.rules:
@@ -124,15 +123,15 @@ class RegexNormalizer:
 
 
 def _may_hold(urls: pl.Series, column: str | None) -> pl.Series:
-    """Returns in which URLs a pattern may be found; nulls hold none."""
+    """Returns in which URLs a pattern may be found; False for nulls."""
     if column is None or not is_column_pattern(column):
         return urls.is_not_null()
-    # Beyond visible ASCII the engines differ in what a letter is.
+    # Beyond visible ASCII the engines differ.
     return urls.str.contains(f"{_UNSEEN}|{column}").fill_null(False)
 
 
 def _together(patterns: Sequence[Pattern]) -> str | None:
-    """Returns a pattern for polars that finds all that one of them finds, if there is one."""
+    """Returns a pattern for polars that finds what any of the patterns finds; None without one."""
     if any(pattern.column is None for pattern in patterns):
         return None
     together = "|".join(f"(?:{pattern.column})" for pattern in patterns)
@@ -159,11 +158,11 @@ def _read_rules(text: str | bytes, name: str) -> list[Substitution]:
 
 
 def _elements(text: str | bytes, name: str) -> list[_Found]:
-    """Returns what stands in the elements ``regex`` of the file."""
+    """Returns the contents of the elements ``regex`` of the file."""
     found: list[_Found] = []
     inside: list[str] = []
     words: list[str] = []
-    # What was decoded before is not in the encoding that it names.
+    # Decoded text is not in the encoding that the XML declares.
     parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
     parser.buffer_text = True
 
@@ -221,7 +220,7 @@ def _read_rule(pattern: str, template: str, line: int, where: str) -> Substituti
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:
-    """Turns Java's replacement (``$1``, ``${name}``, backslash quotes) into Python's and polars'."""
+    """Translates Java's replacement (``$1``, ``${name}``, backslash quotes) for Python and polars."""
     compiled = pattern.python
     assert isinstance(compiled, regex.Pattern)
     names = dict(pattern.names)
@@ -246,7 +245,7 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
         elif name in names:
             add_group(str(names[name]))
         else:
-            # Java takes as many digits as name a group, and at least one.
+            # Java reads as many digits as name a group, and at least one.
             sizes = range(len(number or ""), 0, -1)
             size = next((n for n in sizes if int(number[:n]) <= compiled.groups), 0)
             if not size:
@@ -258,9 +257,9 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
 
 
 def _for_column(pattern: Pattern, template: str) -> tuple[str, str] | None:
-    """Returns pattern and template that do the same in polars, if there are such."""
+    """Returns pattern and template for polars; None if none are known to do the same."""
     if pattern.swap is None or not is_column_pattern(pattern.swap[0]):
         return None
     column, before = pattern.swap
-    # Where a group comes before the others their numbers are not the same.
+    # A group before the others changes their numbers.
     return None if before and "${" in template else (column, before + template)

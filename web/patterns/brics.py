@@ -1,8 +1,8 @@
-"""The language of urlfilter-automaton: dk.brics regular expressions, matched as a whole.
+"""The patterns of urlfilter-automaton: dk.brics regular expressions, which match a whole text.
 
-Besides what regular expressions have: ``a&b`` (both), ``~a`` (not), ``@`` (any text), ``#``
-(nothing), ``"..."`` (as it stands), ``<n-m>`` (a number). ``^`` and ``$`` mean themselves.
-Matching goes by derivatives (Brzozowski): it takes as long as the text is, whatever the pattern.
+They extend regular expressions by ``a&b`` (both), ``~a`` (not), ``@`` (any text), ``#``
+(nothing), ``"..."`` (literal text) and ``<n-m>`` (a number). ``^`` and ``$`` mean themselves.
+Matching takes derivatives (Brzozowski), so its time depends on the length of the text alone.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class Automaton:
     """A compiled expression.
 
     Raises:
-        ValueError: It is none; the message says what is wrong with it.
+        ValueError: The expression is invalid; the message says why.
 
     >>> Automaton("http://[a-z]+[.]be/.*&~(.*secret.*)").search("http://foo.be/secret") is None
     True
@@ -34,15 +34,17 @@ class Automaton:
             raise ValueError("it is nested too deeply") from error
 
     def search(self, string: str, *, timeout: float | None = None) -> "Automaton | None":
-        """Returns itself if the text as a whole is matched, else None; needs no ``timeout``.
+        """Returns itself if the expression matches the whole text, else None.
+
+        Ignores ``timeout``, as its time is bounded.
 
         Raises:
-            TimeoutError: It would need too much memory to tell.
+            TimeoutError: An answer would need too much memory.
         """
         for _ in range(2):
             try:
                 return self if self._run.matches(string) else None
-            except TooLarge:  # by all the texts before, or by this one
+            except TooLarge:  # because of this text or of those before
                 self._run = _Run(self._text)
             except RecursionError:
                 break
@@ -50,7 +52,7 @@ class Automaton:
 
 
 class _Run:
-    """What is known of an expression, by the texts that it was tried on."""
+    """An expression with the derivatives that texts have needed so far."""
 
     def __init__(self, text: str) -> None:
         self._nodes = Nodes()
@@ -77,7 +79,7 @@ def compile_automaton(text: str) -> Pattern:
     """Compiles an expression.
 
     Raises:
-        ValueError: It is none; the message says what is wrong with it.
+        ValueError: The expression is invalid; the message says why.
 
     >>> compile_automaton(".*[.](gif|png)").python.search("http://foo.com/a.gif") is None
     False
@@ -87,7 +89,7 @@ def compile_automaton(text: str) -> Pattern:
 
 
 def _column_form(node: Node) -> str | None:
-    """Returns the same for polars' engine; None where that has no word for it."""
+    """Returns a pattern for polars that matches the same texts; None if it has no such pattern."""
     if node.size > _LONGEST:
         return None
     try:
@@ -96,9 +98,9 @@ def _column_form(node: Node) -> str | None:
         return None
 
 
-def _row_form(node: Node) -> str:
+def _sequence_form(node: Node) -> str:
     words = []
-    while node.kind == "cat":  # a long row is no deep one
+    while node.kind == "cat":  # without recursion, as a sequence may be long
         words.append(_form(node.parts[0]))
         node = node.parts[1]
     return "".join([*words, _form(node)])
@@ -111,7 +113,7 @@ def _form(node: Node) -> str:
 _FORMS: dict[str, Callable[[Node], str]] = {
     "chars": lambda node: node.chars.pattern,
     "text": lambda node: "",
-    "cat": _row_form,
+    "cat": _sequence_form,
     "or": lambda node: "|".join(map(_form, node.parts)),
     "star": lambda node: f"{_form(node.parts[0])}*",
 }

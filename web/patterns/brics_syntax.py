@@ -14,7 +14,7 @@ class BricsParser:
     def parse(self) -> Node:
         if not self._text:
             return self._nodes.text
-        node = self._either()
+        node = self._choice()
         if self._at < len(self._text):
             raise ValueError(f"nothing may follow at character {self._at + 1}")
         return node
@@ -37,19 +37,19 @@ class BricsParser:
         if not self._take(char):
             raise ValueError(f"missing {char} at character {self._at + 1}")
 
-    def _either(self) -> Node:
+    def _choice(self) -> Node:
         parts = [self._both()]
         while self._take("|"):
             parts.append(self._both())
         return self._nodes.either(*parts)
 
     def _both(self) -> Node:
-        parts = [self._row()]
+        parts = [self._sequence()]
         while self._take("&"):
-            parts.append(self._row())
+            parts.append(self._sequence())
         return self._nodes.both(*parts)
 
-    def _row(self) -> Node:
+    def _sequence(self) -> Node:
         parts = [self._repeated()]
         while self._at < len(self._text) and not self._peek(")|&"):
             parts.append(self._repeated())
@@ -107,7 +107,7 @@ class BricsParser:
     def _range(self) -> tuple[int, int]:
         first = last = self._char()
         if self._take("-"):
-            if self._peek("]"):  # as brics: a minus at the end is one
+            if self._peek("]"):  # as in dk.brics, a minus at the end is a character
                 self._at -= 1
             else:
                 last = self._char()
@@ -131,7 +131,7 @@ class BricsParser:
         if self._take("("):
             if self._take(")"):
                 return self._nodes.text
-            node = self._either()
+            node = self._choice()
             self._expect(")")
             return node
         if self._take("<"):
@@ -172,7 +172,7 @@ class BricsParser:
         return self._nodes.cat(zeros, self._nodes.either(*numbers))
 
     def _between(self, low: str, high: str) -> Node:
-        """Returns the numbers from one to another, of as many digits as both have."""
+        """Returns the numbers from one to another, which have the same number of digits."""
         if not low:
             return self._nodes.text
         cat, first, last = self._nodes.cat, ord(low[0]), ord(high[0])

@@ -1,4 +1,4 @@
-r"""Sets of characters, as the patterns of Java and dk.brics mean them, in the form of our engines."""
+r"""Sets of characters in patterns of Java and dk.brics, as ranges of code points."""
 
 import dataclasses
 import functools
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import regex
 
 LAST = 0x10FFFF
-# Only below it do letters have two cases.
+# The last code point with two cases.
 _LAST_CASED = 0x1E943
 _SPECIAL = frozenset("\\.^$*+?{}[]|()-&~")
 
@@ -17,7 +17,7 @@ class Chars:
     r"""A set of characters.
 
     Attributes:
-        ranges: The first and last number of each range, ascending; no two ranges touch.
+        ranges: The first and last code point of each range, ascending; no two ranges touch.
 
     >>> (~span(ord("a"), ord("c")) & span(ord("b"), ord("z"))).pattern
     '[d-z]'
@@ -70,7 +70,7 @@ def union(ranges: Iterable[tuple[int, int]]) -> Chars:
 
 @functools.cache
 def span(low: int, high: int) -> Chars:
-    """Returns the characters from one number to another, inclusive."""
+    """Returns the characters from one code point to another, inclusive."""
     return Chars(((low, high),))
 
 
@@ -122,14 +122,14 @@ def one_in_any_case(code: int) -> Chars:
 
 
 def span_in_any_case(low: int, high: int) -> Chars:
-    """Returns the characters between two, in all cases that Unicode has."""
+    """Returns the characters from one to another, in all cases that Unicode has."""
     cases = (c for c, forms in _cased().items() if any(low <= form <= high for form in forms))
     return union(((low, high), *((c, c) for c in cases)))
 
 
 def _upper(code: int) -> int:
     char = chr(code)
-    # Where capitals are several characters the title form may be the single one.
+    # If the capital is several characters, the title form may be a single one.
     found = next((c for c in (char.upper(), char.title()) if len(c) == 1), char)
     return ord(found)
 
@@ -140,7 +140,7 @@ def _folded(code: int) -> int:
 
 @functools.cache
 def _cased() -> dict[int, tuple[int, int]]:
-    """Returns for each letter that has cases its capital, and the small letter of that."""
+    """Returns the capital of each letter that has cases, and the small letter of the capital."""
     forms = ((code, (_upper(code), _folded(code))) for code in range(_LAST_CASED + 1))
     return {code: found for code, found in forms if found != (code, code)}
 

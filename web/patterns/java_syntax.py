@@ -1,7 +1,7 @@
-r"""The syntax of Java's regular expressions: what a pattern says, as a tree.
+r"""Parses Java's regular expressions into trees.
 
-It is read as ``java.util.regex.Pattern`` of Java 17 reads it, its oddities too; what that
-refuses is refused.
+Reads patterns as ``java.util.regex.Pattern`` of Java 17 does, with its special cases, and refuses
+the patterns that it refuses.
 """
 
 import re
@@ -17,7 +17,18 @@ from .chars import (
     span_in_any_case,
 )
 from .java_classes import LINE_ENDS, SHORT, UNICODE_SHORT, family
-from .java_tree import Atomic, Back, Either, Group, Look, Mark, Node, PatternTree, Repeat, Row
+from .java_tree import (
+    Atomic,
+    Choice,
+    Group,
+    Lookaround,
+    Mark,
+    Node,
+    PatternTree,
+    Reference,
+    Repeat,
+    Sequence,
+)
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -42,22 +53,22 @@ _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
 
 
 def parse(text: str) -> PatternTree:
-    r"""Reads a pattern.
+    r"""Parses a pattern.
 
     Raises:
-        ValueError: Java refuses it, or has something here that is not supported; the message
-            says what.
+        ValueError: Java refuses the pattern, or a part of it is not supported; the message says
+            which.
     """
     return _Parser(text).parse()
 
 
 def _unquoted(text: str) -> str:
-    r"""Takes ``\Q`` and ``\E`` away, as Java does before all else."""
+    r"""Replaces ``\Q...\E`` by escapes, which Java does first."""
 
     def quoted(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
-        # A number would belong to an escape before it.
+        # A digit would belong to an escape before it.
         digit = f"\\x3{match[1][0]}" if match[1][:1].isdecimal() and match[1].isascii() else ""
         rest = match[1][1:] if digit else match[1]
         return digit + re.sub(
@@ -76,12 +87,12 @@ class _Parser:
         self._names: dict[str, int] = {}
 
     def parse(self) -> PatternTree:
-        root = self._either()
+        root = self._choice()
         if self._peek():
             raise ValueError("a ) has no (")
         return PatternTree(root, self._groups, self._names)
 
-    # How Java goes through the text: with the flag x, spaces and comments do not count.
+    # Reading characters: with the flag x, spaces and comments are skipped.
 
     def _peek(self) -> str:
         if "x" in self._flags:
@@ -108,26 +119,26 @@ class _Parser:
     def _raw(self, ahead: int = 0) -> str:
         return self._text[self._at + ahead : self._at + ahead + 1]
 
-    # Rows, groups and quantifiers.
+    # Sequences, groups and quantifiers.
 
-    def _either(self) -> Node:
-        parts = [self._row()]
+    def _choice(self) -> Node:
+        parts = [self._sequence()]
         while self._peek() == "|":
             self._at += 1
-            parts.append(self._row())
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+            parts.append(self._sequence())
+        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
 
-    def _row(self) -> Node:
+    def _sequence(self) -> Node:
         parts: list[Node] = []
         while (char := self._peek()) not in ("", "|", ")"):
             if char == "(":
                 group = self._group()
                 parts += [] if group is None else [group]
-            elif char == "{":  # after something that is repeated; Java repeats nothing
-                parts.append(self._repeated(Row(())))
+            elif char == "{":  # after a repeated part; Java repeats the empty text then
+                parts.append(self._repeated(Sequence(())))
             else:
                 parts.append(self._repeated(self._atom(char)))
-        return parts[0] if len(parts) == 1 else Row(tuple(parts))
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _atom(self, char: str) -> Node:
         if char == "\\":
@@ -177,10 +188,10 @@ class _Parser:
             return node
         how = self._peek() if self._peek() in ("?", "+") else ""
         self._at += len(how)
-        return node if node == Row(()) else Repeat(node, least, most, how)
+        return node if node == Sequence(()) else Repeat(node, least, most, how)
 
     def _group(self) -> Node | None:
-        """Reads a group; None for flags that hold from there on."""
+        """Reads a group; returns None for flags that hold from here on."""
         flags = self._flags
         if self._next() != "?":
             return self._kept(flags)
@@ -195,14 +206,14 @@ class _Parser:
                 raise ValueError(f"there are two groups <{name}>")
             self._names[name] = self._groups + 1
             return self._kept(flags)
-        part = self._either()
-        node = Atomic(part) if kind == ">" else Look(part, kind[0] == "<", kind[-1] == "!")
+        part = self._choice()
+        node = Atomic(part) if kind == ">" else Lookaround(part, kind[0] == "<", kind[-1] == "!")
         return self._closed(node, flags)
 
     def _kept(self, flags: frozenset[str]) -> Node:
         self._groups += 1
         number = self._groups
-        part = self._either()
+        part = self._choice()
         return self._closed(Group(part, number), flags)
 
     def _closed(self, node: Node, flags: frozenset[str]) -> Node:
@@ -222,7 +233,7 @@ class _Parser:
                 self._flags = self._flags | changed if take else self._flags - changed
             else:
                 raise ValueError(f"(?{self._text[begin : self._at]} is not supported")
-        return None if char == ")" else self._closed(self._either(), flags)
+        return None if char == ")" else self._closed(self._choice(), flags)
 
     # Escapes.
 
@@ -232,9 +243,9 @@ class _Parser:
         if char in ("p", "P"):
             return self._family(char == "P")
         if char and char in "123456789":
-            return self._back(int(char))
+            return self._numbered_reference(int(char))
         if char == "k":
-            return self._named_back()
+            return self._named_reference()
         if char == "b" and self._text.startswith("{g}", self._at):
             raise ValueError(r"\b{g} is not supported")
         if char == "Z":
@@ -254,7 +265,7 @@ class _Parser:
         return chars if char == small else ~chars
 
     def _code(self, char: str) -> int:
-        r"""Returns the character of an escape, after its first letter."""
+        """Returns the code point of an escape, after its first letter."""
         if char in _PLAIN_ESCAPES:
             return _PLAIN_ESCAPES[char]
         if char in _NUMBERS:
@@ -262,11 +273,11 @@ class _Parser:
         if char == "c" and self._at < len(self._text):
             return ord(self._take()) ^ 64
         if not char or (char.isascii() and char.isalnum()):
-            raise ValueError(f"\\{char} means nothing here" if char else r"nothing follows the \ ")
+            raise ValueError(f"\\{char} is not an escape" if char else r"nothing follows the \ ")
         return ord(char)
 
     def _number(self, char: str) -> int:
-        """Returns the character that digits after an escape's letter name."""
+        """Returns the code point that the digits after an escape's letter name."""
         form, base, wanted = _NUMBERS[char]
         match = form.match(self._text, self._at)
         code = int(match[match.lastindex or 0], base) if match else LAST + 1
@@ -287,22 +298,22 @@ class _Parser:
         chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
-    def _back(self, number: int) -> Node:
+    def _numbered_reference(self, number: int) -> Node:
         while (char := self._peek()) and char in "0123456789":
             if number * 10 + int(char) > self._groups:
                 break
             number = number * 10 + int(char)
             self._at += 1
-        return Back(number, "i" in self._flags)
+        return Reference(number, "i" in self._flags)
 
-    def _named_back(self) -> Node:
+    def _named_reference(self) -> Node:
         name = _NAME.match(self._text, self._at)
         if not name or name[1] not in self._names:
             raise ValueError(
                 r"\k must be followed by the name of a group before it, as in \k<name>"
             )
         self._at = name.end()
-        return Back(self._names[name[1]], "i" in self._flags)
+        return Reference(self._names[name[1]], "i" in self._flags)
 
     # Characters and classes.
 
@@ -312,7 +323,7 @@ class _Parser:
         return one_in_any_case(code) if "u" in self._flags else in_any_case(span(code, code))
 
     def _class(self) -> Chars:
-        """Reads a class from behind its first bracket."""
+        """Reads a class, after its first bracket."""
         negative = self._raw() == "^"
         self._at += negative
         chars = self._members()
@@ -320,8 +331,8 @@ class _Parser:
         return ~chars if negative else chars
 
     def _members(self) -> Chars:
-        """Reads up to a class's last bracket, as Java does: see ``Pattern.clazz``."""
-        # What is known, and what came last; single characters count from the next && or the end.
+        """Reads up to the last bracket of a class, as ``Pattern.clazz`` of Java does."""
+        # The set so far, and the last item. Single characters join it at the next && or the end.
         found: Chars | None = None
         last: Chars | None = None
         singles, pending = NONE, False
@@ -346,7 +357,7 @@ class _Parser:
         return found
 
     def _doubled(self) -> bool:
-        """Goes past ``&&``, if it stands there."""
+        """Skips ``&&`` if it comes next; returns whether it did."""
         at = self._at
         if self._next() == "&":
             self._at += 1
@@ -355,7 +366,7 @@ class _Parser:
         return False
 
     def _right(self) -> Chars | None:
-        """Reads what stands behind ``&&``."""
+        """Reads the right side of ``&&``."""
         right: Chars | None = None
         while (char := self._peek()) not in ("]", "&"):
             if char == "[":
@@ -364,7 +375,7 @@ class _Parser:
         return right
 
     def _item(self) -> Chars | int:
-        """Reads a character, as a number, or what stands for several."""
+        """Reads a character, as a code point, or an item that stands for several."""
         char = self._peek()
         if not char:
             raise ValueError("missing ]")
@@ -382,7 +393,7 @@ class _Parser:
         return span_in_any_case(low, high) if "u" in self._flags else in_any_case(span(low, high))
 
     def _member(self) -> Chars | int:
-        """Reads a character, as a number, or an escape."""
+        """Reads a character, as a code point, or an escape."""
         if self._peek() != "\\":
             return ord(self._take())
         char = self._raw(1)

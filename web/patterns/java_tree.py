@@ -1,4 +1,4 @@
-"""What a regular expression of Java says, as a tree."""
+"""The tree of a regular expression of Java."""
 
 import dataclasses
 
@@ -7,28 +7,28 @@ from .chars import Chars
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mark:
-    """A place, or what Java has an escape for; ``kind`` names it."""
+    """A position, a line end or a grapheme; ``kind`` names it."""
 
     kind: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """One after the other."""
+class Sequence:
+    """A sequence of parts."""
 
     parts: tuple["Node", ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Either:
-    """The first that fits."""
+class Choice:
+    """Alternatives, of which the first that fits is taken."""
 
     parts: tuple["Node", ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
-    """What is kept under a number, from 1."""
+    """A group that captures its match under a number, from 1."""
 
     part: "Node"
     number: int
@@ -36,14 +36,14 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Atomic:
-    """What is not tried in another way once it was found."""
+    """A group that, once matched, is not tried in another way."""
 
     part: "Node"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repeat:
-    """``least`` to ``most`` times (None: any); ``how`` is "", "?" (few) or "+" (gives none back)."""
+    """A part ``least`` to ``most`` times (None: any); ``how`` is "", "?" (lazy), "+" (possessive)."""
 
     part: "Node"
     least: int
@@ -52,28 +52,28 @@ class Repeat:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Back:
-    """What a group kept, again."""
+class Reference:
+    """A reference to the match of a group."""
 
     number: int
     any_case: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Look:
-    """What must (not) follow, or stand before."""
+class Lookaround:
+    """A part that must (not) follow, or precede."""
 
     part: "Node"
     behind: bool
     negative: bool
 
 
-Node = Chars | Mark | Row | Either | Group | Repeat | Back | Look | Atomic
+Node = Chars | Mark | Sequence | Choice | Group | Repeat | Reference | Lookaround | Atomic
 
 
 @dataclasses.dataclass(frozen=True)
 class PatternTree:
-    """A pattern that was read, and the numbers of its groups that have names."""
+    """A parsed pattern, how many groups it has, and the numbers of named groups."""
 
     root: Node
     groups: int
@@ -83,9 +83,9 @@ class PatternTree:
 def children(node: Node) -> tuple[Node, ...]:
     """Returns the nodes directly below a node."""
     match node:
-        case Row(parts) | Either(parts):
+        case Sequence(parts) | Choice(parts):
             return parts
-        case Group(part) | Repeat(part) | Atomic(part) | Look(part):
+        case Group(part) | Repeat(part) | Atomic(part) | Lookaround(part):
             return (part,)
     return ()
 

@@ -1,7 +1,7 @@
-"""Languages (sets of texts) as trees, of which derivatives are taken (Brzozowski).
+"""Languages (sets of texts) as trees, and their derivatives (Brzozowski).
 
-The derivative of a language by a character holds what may follow that character in it. It is again
-a language, so intersection and complement are as easy as the rest.
+The derivative of a language by a character is the set of texts that may follow this character. It
+is again a language, so intersection and complement are as easy as the rest.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ class Node:
 
     def __init__(self, kind: str, parts: tuple["Node", ...], chars: Chars) -> None:
         self.kind, self.parts, self.chars = kind, parts, chars
-        # Characters that it takes as a pattern: nodes that stand there twice count twice.
+        # Length of its pattern in characters. A node that occurs twice counts twice.
         self.size: int = 12 + 24 * len(chars.ranges) + sum(part.size for part in parts)
         every, some = all(part.nullable for part in parts), any(part.nullable for part in parts)
         self.nullable: bool = {
@@ -104,12 +104,12 @@ class Nodes:
         return tail if most is None or most >= least else self.empty
 
     def after(self, node: Node, char: int, done: dict[Node, Node] | None = None) -> Node:
-        """Returns what may follow a character in a language: its derivative.
+        """Returns the derivative of a language: the texts that may follow a character.
 
         Args:
             node: The language.
             char: The character.
-            done: Results for nodes below; a node stands in many places.
+            done: Results so far, by node, because a node may occur in many places.
 
         Raises:
             TooLarge: There are too many nodes.

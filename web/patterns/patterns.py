@@ -1,7 +1,7 @@
-"""Regular expressions as Java writes them, for the rule files that Nutch users have.
+"""Compiles Java's regular expressions, which Nutch's rule files have.
 
-Each is read by ``java_syntax`` and written for the ``regex`` package. Most also have a form for
-the engine of polars, which tests a whole column at once.
+``java_syntax`` parses a pattern, and a writer translates the tree for the ``regex`` package. Most
+patterns also have a form for polars, whose engine searches a whole column at once.
 """
 
 import dataclasses
@@ -17,15 +17,15 @@ from .chars import NONE, Chars, in_any_case
 from .java_syntax import parse
 from .java_tree import (
     Atomic,
-    Back,
-    Either,
+    Choice,
     Group,
-    Look,
+    Lookaround,
     Mark,
     Node,
     PatternTree,
+    Reference,
     Repeat,
-    Row,
+    Sequence,
     children,
     nodes_of,
 )
@@ -55,19 +55,19 @@ _COLUMN_MARKS = {
 }
 
 
-# How long one pattern may take over one URL, s; and once so many URLs took it that long.
+# How long one pattern may take for one URL, s; and the limit after that many slow URLs.
 TIME_LIMIT = 0.1
 _MANY, _SHORT_LIMIT = 20, 0.002
 _T = TypeVar("_T")
-# The engines write repeats out.
+# Longest pattern, in characters with its repeats expanded, as engines expand them.
 _LARGEST = 100_000
 
 
 class Searcher(Protocol):
-    """What of a compiled expression is used to search."""
+    """A compiled pattern that can search a text."""
 
     def search(self, string: str, *, timeout: float | None = None) -> Any:
-        """Returns what was found, None for nothing; raises ``TimeoutError``."""
+        """Returns a match, or None if there is none; raises ``TimeoutError``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,16 +75,16 @@ class Pattern:
     """A compiled pattern.
 
     Attributes:
-        text: As it stands in the file.
-        python: To search with.
-        column: The same for polars' ``str.contains``; None where there is none. It may still
-            prove too large for that engine.
-        exact: Whether ``column`` hits just what ``python`` does; else it hits that and more, so
-            a miss is a miss. They differ where ``\\b`` stands beside a letter that one engine
-            does not know yet, and where more of a pattern follows ``$`` and takes an end of line.
-        swap: For ``str.replace_all`` on visible ASCII: a pattern, and what the replacement must
-            begin with, which is a group of the pattern; None where there surely is none.
-        names: The groups that have names, and their numbers.
+        text: The pattern as the file has it.
+        python: The compiled pattern for single texts.
+        column: The pattern for polars' ``str.contains``; None if there is none. It may still be
+            too large for that engine.
+        exact: Whether ``column`` finds exactly what ``python`` finds. Else it finds more, so only
+            its misses are sure. Even if exact, they differ where ``\\b`` is next to a letter that
+            one engine does not know yet, and where a part after ``$`` matches a line end.
+        swap: Pattern for ``str.replace_all`` on visible ASCII, and the start that the replacement
+            needs (a group of the pattern); None if no such pattern is known to be right.
+        names: The named groups, with their numbers.
     """
 
     text: str
@@ -96,9 +96,9 @@ class Pattern:
 
 
 class TimeLimit:
-    """Limits the time that patterns take for one URL; the limit falls when many URLs were slow.
+    """Limits the time that patterns take for one URL; the limit falls after many slow URLs.
 
-    So a whole column ends, however its URLs were made.
+    So the time for a column is bounded, whatever its URLs are.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class TimeLimit:
 
 @functools.cache
 def is_column_pattern(text: str) -> bool:
-    """Returns whether polars' engine takes a pattern."""
+    """Returns whether polars' engine accepts a pattern."""
     try:
         pl.Series([""]).str.contains(text)
     except pl.exceptions.ComputeError:
@@ -155,11 +155,11 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
 
     Args:
         text: The pattern.
-        to_replace: Whether it counts where a match begins. Else ``.*`` at its start says nothing,
-            and is left out: it would be tried from each character of a URL.
+        to_replace: Whether it matters where a match begins. If not, ``.*`` at the start has no
+            effect, and is left out: it would be tried from each character of a URL.
 
     Raises:
-        ValueError: It does not compile; the message says what is wrong with it.
+        ValueError: The pattern does not compile; the message says why.
 
     >>> compile_pattern(r"(?<!:)/{2,}").column
     '(?:^|[^:])(?:/{2,})'
@@ -172,7 +172,7 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
         if not to_replace:
             tree = dataclasses.replace(tree, root=_without_start(tree.root))
         if _size(tree.root) > _LARGEST:
-            raise ValueError(f"its repeats written out are longer than {_LARGEST:,} characters")
+            raise ValueError(f"with its repeats expanded it is longer than {_LARGEST:,} characters")
         compiled = _compiled(tree)
         column, exact, swap = _column_forms(tree)
     except RecursionError as error:
@@ -184,10 +184,10 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
 
 
 def _without_start(root: Node) -> Node:
-    """Returns a pattern without what may be nothing at its start, and keeps nothing."""
+    """Returns a pattern without a part at its start that may be empty and captures nothing."""
     match root:
-        case Row((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
-            return _without_start(Row(tuple(rest)))
+        case Sequence((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
+            return _without_start(Sequence(tuple(rest)))
     return root
 
 
@@ -198,7 +198,7 @@ def _compiled(tree: PatternTree) -> "regex.Pattern[str]":
     any_case = not all_scripts and all(
         in_any_case(node) == node if isinstance(node, Chars) else node.any_case
         for node in nodes
-        if isinstance(node, Chars | Back)
+        if isinstance(node, Chars | Reference)
     )
     flags = regex.VERSION1 | (0 if all_scripts else regex.ASCII)
     flags |= regex.IGNORECASE if any_case else 0
@@ -214,9 +214,9 @@ class _Writer:
 
     def written(self, node: Node) -> str:
         match node:
-            case Row(parts):
+            case Sequence(parts):
                 return "".join(map(self._inner, parts))
-            case Either(parts):
+            case Choice(parts):
                 return "|".join(map(self.written, parts))
             case Group(part):
                 return f"({self.written(part)})"
@@ -228,7 +228,7 @@ class _Writer:
 
     def _inner(self, node: Node) -> str:
         text = self.written(node)
-        return f"(?:{text})" if isinstance(node, Either | Row) else text
+        return f"(?:{text})" if isinstance(node, Choice | Sequence) else text
 
     def _times(self, least: int, most: int | None, how: str) -> str:
         plain = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
@@ -246,9 +246,9 @@ class _Writer:
                 return _PYTHON_MARKS[kind]
             case Atomic(part):
                 return f"(?>{self.written(part)})"
-            case Look(part, behind, negative):
+            case Lookaround(part, behind, negative):
                 return f"(?{'<' * behind}{'!' if negative else '='}{self.written(part)})"
-            case Back(number, any_case):
+            case Reference(number, any_case):
                 if number > self._groups:
                     return NONE.pattern
                 return f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
@@ -256,10 +256,10 @@ class _Writer:
 
 
 class _Column(_Writer):
-    """Writes them for polars: what that engine does not have becomes what hits more.
+    """Writes trees as patterns for polars. Parts that it cannot express become parts that match more.
 
     Attributes:
-        exact: Whether there was nothing of the kind.
+        exact: Whether polars can express all parts.
     """
 
     def __init__(self, tree: PatternTree) -> None:
@@ -277,7 +277,7 @@ class _Column(_Writer):
                 return node.pattern
             case Mark(kind) if kind in _COLUMN_MARKS:
                 return _COLUMN_MARKS[kind]
-            case Back(number) if number not in self._kept:
+            case Reference(number) if number not in self._kept:
                 return NONE.pattern
         self.exact = False
         match node:
@@ -285,10 +285,12 @@ class _Column(_Writer):
                 return f"(?:{self.written(part)})"
             case Mark("grapheme" | "newline"):
                 return r"[\s\S]+"
-            case Back(number, any_case):
-                # The group's own pattern takes all that it may have kept.
+            case Reference(number, any_case):
+                # The group's own pattern matches each text that the group may have captured.
                 part = self._kept[number]
-                free = not any(isinstance(inner, Mark | Back | Look) for inner in nodes_of(part))
+                free = not any(
+                    isinstance(inner, Mark | Reference | Lookaround) for inner in nodes_of(part)
+                )
                 return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
         return ""
 
@@ -297,16 +299,18 @@ def _column_forms(tree: PatternTree) -> tuple[str, bool, tuple[str, str] | None]
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
     root, before = tree.root, ""
     match root:
-        case Row((Look(Chars() as chars, True, True), *rest)):
-            root, before = Row(tuple(rest)), f"^|{(~chars).pattern}"
+        case Sequence((Lookaround(Chars() as chars, True, True), *rest)):
+            root, before = Sequence(tuple(rest)), f"^|{(~chars).pattern}"
     writer = _Column(tree)
     text = writer.written(root)
     if before and writer.exact:
-        # What stands before is then part of the match, so another may not follow at once.
-        single = isinstance(root, Row) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
+        # The character before is then part of the match, so another match cannot follow at once.
+        single = (
+            isinstance(root, Sequence) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
+        )
         swap = (f"({before})(?:{text})", "${1}") if single else None
         return f"(?:{before})(?:{text})", True, swap
-    # Engines differ in where nothing is found.
+    # Engines differ in where they find an empty match.
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 
 
@@ -315,16 +319,16 @@ def _least_width(node: Node) -> int:
     match node:
         case Chars() | Mark("newline" | "grapheme"):
             return 1
-        case Either(parts):
+        case Choice(parts):
             return min(map(_least_width, parts))
         case Repeat(part, least):
             return least * _least_width(part)
-        case Look():
+        case Lookaround():
             return 0
     return sum(map(_least_width, children(node)))
 
 
 def _size(node: Node) -> int:
-    """Returns how long a pattern is with all its repeats written out."""
+    """Returns the length of a pattern with all its repeats expanded."""
     size = sum(map(_size, children(node))) or 1
     return max(node.least, node.most or 1) * size if isinstance(node, Repeat) else size

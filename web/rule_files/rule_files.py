@@ -11,7 +11,7 @@ import polars as pl
 
 from ..base.columns import zeros
 
-# Not splitlines(): it also cuts at characters that a pattern may hold.
+# Not splitlines(): it also splits at characters that a pattern may contain.
 _END = re.compile(r"\r\n|\r|\n")
 
 
@@ -25,9 +25,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def entries(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without space around it) of lines that say something.
+    """Yields (line number from 1, stripped line) of each line with an entry.
 
-    Empty lines and those that begin with ``#`` do not.
+    Skips empty lines and lines that begin with ``#``.
 
     >>> list(entries("# hosts\\n\\n a \\n"))
     [(3, 'a')]
@@ -39,7 +39,7 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
 
 
 def line_at(text: str, number: int) -> str:
-    """Returns a line of a file by its number from 1, without space around it."""
+    """Returns a line of a file, stripped, by its number from 1."""
     return _lines(text)[number - 1].strip()
 
 
@@ -54,8 +54,8 @@ class RuleFile(NamedTuple):
     Attributes:
         name: Its name in messages and counts.
         text: Its text; empty for XML.
-        xml: Bytes of XML, which says itself how they are to be read.
-        source: Which file it is: its path, or that it is built in.
+        xml: Bytes of XML, which declares its encoding.
+        source: Its path, or "built-in …".
     """
 
     name: str
@@ -67,12 +67,12 @@ class RuleFile(NamedTuple):
 def read_rules(
     path: str | pathlib.Path, name: str = "", source: str = "", xml: bool = False
 ) -> RuleFile:
-    """Returns a file of rules; one that has not changed is not read again.
+    """Returns a file of rules; reads it again only if it has changed.
 
     Args:
-        path: Where it is.
+        path: The file.
         name: Its name in messages; the path by default.
-        source: Name of the file to report in place of its path.
+        source: The source to report instead of the path.
         xml: Whether it is XML.
 
     Raises:
@@ -96,9 +96,9 @@ def _read(path: str, changed: int, size: int, name: str, source: str, xml: bool)
 
 
 class NameLines:
-    """Many names, each with the number of its line; looked up by binary search.
+    """Names with the numbers of their lines, for binary search.
 
-    A million of them take some 30 MB, and a column of URLs is looked up at once.
+    A million names take some 30 MB. A column of texts is looked up at once.
 
     Args:
         names: (name, line number), any order; of equal names the first line counts.
@@ -121,24 +121,24 @@ class NameLines:
         return len(self._names)
 
     def line(self, name: str) -> int:
-        """Returns the line of a name; 0 where it is not there."""
+        """Returns the line of a name; 0 if the name is missing."""
         return int(self.lines(pl.Series([name], dtype=pl.String)).item())
 
     def lines(self, names: pl.Series) -> pl.Series:
-        """Returns the line of each name, 0 where it is not there, or null."""
+        """Returns the line of each name; 0 for missing names and nulls."""
         if not len(self):
             return zeros(len(names)).alias("line")
         at = self._names.search_sorted(names.fill_null(""), side="left")
         return self._taken(pl.Series(at), names, equal=True)
 
     def prefix_lines(self, texts: pl.Series) -> pl.Series:
-        """Returns the line of the name that each text begins with, 0 where none does.
+        """Returns the line of the name that each text begins with; 0 if there is none.
 
-        The names must be free of such as begin with another; see ``without_longer``.
+        No name may begin with another name; see ``without_longer``.
         """
         if not len(self):
             return zeros(len(texts)).alias("line")
-        # What a text begins with is the last name that is not greater than it.
+        # The name that a text begins with is the last name that is not greater than the text.
         at = pl.Series(self._names.search_sorted(texts.fill_null(""), side="right")).cast(pl.Int64)
         return self._taken(at - 1, texts, equal=False)
 
@@ -163,7 +163,7 @@ class NameLines:
 
 
 def without_longer(names: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Leaves out names that begin with another one, which decides before them.
+    """Leaves out names that begin with another name, which decides already.
 
     >>> without_longer([("http://a", 1), ("http:", 2), ("ftp:", 3), ("http:", 4)])
     [('ftp:', 3), ('http:', 2)]

@@ -4,17 +4,17 @@ import re
 
 from ..urls.row_keys import BadUrl, host
 
-# Names in normal form; a last label of digits may belong to an address, which has several spellings.
+# Names in normal form. A last label that begins with a digit may belong to an IP address.
 _PLAIN = re.compile(r"(?:[a-z0-9_-]++\.)*+(?![0-9])[a-z0-9_-]++")
 _ADDRESS = re.compile(r"\[[0-9A-Fa-f:.]+\]")
-# A parser would take some of these for something else than a name.
+# Characters that a URL parser would not read as part of a name.
 _STRANGE = re.compile(r"[\s/\\?#@:*%<>^|\[\]]")
 
 
 def host_name(text: str) -> str | None:
-    """Returns a host, a domain or a suffix as URLs have it; None if it is invalid.
+    """Returns a host, a domain or a suffix in the form of URLs; None if it is invalid.
 
-    In lower case and in punycode, by the same parser (WHATWG), and without a dot at the end.
+    That is in lower case and punycode, by the same parser (WHATWG), without a dot at the end.
 
     >>> host_name("B\\u00fccher.DE."), host_name("[0:0::1]"), host_name("0x7f.1")
     ('xn--bcher-kva.de', '[::1]', '127.0.0.1')
@@ -22,7 +22,7 @@ def host_name(text: str) -> str | None:
     [None, None, None, None, None]
     """
     if _PLAIN.fullmatch(text):
-        return text  # as most of a million do
+        return text  # the frequent case, in files of a million names
     name = text.lower().removesuffix(".")
     if _PLAIN.fullmatch(name):
         return name
@@ -36,7 +36,7 @@ def host_name(text: str) -> str | None:
 
 
 def pattern_name(text: str) -> str | None:
-    """Returns a host, or a ``*.DOMAIN``, as URLs have it; None where it is neither.
+    """Returns a host, or a ``*.DOMAIN``, in the form of URLs; None if it is neither.
 
     >>> pattern_name("*.Foo.com"), pattern_name("*foo.com"), pattern_name("*")
     ('*.foo.com', None, None)

@@ -1,6 +1,6 @@
 """Builds the filters and normalizers that the options name, with their rule files.
 
-A rule file is looked for in ``url_rules_dir`` under the name that it has in Nutch's conf/.
+Rule files are in ``url_rules_dir``, under the names that they have in Nutch's conf/.
 """
 
 import functools
@@ -28,7 +28,7 @@ from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions
 
 EXEMPT = "ignoreexempt"
 
-# Those that ship with this package.
+# Rule files of this package.
 _BUILT_IN = ("regex-urlfilter.txt", "regex-normalize.xml")
 _HERE = pathlib.Path(__file__).parent
 
@@ -55,8 +55,8 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
     """Reads the files that the options ask for.
 
     Returns:
-        By the name in Nutch's conf/. Where a scope has a file of its own, it stands
-        under ``regex-normalize-SCOPE.xml``.
+        The files by their names in Nutch's conf/; the file of a scope by
+        ``regex-normalize-SCOPE.xml``.
 
     Raises:
         ValueError: The folder or a file is missing, or cannot be read.
@@ -120,7 +120,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
 
 
 def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:
-    """Returns the filter of external links that are followed nevertheless, if there is one."""
+    """Returns the filter of links that are followed although they leave the scope, if any."""
     if EXEMPT not in options.url_filters or options.no_filter:
         return None
     file = files[FILTER_FILES[EXEMPT]]
@@ -168,7 +168,7 @@ def normalizer(
         if name == "regex":
             file = files.get(f"regex-normalize-{scope}.xml", file)
         step = _step(name, file, scope == "indexer")
-        # What turns URLs back would only have its fragment cut off again.
+        # Before other steps, basic would remove the fragments that ajax restores.
         (last if name == "ajax" and scope == "indexer" else steps).append(step)
     return Normalizer(tuple(steps), options.url_normalizer_loop_count, tuple(last))
 

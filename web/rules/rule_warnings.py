@@ -1,4 +1,4 @@
-"""Warns of rules that can be read but never match; they do not stop a job."""
+"""Warns of valid rules that never match; they do not stop a job."""
 
 import pathlib
 import re
@@ -11,9 +11,9 @@ from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
 from .url_rules import UrlRules
 
-# Most lines named of one file.
+# Most warnings for lines of one file.
 _MOST = 3
-# Lines whose text is looked for in URLs as it stands; host names are put into punycode.
+# Lines whose text is compared with URLs unchanged; host names are converted to punycode.
 _LOOKED_FOR = {
     "regex-urlfilter.txt": re.compile(r"[+-]"),
     "automaton-urlfilter.txt": re.compile(r"[+-]"),
@@ -27,8 +27,8 @@ _LOOKED_FOR = {
 def warnings_of(rules: UrlRules) -> list[str]:
     """Returns warnings for the user: lines that never match, files that are never read.
 
-    URLs are ASCII when rules see them, so a pattern with other letters is in vain. Cost: nothing
-    is read but the names in the folder of rule files, and patterns are not tried.
+    URLs are ASCII when rules see them, so a pattern with other letters never matches. Reads only
+    the names in the folder of rule files, and tries no patterns.
 
     >>> warnings_of(UrlRules())
     []

@@ -6,7 +6,7 @@ from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
 from ..urls.schemes import SchemeOptions
 
-# The rule file of each filter; the validator has none.
+# The rule file of each filter; empty if it has none.
 FILTER_FILES = {
     "regex": "regex-urlfilter.txt",
     "automaton": "automaton-urlfilter.txt",
@@ -36,7 +36,7 @@ SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(
 
 @dataclasses.dataclass(frozen=True)
 class UrlOptions(SchemeOptions):
-    """Which URLs are taken, and how they are normalized and filtered."""
+    """Options for normalizing and filtering URLs."""
 
     url_filter_file: str = option(
         "",

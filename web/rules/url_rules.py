@@ -32,7 +32,7 @@ _MAX_LABEL = 63
 # Fewer URLs than this are normalized one after the other.
 FEW = 200
 
-# Escapes that the basic normalizer keeps, and what it leaves as it is after the host.
+# Escapes that the basic normalizer keeps, and paths and queries that it does not change.
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
 _NORMAL_REST = rf"^(?:{segment(_ESCAPE)}/)*{segment(_ESCAPE)}?{query(_ESCAPE)}$"
 _NORMAL_SITE = rf"^{HOST}{PORT}$"
@@ -40,9 +40,9 @@ _NORMAL_SITE = rf"^{HOST}{PORT}$"
 
 @dataclasses.dataclass(frozen=True)
 class UrlRules:
-    """The normalizers and filters that options ask for.
+    """The normalizers and filters that the options name.
 
-    The files are read here, and once: a copy on another machine needs none.
+    The files are read once, here; a copy on another machine needs none.
 
     Attributes:
         options: Which files, and how.
@@ -58,7 +58,7 @@ class UrlRules:
     def __post_init__(self) -> None:
         if self.files is None:
             object.__setattr__(self, "files", tuple(read_files(self.options).items()))
-        # Now, not in a worker, is when a bad rule must show.
+        # A bad rule must fail here, not in a worker.
         for scope in {"default", *(name.partition("=")[0] for name in self._scopes)}:
             self.normalizer(scope)
         self.filters
@@ -81,12 +81,12 @@ class UrlRules:
 
     @functools.cached_property
     def exemptions(self) -> RegexFilter | None:
-        """The filter of external links that are followed nevertheless."""
+        """The filter of links that are followed although they leave the scope."""
         return exemptions(self.options, dict(self.files or ()))
 
     @functools.cached_property
     def sources(self) -> dict[str, str]:
-        """Which file each is that messages name: its path, or that it is built in."""
+        """The source of each file by its name in messages: its path, or "built-in …"."""
         return {file.name: file.source for _, file in self.files or ()}
 
     def source_of(self, by: str) -> str | None:
@@ -215,20 +215,20 @@ class UrlRules:
         return None if reason else url, key, reason
 
     def refusal(self, url: str, scope: Scope = "outlink") -> str | None:
-        """Returns why one URL is refused before the filters; see ``admit``.
+        """Returns the reason why a URL is refused before the filters; see ``admit``.
 
-        Where the scope's URLs need no row key, as ``indexer``, it is the one that had it.
+        Steps after all rounds, as in scope ``indexer``, do not count.
         """
         return self._admit_one(url, dataclasses.replace(self.normalizer(scope), last=()))[2]
 
     def _is_basic(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs the basic normalizer surely leaves as they are."""
+        """Returns which URLs are known to be normal for the basic normalizer."""
         return self._keys_of_normal(urls).is_not_null()
 
     def _keys_of_normal(self, urls: pl.Series) -> pl.Series:
-        """Returns the keys of URLs that are surely as the basic normalizer leaves them.
+        """Returns the keys of URLs that are known to be normal for the basic normalizer.
 
-        Null of the others, and of those that are too long.
+        Null for other URLs, and for those that are too long.
         """
         parts = urls.str.splitn("/", 4).struct.unnest()
         parts.columns = ["scheme", "empty", "site", "rest"]
@@ -263,7 +263,7 @@ def _key_of(url: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]
 def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
     """Returns the start of the row keys of each scheme and site (host, port), if it is normal.
 
-    Of http and https alone: of others a URL may change though its site does not.
+    For http and https only: with other schemes a URL may change though its site does not.
     """
     web = [name for name in WEB if name in schemes]
     scheme, site = pl.col("scheme").str.strip_suffix(":"), pl.col("site")
@@ -281,7 +281,7 @@ def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
         (":" + name.struct.field("field_1")).fill_null(""),
     )
     sites = sites.with_columns(start=pl.when(plain).then(start))
-    # What no parser leaves as it is need not be tried.
+    # Sites with these characters always change.
     tried = sites.select(
         pl.col("start").is_null() & scheme.is_in(web) & ~site.str.contains(r"[A-Z@%\\]")
     ).to_series().fill_null(False)  # fmt: skip

@@ -60,7 +60,7 @@ def url_of(kind: str, target: str = "/") -> str:
 
 
 def answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
-    """Returns a whole and honest answer; the connection closes behind it."""
+    """Returns a complete and honest answer; the connection closes after it."""
     body = body.encode() if isinstance(body, str) else body
     lines = [
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
@@ -73,7 +73,7 @@ def answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
 
 
 def redirect(url: str, status: int = 302) -> bytes:
-    """Returns an answer that leads elsewhere."""
+    """Returns a redirect."""
     return answer(b"", status, f"Location: {url}")
 
 

@@ -22,7 +22,7 @@ def _gzip(data: bytes) -> bytes:
 
 @functools.cache
 def _bomb() -> bytes:
-    # Many members (RFC 1952 2.2): made in a moment, and as large as one.
+    # Many members (RFC 1952 2.2): fast to make, and decoded as one body.
     return _gzip(b" " * _MEMBER_BYTES) * (_BOMB_BYTES // _MEMBER_BYTES)
 
 
@@ -49,21 +49,21 @@ async def nested_codings(wire: Wire, request: Request) -> None:
 
 
 async def brotli_bomb(wire: Wire, request: Request) -> None:
-    """Sends 256 MiB of spaces as some hundred bytes of Brotli, asked for or not."""
+    """Sends 256 MiB of spaces as some hundred bytes of Brotli, accepted or not."""
     wire.write(_coded(zlib.decompress(base64.b85decode(_BROTLI)), "br"))
 
 
 async def bad_gzip(wire: Wire, request: Request) -> None:
-    """Sends gzip that is damaged behind its head."""
+    """Sends gzip that is damaged after its header."""
     wire.write(_coded(_bomb()[:20] + b"banana" * 100, "gzip"))
 
 
 async def cut_gzip(wire: Wire, request: Request) -> None:
-    """Sends a tenth of what gzip made of a page, as if it were whole."""
+    """Sends a tenth of a gzipped page, as if it were whole."""
     body = _gzip(b"".join(b"<p>%d</p>" % n for n in range(5000)))
     wire.write(_coded(body[: len(body) // 10], "gzip"))
 
 
 async def no_gzip(wire: Wire, request: Request) -> None:
-    """Says gzip, and sends the plain page."""
+    """Claims gzip, and sends a plain page."""
     wire.write(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n<title>plain</title>")

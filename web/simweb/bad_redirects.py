@@ -1,4 +1,4 @@
-"""Hosts that send a client in circles, far away, or where it must not go."""
+"""Hosts that redirect in circles, without end, or to forbidden places."""
 
 from .answers import Request, Wire, page, redirect, url_of
 
@@ -25,19 +25,19 @@ async def chain(wire: Wire, request: Request) -> None:
 
 
 async def endless_chain(wire: Wire, request: Request) -> None:
-    """Redirects each URL to one that was never seen."""
+    """Redirects each URL to a new one."""
     number = request.path.strip("/") or "0"
     number = str(int(number) + 1) if number.isdecimal() and len(number) < 10 else "1"
     wire.write(redirect(url_of("endless-chain", f"/{number}")))
 
 
 async def to_private(wire: Wire, request: Request) -> None:
-    """Redirects to http://127.0.0.1/ and the path that was asked for."""
+    """Redirects to the requested path on http://127.0.0.1/."""
     wire.write(redirect(f"http://127.0.0.1{request.target}"))
 
 
 async def to_metadata(wire: Wire, request: Request) -> None:
-    """Redirects to the address where clouds tell machines their secrets."""
+    """Redirects to the metadata service of clouds."""
     wire.write(redirect("http://169.254.169.254/latest/meta-data/"))
 
 

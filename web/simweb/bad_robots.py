@@ -1,6 +1,6 @@
 """Hosts whose robots.txt is the trouble: each status, each size; their pages are honest.
 
-A page that should not be asked for says so in its title.
+The title of a page has its path, so a test sees which pages were requested.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ _RULES = "User-agent: *\nDisallow: /private\n"
 
 
 def _pages(robots: Handler, name: str, text: str) -> Handler:
-    """Returns a mode whose robots.txt is answered by ``robots``."""
+    """Returns a mode in which ``robots`` answers requests for robots.txt."""
 
     async def handle(wire: Wire, request: Request) -> None:
         if request.path == "/robots.txt":
@@ -32,7 +32,7 @@ def _says(data: bytes) -> Handler:
 
 
 async def _big(wire: Wire, request: Request) -> None:
-    # The rule at the front counts, the one behind 500 KiB need not (RFC 9309 2.5).
+    # The rule at the front counts; rules after 500 KiB may be ignored (RFC 9309 2.5).
     line = b"# and on and on\n"
     wire.write(HEAD.replace(b"html", b"plain") + b"Content-Length: 10485760\r\n\r\n")
     wire.write(_RULES.encode() + line * ((10 * 1024 * 1024 - len(_RULES)) // len(line)))
@@ -53,7 +53,7 @@ async def _cut(wire: Wire, request: Request) -> None:
 
 
 async def _far(wire: Wire, request: Request) -> None:
-    """Five redirects on hosts of their own; the sixth would be one too many."""
+    """Redirects to the robots.txt of another host."""
     wire.write(redirect(url_of("robots-200", "/robots.txt"), 301))
 
 
@@ -75,14 +75,14 @@ _MODES: dict[str, tuple[Handler, str]] = {
         _says(redirect("http://127.0.0.1/robots.txt")),
         "Redirects its robots.txt to 127.0.0.1.",
     ),
-    "robots_hang": (_hang, "Says nothing when asked for robots.txt."),
-    "robots_reset": (_reset, "Resets the connection when asked for robots.txt."),
+    "robots_hang": (_hang, "Never answers requests for robots.txt."),
+    "robots_reset": (_reset, "Resets the connection on requests for robots.txt."),
     "robots_cut": (_cut, "Breaks off in the middle of its robots.txt."),
 }
 _MODES |= {
     f"robots_{status}": (
         _says(answer(_RULES if status != 204 else b"", status)),
-        f"Answers {status} when asked for robots.txt.",
+        f"Answers {status} to requests for robots.txt.",
     )
     for status in _STATUSES
 }

@@ -1,6 +1,6 @@
-"""Hosts that do not answer the same twice: they change, refuse, recover, count who comes.
+"""Hosts whose answers depend on the request or on earlier ones: they change, refuse, recover.
 
-What they remember, each serving process remembers for itself.
+Each serving process counts on its own.
 """
 
 import itertools
@@ -8,18 +8,18 @@ from collections import Counter
 
 from .answers import Request, Wire, answer, page
 
-_asked: Counter[str] = Counter()
+_requests: Counter[str] = Counter()
 _numbers = itertools.count(1)
 _DATE = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 
 async def changing(wire: Wire, request: Request) -> None:
-    """Has another text each time."""
+    """Has a different text each time."""
     wire.write(page("changing", [], f"This is answer number {next(_numbers)}."))
 
 
 async def etag(wire: Wire, request: Request) -> None:
-    """Has an ETag, and answers 304 to who knows it."""
+    """Has an ETag, and answers 304 to requests that repeat it."""
     if '"v1"' in request.headers.get("if-none-match", ""):
         wire.write(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\nConnection: close\r\n\r\n')
     else:
@@ -27,7 +27,7 @@ async def etag(wire: Wire, request: Request) -> None:
 
 
 async def last_modified(wire: Wire, request: Request) -> None:
-    """Has a Last-Modified, and answers 304 to who repeats it."""
+    """Has a Last-Modified, and answers 304 to requests that repeat it."""
     if request.headers.get("if-modified-since") == _DATE:
         wire.write(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")
     else:
@@ -35,7 +35,7 @@ async def last_modified(wire: Wire, request: Request) -> None:
 
 
 async def unasked_304(wire: Wire, request: Request) -> None:
-    """Answers 304 though nobody asked for that."""
+    """Answers 304 to requests without a condition."""
     wire.write(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")
 
 
@@ -56,15 +56,15 @@ async def retry_before(wire: Wire, request: Request) -> None:
 
 async def recovers(wire: Wire, request: Request) -> None:
     """Answers 503 to the first request for a URL, and then with a page."""
-    _asked[request.target] += 1
-    if _asked[request.target] == 1:
+    _requests[request.target] += 1
+    if _requests[request.target] == 1:
         wire.write(answer("", 503, "Retry-After: 1"))
     else:
         wire.write(page("recovered", []))
 
 
 async def cookies(wire: Wire, request: Request) -> None:
-    """Sets cookies, also for other domains, and says which came back."""
+    """Sets cookies, also for other domains, and shows which it received."""
     cookies = ("one=1; Path=/", "two=2; Domain=example.com", "three=3; Domain=com")
     text = f"<title>cookies</title><p>came: {request.headers.get('cookie', 'none')}</p>"
     wire.write(answer(text, 200, *(f"Set-Cookie: {cookie}" for cookie in cookies)))

@@ -1,4 +1,4 @@
-"""Hosts without an end: whoever follows their links never comes back."""
+"""Hosts without an end: their links lead to ever more pages."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ def _digest(text: str, length: int = 16) -> str:
 
 
 async def calendar(wire: Wire, request: Request) -> None:
-    """Has a page for each day of each month, for ever: /2024/1/1 links on."""
+    """Has a page for each day of each month, without end."""
     parts = [int(part) for part in request.path.split("/") if part.isdecimal() and len(part) < 10]
     year, month = (*parts, 2024, 1)[:2] if len(parts) >= 2 else (2024, 1)
     after = (year + month // 12, month % 12 + 1)
@@ -38,7 +38,7 @@ async def same_pages(wire: Wire, request: Request) -> None:
 
 
 async def echo(wire: Wire, request: Request) -> None:
-    """Writes the URL that was asked for into its links, twice."""
+    """Writes the requested path into its links, twice."""
     path = request.path.rstrip("/")
     wire.write(page(f"echo {path}", [f"{path}{path}/a/", f"{path}/a/b/c/"], request.path))
 

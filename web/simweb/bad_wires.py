@@ -15,24 +15,24 @@ async def slow(wire: Wire, request: Request) -> None:
 
 
 async def slow_headers(wire: Wire, request: Request) -> None:
-    """Sends its head one byte each 0.2 seconds."""
+    """Sends its headers one byte each 0.2 seconds."""
     for byte in HEAD + b"Content-Length: 0\r\n\r\n":
         wire.write(bytes([byte]))
         await asyncio.sleep(0.2)
 
 
 async def hang(wire: Wire, request: Request) -> None:
-    """Takes the request and says nothing for an hour."""
+    """Accepts the request and sends nothing for an hour."""
     await asyncio.sleep(3600)
 
 
 async def garbage(wire: Wire, request: Request) -> None:
-    """Answers with what is no status line."""
+    """Answers with a line that is not a status line."""
     wire.write(b"\x00\xffBANANA 200\r\n\r\n<title>garbage</title>")
 
 
 async def http09(wire: Wire, request: Request) -> None:
-    """Sends a page without any head, as HTTP/0.9 did."""
+    """Sends a page without status line and headers, as HTTP/0.9 did."""
     wire.write(b"<title>http09</title>\r\n\r\n<p>page</p>\r\n")
 
 
@@ -104,7 +104,7 @@ async def two_lengths(wire: Wire, request: Request) -> None:
 
 
 async def bad_chunks(wire: Wire, request: Request) -> None:
-    """Sends a chunk whose size is no number."""
+    """Sends a chunk whose size is not a number."""
     wire.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n7\r\n<title>\r\nbanana\r\nx\r\n0\r\n\r\n")
 
 
@@ -129,6 +129,6 @@ async def injection(wire: Wire, request: Request) -> None:
 
 
 async def mislabelled(wire: Wire, request: Request) -> None:
-    """Says that a page in Windows-1251 is UTF-8, and its meta says Shift_JIS."""
+    """Has a page in Windows-1251, with UTF-8 in its header and Shift_JIS in its meta."""
     text = "<title>Привет</title><meta charset=shift_jis><p>Добрый день, мир!</p>"
     wire.write(answer(text.encode("cp1251")))

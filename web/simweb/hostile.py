@@ -1,9 +1,9 @@
-"""The simulated web's bad neighbourhood: hosts that answer as no server should.
+"""The hostile hosts of the simulated web, which answer as no server should.
 
-Each mode is a name of its own, ``NAME.hostile.example.com``, reached by no link from the friendly
-pages; names below it are the same. Their robots.txt is an honest 404, so that a crawler comes to see
-the rest, except where robots.txt is the trouble. To add one, write a coroutine in a module of its
-kind; when it returns, the connection is closed.
+Each mode has a host, ``NAME.hostile.example.com``; names below it are the same. No friendly page
+links to them. Their robots.txt is an honest 404, so that a crawler requests pages, except in modes
+whose robots.txt is the trouble. To add a mode, write a coroutine in a module of its kind; when it
+returns, the connection is closed.
 """
 
 import inspect
@@ -18,13 +18,13 @@ _BELOW = f".hostile.{DOMAIN}"
 
 
 class Mode(NamedTuple):
-    """One kind of trouble.
+    """A kind of trouble.
 
     Attributes:
         host: Its name.
         about: What it does, in one line.
         handle: Answers a request.
-        robots: Whether it answers for robots.txt, too.
+        robots: Whether it answers requests for robots.txt, too.
     """
 
     host: str
@@ -59,7 +59,7 @@ HOSTILE = _modes()
 
 
 def find(host: str) -> Mode | None:
-    """Returns the mode of a host name, or of the one that it is below of.
+    """Returns the mode of a host, or of the host above it; None for friendly hosts.
 
     >>> find("a.b.loop.hostile.example.com").host, find("h0.example.com")
     ('loop.hostile.example.com', None)

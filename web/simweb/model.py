@@ -1,9 +1,9 @@
 """The plan of the simulated web: which URLs there are, and which link to which.
 
 Everything follows from three numbers (hosts, pages, seed); nothing is stored. Each page is a
-number on a host: page 0 is the root ``/``, page ``j`` hangs below page ``(j - 1) // FANOUT`` of
-its host, host ``k`` below host ``(k - 1) // HOST_FANOUT``. So whoever follows links from
-``http://h0.example.com/`` finds every page. Other links are strewn on top of these trees.
+number on a host: page 0 is the root ``/``, page ``j`` is below page ``(j - 1) // FANOUT`` of
+its host, host ``k`` below host ``(k - 1) // HOST_FANOUT``. So links from
+``http://h0.example.com/`` lead to every page. Other links are added to these trees at random.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ DOMAIN = "example.com"
 FANOUT = 6
 HOST_FANOUT = 10
 
-# One part in len(wheel) of a host's pages gets each role, beginning anywhere.
+# Roles of a host's pages, in turn, from a random start.
 _ROLES = ("",) * 5 + ("copy", "", "", "noindex", "", "", "mirror", "", "", "nofollow", "")
 _WAYS = ("",) * 7 + ("moved", "", "", "", "found", "", "", "", "chain", "", "", "")
 _SECTIONS = "about archive blog docs guide help news notes project wiki".split()  # noqa: SIM905
 
-# URLs beside the pages. {} is the number of the page that they lead to or are linked from.
+# URLs that are not pages. {} is the number of the page that they lead to or are linked from.
 _TEMPLATES = {
     "old": "/old/{}",
     "older": "/older/{}",
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class SimPage(NamedTuple):
-    """A page: the number of its host, its number there."""
+    """A page: the number of its host, and its number there."""
 
     host: int
     number: int
@@ -52,7 +52,7 @@ class SimLink(NamedTuple):
         url: Where it leads.
         text: The anchor's text.
         nofollow: Whether it says ``rel="nofollow"``.
-        fragment: What stands behind ``#``, if not empty.
+        fragment: The fragment, without ``#``; may be empty.
     """
 
     url: str
@@ -62,7 +62,7 @@ class SimLink(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What lies at a URL: ``page`` or a key of the table of templates, and the page's number."""
+    """The content of a URL: ``page`` or a key of the table of templates, and the page's number."""
 
     kind: str
     number: int
@@ -89,7 +89,7 @@ class SitePlan:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Pages of each host, falling, at least 1 each; they sum to ``hosts * pages``.
+        """Pages of each host, in falling order, at least 1 each; they sum to ``hosts * pages``.
 
         >>> SitePlan(hosts=4, pages=10, seed=1).sizes
         (16, 10, 8, 6)
@@ -102,16 +102,16 @@ class SitePlan:
         return tuple(sizes)
 
     def mix(self, *what: object) -> int:
-        """A random-looking number of 64 bits that follows from the seed and ``what``."""
+        """Returns a pseudo-random number of 64 bits, a hash of the seed and ``what``."""
         text = f"{self.seed}{what!r}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
 
     def host_name(self, host: int) -> str:
-        """The name of a host: ``h0.example.com``, ``h1.example.com``, …"""
+        """Returns the name of a host: ``h0.example.com``, ``h1.example.com``, …"""
         return f"h{host}.{DOMAIN}"
 
     def host_number(self, name: str) -> int | None:
-        """The number of the host of that (lower-case) name, ``None`` if there is none."""
+        """Returns the number of the host with a (lower-case) name; None if there is none."""
         label, dot, domain = name.partition(".")
         number = int(label[1:]) if label[1:].isdecimal() and len(label) < 12 else self.hosts
         if not dot or domain != DOMAIN or number >= self.hosts or label != f"h{number}":
@@ -119,16 +119,16 @@ class SitePlan:
         return number
 
     def all_pages(self) -> Iterator[SimPage]:
-        """Every page, host by host."""
+        """Yields every page, host by host."""
         for host, size in enumerate(self.sizes):
             yield from (SimPage(host, number) for number in range(size))
 
     def has_robots(self, host: int) -> bool:
-        """Whether the host has a robots.txt, which then hides ``/private/``."""
+        """Returns whether the host has a robots.txt, which then denies ``/private/``."""
         return host % 4 != 3 or host == self.hosts - 1
 
     def role(self, page: SimPage) -> str:
-        """What is special about a page: ``copy``, ``mirror``, ``noindex``, ``nofollow`` or nothing.
+        """Returns the role of a page: ``copy``, ``mirror``, ``noindex``, ``nofollow`` or empty.
 
         A copy has the body of the page before it, a mirror that of the page with its number on
         the host before. Copies, mirrors and nofollow pages have no pages below them.
@@ -160,7 +160,7 @@ class SitePlan:
         return start
 
     def original(self, page: SimPage) -> SimPage:
-        """The page whose body this page has: itself, unless it is a copy or a mirror."""
+        """Returns the page whose body this page has: itself, unless it is a copy or a mirror."""
         host, number = page
         role = self.role(page)
         if role == "copy":
@@ -168,7 +168,7 @@ class SitePlan:
         return SimPage(host - 1, number) if role == "mirror" else page
 
     def has_copies(self, page: SimPage) -> bool:
-        """Whether another URL has this page's body, which so may not hold relative links."""
+        """Returns whether another URL has the same body, which then may not have relative links."""
         host, number = page
         copy, mirror = SimPage(host, number + 1), SimPage(host + 1, number)
         return any(
@@ -179,14 +179,14 @@ class SitePlan:
         )
 
     def way(self, page: SimPage) -> str:
-        """How links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or directly."""
+        """Returns how links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or directly."""
         host, number = page
         if number == 0:
             return ""
         return _WAYS[(self._start("way", host) + number) % len(_WAYS)]
 
     def path(self, page: SimPage) -> str:
-        """Path and query of the page itself, percent-encoded."""
+        """Returns path and query of a page, percent-encoded."""
         host, number = page
         if number == 0:
             return "/"
@@ -208,24 +208,24 @@ class SitePlan:
         return f"/{section}/{'part' if form > 2 else 'page'}-{number}.html"
 
     def url(self, page: SimPage) -> str:
-        """The page's own URL."""
+        """Returns the URL of a page."""
         return self.at(page.host, self.path(page))
 
     def at(self, host: int, target: str) -> str:
-        """The URL of a path and query on a host."""
+        """Returns the URL of a path and query on a host."""
         return f"http://{self.host_name(host)}{target}"
 
     def entry(self, page: SimPage) -> str:
-        """The URL that links to a page name: a redirect where the page has moved."""
+        """Returns the URL that links to a page have: a redirect if the page has moved."""
         name = {"moved": "old", "found": "go", "chain": "older"}.get(self.way(page))
         return self.special(page.host, name, page.number) if name else self.url(page)
 
     def special(self, host: int, kind: str, number: int) -> str:
-        """The URL of something beside the pages."""
+        """Returns the URL of something that is not a page."""
         return self.at(host, _TEMPLATES[kind].format(number))
 
     def find(self, host: int, target: str) -> Place | None:
-        """What lies at a path and query of a host, ``None`` if nothing.
+        """Returns the content of a path and query of a host; None if there is none.
 
         >>> SitePlan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
         Place(kind='gone', number=3)
@@ -254,7 +254,7 @@ class SitePlan:
         return kind != "private" or self.has_robots(page.host)
 
     def redirect(self, host: int, place: Place) -> tuple[int, str]:
-        """Status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
+        """Returns status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
         page = SimPage(host, place.number)
         if place.kind == "older":
             return 301, self.special(host, "old", place.number)
@@ -263,7 +263,7 @@ class SitePlan:
         return (301 if place.kind == "old" else 302), self.url(page)
 
     def links(self, page: SimPage) -> tuple[SimLink, ...]:
-        """The links on a page, in their order, each URL once; navigation comes first."""
+        """Returns the links on a page in order, each URL once; navigation comes first."""
         page = self.original(page)
         links: dict[str, SimLink] = {}
         for link in (*self._navigation(page), *self._below(page), *self._related(page)):
@@ -294,7 +294,7 @@ class SitePlan:
             yield self._link(SimPage(child, 0), self.host_name(child))
 
     def _related(self, page: SimPage) -> Iterator[SimLink]:
-        # Only the first pages of a host are linked from far away, as on the real web.
+        # Mostly the first pages of a host have links from other hosts, as on the real web.
         host, number = page
         dice = random.Random(self.mix("related", host, number))
         for _ in range(5):
@@ -310,7 +310,7 @@ class SitePlan:
         return SimPage(other, int(self.sizes[other] * dice.random() ** 3))
 
     def _odd_ends(self, page: SimPage) -> Iterator[SimLink]:
-        """Links that lead to something else than a page; every root has one of each."""
+        """Yields links to URLs that are not pages; every root has one of each kind."""
         host, number = page
         dice = self.mix("odd", host, number) % 16
         if number == 0 or dice < 2:

@@ -1,8 +1,8 @@
-"""Writes the pages of the simulated web as people do: never twice the same way.
+"""Writes the pages of the simulated web, with links in all the forms that people write.
 
 HTML5 in UTF-8 of about 6 KB: title, meta robots, sometimes ``<base>``, navigation, headings,
 paragraphs with words by Zipf's law, images, links relative and absolute, and things that look like
-links and are none (in comments and scripts, ``mailto:``, ``javascript:``, a bare fragment).
+links and are not (in comments and scripts, ``mailto:``, ``javascript:``, a bare fragment).
 """
 
 import html
@@ -34,7 +34,7 @@ _Style = Callable[[str, str], str]
 
 @lru_cache(maxsize=4)
 def words(seed: int) -> tuple[str, ...]:
-    """The vocabulary of a web, the most frequent word first."""
+    """Returns the vocabulary of a web, the most frequent word first."""
     dice = random.Random(f"words {seed}")
     found = dict.fromkeys(_COMMON)
     while len(found) < VOCABULARY:
@@ -46,7 +46,7 @@ def words(seed: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _urn(seed: int) -> tuple[str, ...]:
-    """65,536 words, each as often as Zipf's law says, so that 16 random bits draw one."""
+    """Returns 65,536 words, distributed by Zipf's law, so that 16 random bits draw one."""
     sums = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
     ends = [round(65_536 * part / sums[-1]) for part in sums]
     counts = [end - start for start, end in pairwise([0, *ends])]
@@ -54,7 +54,7 @@ def _urn(seed: int) -> tuple[str, ...]:
 
 
 def title(plan: SitePlan, page: SimPage) -> str:
-    """The title of a page, unique in its web but for copies."""
+    """Returns the title of a page, unique in its web except for copies."""
     page = plan.original(page)
     if page.number == 0:
         return f"{plan.host_name(page.host)} - home"
@@ -65,14 +65,14 @@ def title(plan: SitePlan, page: SimPage) -> str:
 
 
 def page_html(plan: SitePlan, page: SimPage) -> bytes:
-    """The body of a page; a copy and its original give the same bytes."""
+    """Returns the body of a page; a copy and its original have the same bytes."""
     page = plan.original(page)
     robots = {"noindex": "noindex", "nofollow": "index, nofollow"}.get(plan.role(page), "")
     return _document(plan, page, plan.url(page), title(plan, page), robots, plan.links(page))
 
 
 def lone_html(plan: SitePlan, kind: str, page: SimPage) -> bytes:
-    """The body of a ``private`` or ``hidden`` page, which no obedient crawler ever sees."""
+    """Returns the body of a ``private`` or ``hidden`` page, which no obedient crawler requests."""
     url = plan.special(page.host, kind, page.number)
     links = (SimLink(plan.special(page.host, "hidden", page.number), "hidden"),)
     return _document(plan, page, url, f"{kind} {page.number}", "", links)

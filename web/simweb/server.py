@@ -111,16 +111,16 @@ class SimWeb:
 
     @property
     def seeds(self) -> list[str]:
-        """The URL from which all others can be found."""
+        """The URL from which links lead to all others."""
         return list(self.site.seeds)
 
     def is_running(self) -> bool:
-        """Returns whether all its processes live."""
+        """Returns whether all serving processes are alive."""
         return all(child.poll() is None for child in self._children)
 
 
 def _listen(port: int, count: int) -> list[socket.socket]:
-    """Opens ``count`` listening sockets on one port, among which the kernel deals connections."""
+    """Opens ``count`` listening sockets on one port; the kernel distributes connections."""
     try:
         if count > 1 and port:
             # SO_REUSEPORT would share the port with any other server of this user.
@@ -144,7 +144,7 @@ def run(
     crawl_delay: float = 1.0,
     latency: float = 0.0,
 ) -> int:
-    """Serves until interrupted, and says on standard output how to crawl it.
+    """Serves until interrupted; prints how to crawl the simulated web.
 
     Returns:
         0 when interrupted, 3 when a serving process has died.

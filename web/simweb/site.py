@@ -27,7 +27,7 @@ _YEAR_2024, _YEAR_SECONDS = 1_704_067_200, 31_536_000
 
 
 class Answer(NamedTuple):
-    """What a server says to a GET.
+    """The answer to a GET.
 
     Attributes:
         kind: ``page``, ``redirect``, ``missing``, ``private``, ``hidden``, ``asset``, ``robots`` or
@@ -57,7 +57,7 @@ class Site:
         hosts: How many hosts, at least 1.
         pages: Pages per host on average, at least 1; low numbers have more.
         seed: Any integer; another seed gives another web.
-        crawl_delay: What the last host's robots.txt asks for, in seconds; 0 for no such line.
+        crawl_delay: Crawl-delay in the last host's robots.txt, in seconds; 0 for no such line.
     """
 
     hosts: int = 20
@@ -72,18 +72,18 @@ class Site:
 
     @cached_property
     def plan(self) -> SitePlan:
-        """Which pages there are, and what links to what."""
+        """The plan: pages and links."""
         return SitePlan(self.hosts, self.pages, self.seed)
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """The one URL from which all others can be found."""
+        """The one URL from which links lead to all others."""
         return (self.plan.url(SimPage(0, 0)),)
 
     def answer(self, name: str, target: str) -> Answer:
-        """What host ``name`` (lower case, no port) says to GET of a path and query.
+        """Returns the answer of a host (lower case, no port) to a GET of a path and query.
 
-        A name that is no host of this web gets 421 (RFC 9110 15.5.20).
+        A name that is not a host of this web gets 421 (RFC 9110 15.5.20).
         """
         host = self.plan.host_number(name)
         if host is None:
@@ -123,7 +123,7 @@ class Site:
         return Answer("page", 200, body, headers=headers)
 
     def robots(self, name: str) -> str | None:
-        """The robots.txt of a host, ``None`` where there is none.
+        """Returns the robots.txt of a host; None if there is none.
 
         >>> print(Site(hosts=1).robots("h0.example.com"))
         User-agent: otherbot

@@ -1,11 +1,11 @@
-"""A process that serves the simulated web: HTTP/1.1, and no more of it than crawlers use.
+"""A process that serves the simulated web: the part of HTTP/1.1 that crawlers use.
 
 GET and HEAD, persistent connections, pipelining, If-None-Match and If-Modified-Since. There is
-no Date header, so that answers are the same bytes always. Rendered answers are kept (the least
-recently used go first), so that serving takes little time.
+no Date header, so an answer always has the same bytes. Rendered answers are kept (the least
+recently used go first), so serving takes little time.
 
 Started by ``server.py`` as ``python -m nutbeam.web.simweb.worker JSON``, with a listening socket
-to inherit; it ends when its standard input does, or when it has lost its parent.
+to inherit. It ends when its standard input ends, or when its parent has ended.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ def _to_bytes(answer: Answer) -> _Cached:
 
 
 class _RefusedError(Exception):
-    """A request that is not answered; its argument is the status code."""
+    """A request is refused; the argument is the status code."""
 
 
 async def serve_connection(
@@ -156,7 +156,7 @@ def _read_head(head: bytes) -> tuple[str, Request, bool]:
         raise _RefusedError(405)
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise _RefusedError(413)
-    if target.startswith("http://"):  # as a proxy is asked; RFC 9112 3.2.2
+    if target.startswith("http://"):  # a request to a proxy; RFC 9112 3.2.2
         headers["host"], _, path = target.removeprefix("http://").partition("/")
         target = "/" + path
     host = headers.get("host", "").partition(":")[0].lower()
@@ -172,26 +172,26 @@ def _closing(data: bytes) -> bytes:
 
 
 def _is_fresh(cached: _Cached, headers: Mapping[str, str]) -> bool:
-    # RFC 9110 13.1.3: If-Modified-Since counts only where there is no If-None-Match.
+    # RFC 9110 13.1.3: If-Modified-Since counts only without If-None-Match.
     if not cached.etag:
         return False
-    asked = headers.get("if-none-match")
-    if asked is not None:
-        tags = [tag.strip().removeprefix("W/") for tag in asked.split(",")]
+    known = headers.get("if-none-match")
+    if known is not None:
+        tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
         return cached.etag in tags or tags == ["*"]
     return headers.get("if-modified-since") == cached.last_modified
 
 
 async def serve_socket(pages: Pages, listening: socket.socket, parent: int) -> None:
-    """Serves on a listening socket until standard input ends or the parent is another one."""
+    """Serves on a listening socket until standard input ends or the parent process changes."""
     ended = asyncio.Event()
-    # The parent never writes: only the end can be read.
+    # The parent never writes, so standard input is readable only at its end.
     asyncio.get_running_loop().add_reader(0, ended.set)
     await asyncio.start_server(
         partial(serve_connection, pages), sock=listening, backlog=1024, limit=MAX_HEAD_BYTES
     )
     print("ready", flush=True)
-    # A pipe's other end may live on in a fork of the parent: look at the parent, too.
+    # A fork of the parent may keep the pipe open, so check the parent, too.
     while not ended.is_set() and os.getppid() == parent:
         try:
             await asyncio.wait_for(ended.wait(), 1)

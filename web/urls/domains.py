@@ -12,7 +12,7 @@ def registered_domain(host: str) -> str:
 
     The list is the bundled snapshot, its ICANN section only: private suffixes
     (``co.uk.com``, ``github.io``) do not count. An address, a name with an
-    unknown suffix and a bare suffix are their own domain, less a trailing dot
+    unknown suffix and a bare suffix are their own domain, without a trailing dot
     (nutch.md 3.6).
 
     >>> registered_domain("www.example.co.uk"), registered_domain("140.211.11.130")
@@ -26,7 +26,7 @@ def registered_domain(host: str) -> str:
 
 
 def suffix_and_domain(host: str) -> tuple[str | None, str]:
-    """Returns the public suffix of a host, None of an address or where none is known, and its domain.
+    """Returns the public suffix of a host (None if unknown, or for an address) and its domain.
 
     >>> suffix_and_domain("www.example.co.uk"), suffix_and_domain("10.0.0.1")
     (('co.uk', 'example.co.uk'), (None, '10.0.0.1'))
@@ -58,7 +58,7 @@ def is_known_suffix(label: str) -> bool:
 def is_shared_suffix(host: str) -> bool:
     """Returns whether unrelated parties have names below a name.
 
-    The private section of the list counts, and a name that is one word.
+    The private section of the list counts, and so does a name with one label.
 
     >>> [is_shared_suffix(name) for name in ("co.uk", "github.io", "example.com", "localhost")]
     [True, True, False, True]
@@ -70,7 +70,7 @@ def is_shared_suffix(host: str) -> bool:
 
 @functools.cache
 def _extractor() -> Any:
-    # Late: it draws in requests. No addresses and no cache: never network or disk.
+    # Late: it imports requests. Without URLs and cache, it uses neither network nor disk.
     import tldextract
 
     extract = tldextract.TLDExtract(

@@ -1,10 +1,10 @@
-"""The basic URL normalizer: so that one page has one URL, however it is written."""
+"""The basic URL normalizer: one URL for each page, however it is written."""
 
 import re
 
 from .row_keys import BadUrl, parse
 
-# RFC 1035 2.3.4; no resolver takes more.
+# RFC 1035 2.3.4; no resolver accepts more.
 MAX_LABEL, MAX_HOST = 63, 253
 
 _PARTS = re.compile(
@@ -17,19 +17,19 @@ _LABELS = re.compile(rf"(?:[^.]{{1,{MAX_LABEL}}}\.)*[^.]{{1,{MAX_LABEL}}}", re.D
 
 
 def normalize_basic(url: str) -> str:
-    """Returns a URL in the form that all ways to write it share.
+    """Returns a URL in its normal form, which is the same for all ways to write it.
 
     WHATWG parsing (as browsers do), then for http, https, ftp and file:
 
     * user info and fragment are dropped, and one trailing dot of the host;
     * escapes of ``A-Z a-z 0-9 - . _ ~`` are decoded, other escapes get
       upper-case digits, a lone ``%`` becomes ``%25``;
-    * of what WHATWG leaves, ``"<>[]^`{|}`` are escaped too;
+    * ``"<>[]^`{|}``, which WHATWG parsing leaves, are escaped;
     * several slashes of the path become one (nutch.md 3.2);
-    * the query of ftp and file is dropped: there it names nothing.
+    * the query of ftp and file is dropped, as it has no meaning there.
 
     Raises:
-        BadUrl: ``malformed``: WHATWG refuses it, or no resolver takes the host
+        BadUrl: ``malformed``: WHATWG refuses it, or no resolver accepts the host
             (an empty label, over 63 bytes in one, over 253 in all).
 
     >>> normalize_basic(" HTTPS://user@Foo.COM.:443//a/./../%7efoo%2fx|y?a=%#z ")

@@ -1,9 +1,9 @@
-"""Paths of URLs as the bytes of names, and back."""
+"""Converts paths of URLs to the bytes of file names, and back."""
 
 import re
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-# What the normalizer leaves as it is in a path, besides letters, digits and "-._~".
+# Characters that the normalizer keeps in a path, besides letters, digits and "-._~".
 _SAFE = "!$&'()*+,;=:@"
 _HOSTILE = re.compile(rb"[\x00\r\n]")
 
@@ -27,7 +27,7 @@ def path_bytes(path: str) -> bytes:
 
 
 def path_url(path: bytes) -> str:
-    """Returns a path as it stands in a URL.
+    """Returns a path in the form of URLs.
 
     >>> path_url(b"/a b/\\xff?#")
     '/a%20b/%FF%3F%23'

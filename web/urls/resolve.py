@@ -1,4 +1,4 @@
-"""Links of pages made absolute, a column at a time."""
+"""Makes links of pages absolute, a column at a time."""
 
 import re
 
@@ -6,13 +6,13 @@ import polars as pl
 
 from .row_keys import parse
 
-# Parts of URLs that WHATWG parsing leaves as they are, as patterns for polars.
+# Patterns for polars: parts of URLs that WHATWG parsing does not change.
 HOST = (
     r"(?:(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*"
     r"|(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}"
     r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]))"
 )
-# Of the ports, those that no scheme has by default.
+# Ports that are not the default of a scheme.
 PORT = r"(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?"
 _LEVELS = 8
 _BASE = re.compile(r"(https?://[^/?]*)(/[^?]*)(?:\?.*)?", re.DOTALL)
@@ -34,7 +34,7 @@ def query(escape: str) -> str:
     return rf"(?:\?(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{escape})*)?"
 
 
-# %2e is a dot to WHATWG; what holds it is left to the parser.
+# %2e is a dot to WHATWG; links with it are left to the parser.
 _SEGMENT, _QUERY = segment("%"), query("%")
 _PATH = rf"(?:/{_SEGMENT}?)*"
 _ABSOLUTE = rf"^https?://{HOST}{PORT}/{_SEGMENT}?{_PATH}{_QUERY}$"
@@ -46,13 +46,12 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
     """Returns the absolute URLs of links, without fragment.
 
     Args:
-        bases: URLs of the pages, or what their base element says; a null is no
-            base, so that only absolute links resolve.
+        bases: URLs of the pages, or of their base elements; null for none, so that only
+            absolute links resolve.
         hrefs: Links as the pages have them, as many.
 
     Returns:
-        What WHATWG parsing yields, as many; null where that fails and where the
-        scheme is not http, https, ftp or file (``mailto:``, ``javascript:``).
+        Results of WHATWG parsing, as many; null if it fails or the scheme is not http, https, ftp or file (``mailto:``, ``javascript:``).
 
     >>> resolve(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]
@@ -70,7 +69,7 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
 
 
 def _cut(hrefs: pl.Series) -> pl.Series:
-    """Cuts fragments off, save where a space would then stand at the end and be trimmed."""
+    """Removes fragments, unless a space before the fragment would then be trimmed."""
     cut = hrefs.str.splitn("#", 2).struct.field("field_0")
     return (
         hrefs.to_frame("href")
@@ -80,7 +79,7 @@ def _cut(hrefs: pl.Series) -> pl.Series:
 
 
 def _read_bases(bases: pl.Series) -> pl.DataFrame:
-    """Returns for each base: code, valid, and of plain ones whole, path, origin, folders.
+    """Returns code and valid of each base, and of plain bases whole, path, origin, folders.
 
     ``folders`` is the folder of the base, its parent, and so on, ``_LEVELS`` up.
     """
@@ -117,7 +116,7 @@ def _read_base(
 
 
 def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
-    """Resolves links with the columns of ``_read_bases`` beside them."""
+    """Resolves links; the columns of ``_read_bases`` are in the same rows."""
     href = pl.col("href")
     plain = ~href.str.contains(r"(?i)%2e|xn--")
     pairs = pairs.with_columns(up=href.str.extract(r"^((?:\./)?(?:\.\./)*)", 1))
@@ -142,7 +141,7 @@ def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
 
 
 def _is_below_folder() -> pl.Expr:
-    """Whether ``rest`` is a path from one of the folders of the base."""
+    """Returns whether ``rest`` is a path below one of the folders of the base."""
     rest, bare = pl.col("rest"), pl.col("up") == ""
     named = rest.str.contains(_NAMED) & ~(bare & rest.str.contains("^[^/?]*:"))
     return named | (~bare & rest.str.contains("^" + _QUERY + "$"))

@@ -6,8 +6,8 @@ import ada_url
 
 MAX_KEY_BYTES = 4096
 
-# What a normalized URL looks like, and a key. Hosts are those of WHATWG: any
-# visible ASCII but the delimiters and upper case; the path is never empty.
+# Patterns of normalized URLs and of keys. Hosts are those of WHATWG: visible ASCII without
+# delimiters and upper case. The path is never empty.
 _HOST = r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@\[\]\\A-Z\x7f-\U0010ffff]*)"
 _SCHEME = r"([a-z][a-z0-9+.-]*)"
 _REST = r"(?::([0-9]+))?(/[!-\"$-~]*)"
@@ -20,7 +20,7 @@ class BadUrl(ValueError):
     """A URL that cannot be used.
 
     Attributes:
-        reason: Short snake_case word that the drop is counted under.
+        reason: Short snake_case word under which the drop is counted.
     """
 
     def __init__(self, reason: str, url: str) -> None:
@@ -34,7 +34,7 @@ class BadUrl(ValueError):
 
 
 def parse(url: str, base: str | None = None) -> str | None:
-    """Returns what a browser makes of a URL (WHATWG), None where it is invalid.
+    """Returns a URL as browsers parse it (WHATWG); None if it is invalid.
 
     >>> parse("HTTP://Foo.com:80/a/../b c")
     'http://foo.com/b%20c'
@@ -65,7 +65,7 @@ def host(url: str) -> str:
 
 
 def host_key(host: str) -> str:
-    """Returns the host as it stands in row keys: its labels in reverse order.
+    """Returns the host in the form of row keys: its labels in reverse order.
 
     IPv4 addresses are reversed like names, as in Nutch; IPv6 addresses are not.
 
@@ -91,9 +91,9 @@ def to_key(url: str) -> str:
     is one range of keys (``com.foo:``) and a domain two (and ``com.foo.``).
 
     Raises:
-        BadUrl: ``malformed`` where the URL is not normalized (no path, a user,
+        BadUrl: ``malformed`` if the URL is not normalized (no path, a user,
             a fragment, an upper-case host, anything but visible ASCII),
-            ``key_too_long`` where the key is over ``MAX_KEY_BYTES``.
+            ``key_too_long`` if the key is over ``MAX_KEY_BYTES``.
 
     >>> to_key("http://bar.baz.com:8983/to/index.html?a=b&c=d")
     'com.baz.bar:http:8983/to/index.html?a=b&c=d'
@@ -112,7 +112,7 @@ def from_key(key: str) -> str:
     """Returns the URL of a row key; undoes ``to_key``.
 
     Raises:
-        BadUrl: ``malformed`` where it is no row key.
+        BadUrl: ``malformed`` if it is not a row key.
 
     >>> from_key("com.baz.bar:http:8983/to/index.html?a=b&c=d")
     'http://bar.baz.com:8983/to/index.html?a=b&c=d'

@@ -11,7 +11,7 @@ from ..base.options import option
 SCHEMES = ("http", "https", "file", "ftp")
 WEB = ("http", "https")
 FTP_PORT = 21
-# As strict as split_url: no special character may go into a command.
+# Strict, because no special character may get into a command.
 _FTP = re.compile(
     r"ftp://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
     r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?",
@@ -20,7 +20,7 @@ _FTP = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class SchemeOptions:
-    """Which URLs are taken by their scheme."""
+    """The schemes of URLs that are accepted."""
 
     schemes: tuple[str, ...] = option(
         WEB,
@@ -78,7 +78,7 @@ def allowed_keys(keys: pl.Series, schemes: Iterable[str]) -> pl.Series:
     exact = rf"^(?:\[[^\]]*\]|[^:\[]*):(?:{'|'.join(sorted(taken))})[:/]"
     if not taken.issuperset(WEB):
         return keys.str.contains(exact)
-    # Nearly all are of HTTP, and cannot be of another by a glance.
+    # A cheap test that nearly all keys, which are of HTTP, pass.
     doubtful = keys.str.starts_with(":") | keys.str.contains(":ftp", literal=True)
     if not doubtful.any():
         return ~doubtful

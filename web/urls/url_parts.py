@@ -1,4 +1,4 @@
-"""Parts of URLs, a column at a time and one at a time, as the URLs stand."""
+"""Splits URLs into parts, without normalizing: a column or one URL at a time."""
 
 import re
 
@@ -12,7 +12,7 @@ _ONE = re.compile(_SPLIT)
 
 
 def parts_of_url(url: str) -> tuple[str, str, str | None] | None:
-    """Returns host (lower case, empty where there is none), path and query; None for no URL.
+    """Returns host (lower case, empty if there is none), path and query; None if it is not a URL.
 
     >>> parts_of_url("http://me@Foo.com:80/x?y#z"), parts_of_url("file:/x"), parts_of_url("foo")
     (('foo.com', '/x', 'y'), ('', '/x', None), None)
@@ -28,7 +28,7 @@ def host_of_url(url: str) -> str | None:
 
 
 def parts_of(urls: pl.Series) -> pl.DataFrame:
-    """Returns ``host`` (lower case), ``path`` and ``query`` of URLs; all null where one is none.
+    """Returns ``host`` (lower case), ``path`` and ``query`` of URLs; all null for text that is not a URL.
 
     >>> parts_of(pl.Series(["http://Foo.com:80/a?b#c", "foo", "file:///a"])).rows()
     [('foo.com', '/a', 'b'), (None, None, None), ('', '/a', None)]

@@ -1,4 +1,4 @@
-"""Removes user and password from URLs of others before they are stored or shown."""
+"""Removes user and password from URLs before they are stored or shown."""
 
 import re
 from collections.abc import Iterable
@@ -7,13 +7,13 @@ import ada_url
 
 from .row_keys import parse
 
-# What a host's name, and a user before it, does not have.
+# Characters that neither a host nor a user before it has.
 _ENDS = re.compile(r"([/\\?#\s\"'<>]+)")
 _SCHEME = re.compile(r"(?:https?|ftp|wss?):", re.IGNORECASE)
 _SCHEME_AT_END = re.compile(rf"{_SCHEME.pattern}\Z", re.IGNORECASE)
 _TWO_SLASHES = re.compile(r"[/\\]{2}")
 _SLASHES = "/\\"
-# Their values are no URLs, and are sent back as they came.
+# Headers whose values are not URLs, and are sent back unchanged.
 _VERBATIM = frozenset({"set-cookie", "etag", "www-authenticate", "proxy-authenticate"})
 _TARGETS = frozenset({"location", "content-location"})
 
@@ -29,9 +29,9 @@ def parse_target(href: str, base: str) -> str | None:
 
 
 def without_user(url: str) -> str:
-    """Returns a URL that ``parse`` gave, without user and password.
+    """Returns a parsed URL without user and password.
 
-    What its path or query holds is part of its name and stays.
+    Path and query stay, whatever they contain.
 
     >>> without_user("http://us%65r:p%77@foo.com/x@y"), without_user("mailto:me@foo.com")
     ('http://foo.com/x@y', 'mailto:me@foo.com')
@@ -49,14 +49,14 @@ def without_user(url: str) -> str:
 def mask_users(text: str) -> str:
     """Returns a text without the user and password of the URLs in it.
 
-    Takes steps in proportion to the text's length, whatever it holds.
+    The time is linear in the length of the text, whatever it contains.
 
     >>> mask_users('<http://me:secret@foo.com/>; rel="next", 0; url=//u@bar.com')
     '<http://foo.com/>; rel="next", 0; url=//bar.com'
     """
     if "@" not in text:
         return text
-    words = _ENDS.split(text)  # every second one is what stands between two others
+    words = _ENDS.split(text)  # every second one is a separator
     slashes, after_scheme = 0, False
     for at in range(0, len(words), 2):
         if at:
@@ -66,16 +66,16 @@ def mask_users(text: str) -> str:
                 slashes, after_scheme = some, False
             elif before:
                 slashes, after_scheme = some, bool(_SCHEME_AT_END.search(before[-6:]))
-            else:  # all of the word was taken out
+            else:  # the whole word was removed
                 slashes += some
         words[at] = _without_user(words[at], slashes >= 2 or after_scheme)
     return "".join(words)
 
 
 def _without_user(word: str, begins_host: bool) -> str:
-    """Returns a word without what stands before its last @, from where a host may begin.
+    """Returns a word without the user before its last @.
 
-    That is at its start, or after a scheme in it.
+    The user begins at the start of the word, or after a scheme in it.
     """
     end = word.rfind("@") + 1
     if not end:
@@ -104,7 +104,7 @@ def _masked(name: str, value: str, url: str) -> str:
     if name not in _TARGETS:
         return mask_users(value)
     target = parse(from_wire(value), url)
-    if target is None:  # an invalid URL is cut at the last @, wherever that is
+    if target is None:  # in an invalid URL, the part up to the last @ is removed
         end = value.rfind("@")
         begins = _TWO_SLASHES.search(value, 0, end)
         return value if begins is None else f"{value[: begins.start()]}//{value[end + 1 :]}"
@@ -112,7 +112,7 @@ def _masked(name: str, value: str, url: str) -> str:
 
 
 def from_wire(value: str) -> str:
-    """Returns the text of a header: sent as UTF-8, read byte by byte."""
+    """Decodes a header that was sent as UTF-8 and read as Latin-1."""
     try:
         return value.encode("latin-1").decode()
     except UnicodeError:

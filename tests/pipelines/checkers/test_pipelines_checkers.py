@@ -87,7 +87,7 @@ def test_filterchecker_says_which_file_ran_and_what_is_in_vain(typed, tmp_path, 
         "fast-urlfilter.txt",
         f"{tmp_path}/fast-urlfilter.txt",
     )
-    assert refused["rule"] == "refuses what is longer than fast_url_max_length, 14 characters"
+    assert refused["rule"] == "refuses urls longer than fast_url_max_length, 14 characters"
     assert f"filters: {tmp_path}/fast-urlfilter.txt, {tmp_path}/regex-urlfilter.txt\n" in said
     (warning,) = caplog.messages
     assert warning.startswith("regex-urlfilter.txt:1: never found: urls are ascii")

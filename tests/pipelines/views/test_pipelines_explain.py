@@ -237,7 +237,7 @@ EXEMPT = ("--source", f"{SITE}/", "--url_filters", "regex,ignoreexempt", "--url_
         ("http://cdn.other.org/x", None, "outside domain", (True, 2, "+^http://cdn[.]")),
         ("http://cdn.other.org/b.gif", "filtered", "domain", None),
         ("http://cdn.other.org/no", "out_of_scope", "outside domain", (False, 1, "-/no$")),
-        ("http://other.org/", "out_of_scope", "outside domain", (False, 0, "no rule takes it")),
+        ("http://other.org/", "out_of_scope", "outside domain", (False, 0, "no rule accepts it")),
         (f"{SITE}/x", None, "domain", None),
     ],
 )

@@ -97,11 +97,11 @@ def test_parse_value(name, text, value):
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("timeout", "soon", "a number of s (suffixes ms, s, m, h, d are taken), got 'soon'"),
-        ("timeout", "nan", "a number of s (suffixes ms, s, m, h, d are taken), got 'nan'"),
-        ("timeout", "1e999", "a number of s (suffixes ms, s, m, h, d are taken), got '1e999'"),
+        ("timeout", "soon", "a number of s (suffixes ms, s, m, h, d are accepted), got 'soon'"),
+        ("timeout", "nan", "a number of s (suffixes ms, s, m, h, d are accepted), got 'nan'"),
+        ("timeout", "1e999", "a number of s (suffixes ms, s, m, h, d are accepted), got '1e999'"),
         ("timeout", "-1", "at least 0 s, got -1.0"),
-        ("interval", "1h", "a whole number of d (suffixes ms, s, m, h, d are taken), got '1h'"),
+        ("interval", "1h", "a whole number of d (suffixes ms, s, m, h, d are accepted), got '1h'"),
         ("top_n", "1.5", "a whole number, got '1.5'"),
         ("top_n", "10k", "a whole number, got '10k'"),
         ("top_n", "", "a whole number, got ''"),

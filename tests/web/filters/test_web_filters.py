@@ -66,7 +66,7 @@ def test_the_first_rule_that_is_found_decides():
 
 def test_without_a_matching_rule_a_url_is_rejected():
     assert RegexFilter("+foo", "f").decide("http://bar.com/") == (False, 0, False)
-    assert RegexFilter("+foo", "f").rule(0) == "no rule takes it"
+    assert RegexFilter("+foo", "f").rule(0) == "no rule accepts it"
     assert not RegexFilter("+foo", "f").decide("http://bar.com/").accept
     assert not RegexFilter("", "f").decide("http://bar.com/").accept
 

@@ -232,14 +232,14 @@ FAST = FastFilter("", "f.txt", FastLimits(url=40, path=10, query=5))
 @pytest.mark.parametrize(
     ("rules", "url", "accepted", "said"),
     [
-        (FAST, "foo", False, "refuses what is no url"),
-        (FAST, "http://foo.com/1234567890", False, "refuses what is longer than fast_path_max_length, 10 characters"),
-        (FAST, "http://foo.com/?123456", False, "refuses what is longer than fast_query_max_length, 5 characters"),
-        (FAST, "http://foo.com/#" + "x" * 40, False, "refuses what is longer than fast_url_max_length, 40 characters"),
-        (FAST, "http://foo.com/", True, "takes what no rule refuses, and is not too long"),
-        (DomainFilter("org", "d", deny=True), "foo", False, "refuses what is no url with a host"),
-        (DomainFilter("org", "d", deny=True), "http://foo.com/", True, "takes what is not in it"),
-        (DomainFilter("org", "d"), "http://foo.com/", False, "nothing in it takes it"),
+        (FAST, "foo", False, "refuses text that is not a url"),
+        (FAST, "http://foo.com/1234567890", False, "refuses urls longer than fast_path_max_length, 10 characters"),
+        (FAST, "http://foo.com/?123456", False, "refuses urls longer than fast_query_max_length, 5 characters"),
+        (FAST, "http://foo.com/#" + "x" * 40, False, "refuses urls longer than fast_url_max_length, 40 characters"),
+        (FAST, "http://foo.com/", True, "accepts what no rule refuses, and is not too long"),
+        (DomainFilter("org", "d", deny=True), "foo", False, "refuses text that is not a url with a host"),
+        (DomainFilter("org", "d", deny=True), "http://foo.com/", True, "accepts what is not in it"),
+        (DomainFilter("org", "d"), "http://foo.com/", False, "no entry accepts it"),
         (DomainFilter("", "d"), "foo", True, "has no entries, and takes all"),
     ],
 )  # fmt: skip

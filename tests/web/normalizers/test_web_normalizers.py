@@ -2,27 +2,25 @@
 
 import polars as pl
 import pytest
+from few_urls import few_urls_as_many
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.normalizers import basic_column
 from nutbeam.web.normalizers.basic_column import Basic
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.normalizer_chain import Normalizer
 from nutbeam.web.normalizers.normalizer_step import Pass
 from nutbeam.web.normalizers.queries import Ajax, Querystring
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.rules import url_rules as rules_module
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import BadUrl, from_key
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_urls_count_as_many():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(basic_column, "_FEW", 0)
-        patch.setattr(rules_module, "FEW", 0)
+    with few_urls_as_many():
         yield
 
 
@@ -310,11 +308,8 @@ def test_many_urls_are_normalized_as_single_ones_are():
     assert rules.admit(pl.Series(urls), filters=False).rows() == list(map(rules._admit_one, urls))
 
 
-SLOW = "http://foo.com/" + "a" * 40
-
-
 def test_a_rule_that_runs_out_of_time_costs_one_url(tmp_path):
-    where = folder(tmp_path, regex__normalize_xml=xml(("(a|a)*(?=x)$", "-"), ("b", "c")))
+    where = folder(tmp_path, regex__normalize_xml=xml((STALLS, "-"), ("b", "c")))
     rules = UrlRules(UrlOptions(url_rules_dir=where))
     admitted = rules.admit(pl.Series(["http://foo.com/b", SLOW]))
     assert admitted["url"].to_list() == ["http://foo.com/c", None]

@@ -3,12 +3,11 @@ import pickle
 
 import polars as pl
 import pytest
+from few_urls import few_urls_as_many
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.normalizers import basic_column
-from nutbeam.web.rules import url_rules as rules_module
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_of, parse, to_key
 
@@ -17,9 +16,7 @@ rules = UrlRules()
 
 @pytest.fixture(autouse=True, scope="module")
 def few_urls_count_as_many():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(basic_column, "_FEW", 0)
-        patch.setattr(rules_module, "FEW", 0)
+    with few_urls_as_many():
         yield
 
 

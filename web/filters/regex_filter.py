@@ -3,20 +3,25 @@
 import dataclasses
 import functools
 import itertools
+import re
 from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from ..base.columns import falses
+from ..base.columns import falses, put
 from ..base.quoting import quoted
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern
 from ..rule_files.rule_files import lines_of
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import registered_domain
+from ..urls.row_keys import BadUrl
+from ..urls.row_keys import host as parsed_host
 from ..urls.url_parts import host_of_url, parts_of
 from .column_state import ColumnState, Rule
 from .verdicts import UrlFilter, Verdict, Verdicts
 
+# Other hosts are written in ways that only a parser of URLs understands.
+_PLAIN_HOST = r"^[a-z0-9._:\[\]-]*$"
 # Most rules, all + or all -, that one search combines.
 _TOGETHER = 50
 
@@ -86,6 +91,8 @@ class RegexFilter(UrlFilter):
         """Returns the verdict of the first rule that is found in a URL, faster than in a column."""
         limit = TimeLimit()
         host = host_of_url(url)
+        if host is None or not re.match(_PLAIN_HOST, host):
+            host = _parsed_host(url)
         for rule in self.rules:
             if rule.site is None or (host and rule.site in (host, registered_domain(host))):
                 try:
@@ -144,8 +151,18 @@ class _Sites:
     @functools.cached_property
     def _sites(self) -> tuple[pl.Series, pl.Series]:
         hosts = parts_of(self._urls).get_column("host")
+        odd = (~hosts.str.contains(_PLAIN_HOST)).fill_null(True).arg_true()
+        parsed = [_parsed_host(url) for url in self._urls.gather(odd)]
+        hosts = put(hosts, odd, pl.Series(parsed, dtype=pl.String))
         domains = [name and registered_domain(name) for name in hosts]
         return hosts, pl.Series(domains, dtype=pl.String)
+
+
+def _parsed_host(url: str | None) -> str | None:
+    try:
+        return None if url is None else parsed_host(url)
+    except BadUrl:
+        return None
 
 
 def _joins(rule: FilterRule) -> bool:

@@ -80,19 +80,19 @@ def read_rules(
     """
     try:
         known = os.stat(path)  # noqa: PTH116 - path may be either
-        return _read(str(path), known.st_mtime_ns, known.st_size, name, source, xml)
+        text, data = _read(str(path), known.st_mtime_ns, known.st_size, xml)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not utf-8 text"
         raise ValueError(
             f"a file of url rules must be readable, got {str(path)!r}: {why}"
         ) from error
+    return RuleFile(name or str(path), text, data, source or str(path))
 
 
 @functools.lru_cache(maxsize=64)
-def _read(path: str, changed: int, size: int, name: str, source: str, xml: bool) -> RuleFile:
+def _read(path: str, changed: int, size: int, xml: bool) -> tuple[str, bytes]:
     data = pathlib.Path(path).read_bytes()
-    text = "" if xml else data.decode()
-    return RuleFile(name or path, text, data if xml else b"", source or path)
+    return ("", data) if xml else (data.decode(), b"")
 
 
 class NameLines:

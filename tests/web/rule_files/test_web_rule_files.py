@@ -240,7 +240,7 @@ FAST = FastFilter("", "f.txt", FastLimits(url=40, path=10, query=5))
         (DomainFilter("org", "d", deny=True), "foo", False, "refuses text that is not a url with a host"),
         (DomainFilter("org", "d", deny=True), "http://foo.com/", True, "accepts what is not in it"),
         (DomainFilter("org", "d"), "http://foo.com/", False, "no entry accepts it"),
-        (DomainFilter("", "d"), "foo", True, "has no entries, and takes all"),
+        (DomainFilter("", "d"), "foo", True, "has no entries, and accepts all"),
     ],
 )  # fmt: skip
 def test_what_decides_where_no_rule_does(rules, url, accepted, said):

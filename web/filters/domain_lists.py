@@ -56,8 +56,7 @@ class DomainFilter(UrlFilter):
         each = pl.concat([each.filter(below), each.filter(~below)])
         names = pl.DataFrame(
             [names_of(host) for host in each.get_column("host").head(int(below.sum()))],
-            schema=["suffix", "domain", "whole", "top"],
-            schema_overrides=dict.fromkeys(("suffix", "domain", "whole", "top"), pl.String),
+            schema=dict.fromkeys(("suffix", "domain", "whole", "top"), pl.String),
             orient="row",
         )
         found = names.select(

@@ -98,7 +98,21 @@ class Slash(_PerHost):
         return f"{scheme}{colon}{site}{path}{rest}"
 
 
-class Host(_PerHost):
+class _PerDomain(_PerHost):
+    """A normalizer that also has rules for ``*.DOMAIN``."""
+
+    def rule_of(self, host: str) -> str | None:
+        """Returns the rule for a host, or else for a domain of the host."""
+        names = (host, *(f"*.{domain}" for domain in self.domains_above(host)))
+        return next((self._rules[name] for name in names if name in self._rules), None)
+
+    def domains_above(self, host: str) -> list[str]:
+        """Returns a host and the domains above it, the narrowest first."""
+        labels = host.split(".")
+        return [".".join(labels[at:]) for at in range(len(labels))]
+
+
+class Host(_PerDomain):
     """Replaces hosts by another one: ``HOST TARGET`` or ``*.DOMAIN TARGET`` per line.
 
     A rule for the host itself comes first, then the rule for the widest domain above it.
@@ -117,13 +131,9 @@ class Host(_PerHost):
         below_top = site is not None and site.startswith("*.") and site.count(".") < 2
         return None if below_top else site, host_name(value)
 
-    def rule_of(self, host: str) -> str | None:
-        """Returns the host that replaces a host."""
-        if host in self._rules:
-            return self._rules[host]
-        labels = host.split(".")
-        domains = (f"*.{'.'.join(labels[at:])}" for at in range(len(labels) - 2, 0, -1))
-        return next((self._rules[name] for name in domains if name in self._rules), None)
+    def domains_above(self, host: str) -> list[str]:
+        """Returns the domains of a host that a rule may name, the widest first."""
+        return super().domains_above(host)[-2:0:-1]
 
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
         """Returns the URL with the other host."""
@@ -133,7 +143,7 @@ class Host(_PerHost):
         return f"{scheme}{colon}{login}{at}{rule}{port[0] if port else ''}{path}{rest}"
 
 
-class Protocol(_PerHost):
+class Protocol(_PerDomain):
     """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
 
     A rule for the host itself comes first, then the rule for the narrowest domain. A URL that names a port
@@ -150,14 +160,6 @@ class Protocol(_PerHost):
         """Returns the host or ``*.DOMAIN``, and the scheme."""
         scheme = value.lower()
         return pattern_name(host), scheme if scheme in _SCHEMES else None
-
-    def rule_of(self, host: str) -> str | None:
-        """Returns the scheme for a host."""
-        if host in self._rules:
-            return self._rules[host]
-        labels = host.split(".")
-        domains = (f"*.{'.'.join(labels[at:])}" for at in range(len(labels)))
-        return next((self._rules[name] for name in domains if name in self._rules), None)
 
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
         """Returns the URL with the other scheme."""

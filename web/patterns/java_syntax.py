@@ -6,28 +6,19 @@ the patterns that it refuses.
 
 import re
 
-from .chars import (
-    EVERY,
-    LAST,
-    NONE,
-    Chars,
-    in_any_case,
-    one_in_any_case,
-    span,
-    span_in_any_case,
-)
+from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
 from .java_classes import LINE_ENDS, SHORT, UNICODE_SHORT, family
 from .java_tree import (
     Atomic,
     Choice,
+    Concat,
     Group,
     Lookaround,
     Mark,
     Node,
-    PatternTree,
     Reference,
     Repeat,
-    Sequence,
+    Tree,
 )
 
 _MOST_REPEATS = 2**31 - 1
@@ -52,7 +43,7 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
 
 
-def parse(text: str) -> PatternTree:
+def parse(text: str) -> Tree:
     r"""Parses a pattern.
 
     Raises:
@@ -86,11 +77,11 @@ class _Parser:
         self._groups = 0
         self._names: dict[str, int] = {}
 
-    def parse(self) -> PatternTree:
+    def parse(self) -> Tree:
         root = self._choice()
         if self._peek():
             raise ValueError("a ) has no (")
-        return PatternTree(root, self._groups, self._names)
+        return Tree(root, self._groups, self._names)
 
     # Reading characters: with the flag x, spaces and comments are skipped.
 
@@ -135,10 +126,10 @@ class _Parser:
                 group = self._group()
                 parts += [] if group is None else [group]
             elif char == "{":  # after a repeated part; Java repeats the empty text then
-                parts.append(self._repeated(Sequence(())))
+                parts.append(self._repeated(Concat(())))
             else:
                 parts.append(self._repeated(self._atom(char)))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return parts[0] if len(parts) == 1 else Concat(tuple(parts))
 
     def _atom(self, char: str) -> Node:
         if char == "\\":
@@ -188,7 +179,7 @@ class _Parser:
             return node
         how = self._peek() if self._peek() in ("?", "+") else ""
         self._at += len(how)
-        return node if node == Sequence(()) else Repeat(node, least, most, how)
+        return node if node == Concat(()) else Repeat(node, least, most, how)
 
     def _group(self) -> Node | None:
         """Reads a group; returns None for flags that hold from here on."""

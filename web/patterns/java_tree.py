@@ -13,7 +13,7 @@ class Mark:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sequence:
+class Concat:
     """A sequence of parts."""
 
     parts: tuple["Node", ...]
@@ -68,11 +68,11 @@ class Lookaround:
     negative: bool
 
 
-Node = Chars | Mark | Sequence | Choice | Group | Repeat | Reference | Lookaround | Atomic
+Node = Chars | Mark | Concat | Choice | Group | Repeat | Reference | Lookaround | Atomic
 
 
 @dataclasses.dataclass(frozen=True)
-class PatternTree:
+class Tree:
     """A parsed pattern, how many groups it has, and the numbers of named groups."""
 
     root: Node
@@ -83,7 +83,7 @@ class PatternTree:
 def children(node: Node) -> tuple[Node, ...]:
     """Returns the nodes directly below a node."""
     match node:
-        case Sequence(parts) | Choice(parts):
+        case Concat(parts) | Choice(parts):
             return parts
         case Group(part) | Repeat(part) | Atomic(part) | Lookaround(part):
             return (part,)

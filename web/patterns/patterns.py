@@ -18,14 +18,14 @@ from .java_syntax import parse
 from .java_tree import (
     Atomic,
     Choice,
+    Concat,
     Group,
     Lookaround,
     Mark,
     Node,
-    PatternTree,
     Reference,
     Repeat,
-    Sequence,
+    Tree,
     children,
     nodes_of,
 )
@@ -186,12 +186,12 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
 def _without_start(root: Node) -> Node:
     """Returns a pattern without a part at its start that may be empty and captures nothing."""
     match root:
-        case Sequence((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
-            return _without_start(Sequence(tuple(rest)))
+        case Concat((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
+            return _without_start(Concat(tuple(rest)))
     return root
 
 
-def _compiled(tree: PatternTree) -> "regex.Pattern[str]":
+def _compiled(tree: Tree) -> "regex.Pattern[str]":
     nodes = nodes_of(tree.root)
     # The edges of words and graphemes are those of all scripts; the flag i is for ASCII alone.
     all_scripts = any(Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
@@ -208,13 +208,13 @@ def _compiled(tree: PatternTree) -> "regex.Pattern[str]":
 class _Writer:
     """Writes trees as patterns of the ``regex`` package."""
 
-    def __init__(self, tree: PatternTree, any_case: bool = False) -> None:
+    def __init__(self, tree: Tree, any_case: bool = False) -> None:
         self._groups = tree.groups
         self._any_case = any_case
 
     def written(self, node: Node) -> str:
         match node:
-            case Sequence(parts):
+            case Concat(parts):
                 return "".join(map(self._inner, parts))
             case Choice(parts):
                 return "|".join(map(self.written, parts))
@@ -228,7 +228,7 @@ class _Writer:
 
     def _inner(self, node: Node) -> str:
         text = self.written(node)
-        return f"(?:{text})" if isinstance(node, Choice | Sequence) else text
+        return f"(?:{text})" if isinstance(node, Choice | Concat) else text
 
     def _times(self, least: int, most: int | None, how: str) -> str:
         plain = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
@@ -262,7 +262,7 @@ class _Column(_Writer):
         exact: Whether polars can express all parts.
     """
 
-    def __init__(self, tree: PatternTree) -> None:
+    def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
         self._kept = {n.number: n.part for n in nodes_of(tree.root) if isinstance(n, Group)}
         self.exact = True
@@ -295,18 +295,18 @@ class _Column(_Writer):
         return ""
 
 
-def _column_forms(tree: PatternTree) -> tuple[str, bool, tuple[str, str] | None]:
+def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
     root, before = tree.root, ""
     match root:
-        case Sequence((Lookaround(Chars() as chars, True, True), *rest)):
-            root, before = Sequence(tuple(rest)), f"^|{(~chars).pattern}"
+        case Concat((Lookaround(Chars() as chars, True, True), *rest)):
+            root, before = Concat(tuple(rest)), f"^|{(~chars).pattern}"
     writer = _Column(tree)
     text = writer.written(root)
     if before and writer.exact:
         # The character before is then part of the match, so another match cannot follow at once.
         single = (
-            isinstance(root, Sequence) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
+            isinstance(root, Concat) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
         )
         swap = (f"({before})(?:{text})", "${1}") if single else None
         return f"(?:{before})(?:{text})", True, swap

@@ -164,24 +164,8 @@ def _host(url: str) -> str:
     return url.split("/", 3)[2]
 
 
-def _absolute(base: str, url: str) -> str:
-    return url
-
-
-def _same_scheme(base: str, url: str) -> str:
-    return url.removeprefix("http:")
-
-
 def _shouting(base: str, url: str) -> str:
     return url.replace("http", "HTTP", 1).replace(_host(url), _host(url).upper(), 1)
-
-
-def _with_port(base: str, url: str) -> str:
-    return url.replace(_host(url), _host(url) + ":80", 1)
-
-
-def _spaced(base: str, url: str) -> str:
-    return f"\n {url}"
 
 
 def _rooted(base: str, url: str) -> str:
@@ -202,17 +186,18 @@ def _dotted(base: str, url: str) -> str:
     return relative if relative == url else f"./x/../{relative}"
 
 
-def _unescaped(base: str, url: str) -> str:
-    return url.replace("%C3%A9", "é")
-
-
-_PORTABLE: tuple[_Style, ...] = (_absolute, _same_scheme, _shouting)
+# Ways to write a URL that do not depend on the page, and all ways.
+_PORTABLE: tuple[_Style, ...] = (
+    lambda base, url: url,
+    lambda base, url: url.removeprefix("http:"),
+    _shouting,
+)
 _STYLES: tuple[_Style, ...] = (
     *(_relative,) * 5,
     *(_rooted,) * 4,
     *_PORTABLE,
-    _with_port,
-    _spaced,
+    lambda base, url: url.replace(_host(url), _host(url) + ":80", 1),
+    lambda base, url: f"\n {url}",
     _dotted,
-    _unescaped,
+    lambda base, url: url.replace("%C3%A9", "é"),
 )

@@ -135,26 +135,18 @@ def _listen(port: int, count: int) -> list[socket.socket]:
     return sockets
 
 
-def run(
-    hosts: int = 20,
-    pages: int = 50,
-    seed: int = 7,
-    port: int = 0,
-    processes: int = 1,
-    crawl_delay: float = 1.0,
-    latency: float = 0.0,
-) -> int:
+def run(web: SimWeb) -> int:
     """Serves until interrupted; prints how to crawl the simulated web.
 
     Returns:
         0 when interrupted, 3 when a serving process has died.
 
     Raises:
-        ValueError: As ``SimWeb`` does.
+        ValueError: The port is taken.
     """
-    web = SimWeb(hosts, pages, seed, crawl_delay, port=port, processes=processes, latency=latency)
     with contextlib.suppress(KeyboardInterrupt), web:
-        print(f"simulated web on {ADDRESS}:{web.port}: {hosts} hosts, {hosts * pages} pages")
+        hosts, pages = web.site.hosts, web.site.hosts * web.site.pages
+        print(f"simulated web on {ADDRESS}:{web.port}: {hosts} hosts, {pages} pages")
         print(f"seed: {web.seeds[0]}")
         print(f"crawl it with --connect_to '{web.connect_to[0]}'", flush=True)
         while web.is_running():

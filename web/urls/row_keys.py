@@ -72,16 +72,16 @@ def host_key(host: str) -> str:
     >>> host_key("www.foo.com"), host_key("10.0.0.1"), host_key("[::1]")
     ('com.foo.www', '1.0.0.10', '[::1]')
     """
-    return _reversed(host)
+    return host if host.startswith("[") else ".".join(reversed(host.split(".")))
 
 
-def from_host_key(host_key: str) -> str:
+def from_host_key(key: str) -> str:
     """Returns the host of a reversed host; undoes ``host_key``.
 
     >>> from_host_key("com.foo.www")
     'www.foo.com'
     """
-    return _reversed(host_key)
+    return host_key(key)  # reversing twice changes nothing
 
 
 def to_key(url: str) -> str:
@@ -134,7 +134,3 @@ def host_of(key: str) -> str:
     """
     end = key.find("]") + 1 or -1 if key.startswith("[") else key.find(":")
     return key[:end] if end >= 0 else key
-
-
-def _reversed(name: str) -> str:
-    return name if name.startswith("[") else ".".join(reversed(name.split(".")))

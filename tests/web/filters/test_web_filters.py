@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nutbeam.web.filters.affixes import PrefixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.rules import url_rules as rules_module
 
@@ -139,3 +140,9 @@ def test_nulls_are_not_taken():
     urls = [None, "http://foo.com/"]
     assert in_column(shipped, urls) == [False, True]
     assert in_column(RegexFilter("+(?=h)", "f"), urls) == [False, True]
+
+
+def test_a_url_that_is_not_utf_8_is_judged_too():
+    url = "http://foo.com/\udcff"  # as Python has bytes of a command line that are not UTF-8
+    assert PrefixFilter("http:", "p").decide(url).accept
+    assert shipped.decide(url).accept

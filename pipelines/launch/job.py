@@ -26,8 +26,8 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
 from ...web.exchange.http_options import HttpOptions, guard_of
-from ...web.network.connection import tls_context
 from ...web.network.proxy import OPEN, parse_proxy
+from ...web.network.route import tls_context
 from ...web.rules.url_rules import UrlOptions
 from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view

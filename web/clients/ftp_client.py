@@ -6,25 +6,22 @@ import ftplib
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ..base.agent import missing_agent
 from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
+from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
-from ..network.connection import Limits
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
 from ..network.guard import Denied, Guard, Target
+from ..network.transport import Gate
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
 from .ftp_session import Session
 from .index_page import HTML, index_page
-
-if TYPE_CHECKING:
-    from ..exchange.http_options import HttpOptions
 
 _LOG = logging.getLogger(__name__)
 _MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")
@@ -53,10 +50,10 @@ class FtpClient:
 
     def __init__(
         self,
-        options: "HttpOptions",
+        options: HttpOptions,
         guard: Guard,
         credentials: Credentials,
-        gate: Callable[[], bool] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self._options, self._guard = options, guard
         self._credentials, self._gate = credentials, gate
@@ -120,12 +117,8 @@ class FtpClient:
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
         except ValueError as error:
             raise UnsendableUrl(str(error)) from error
-        options = self._options
-        limits = Limits(
-            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
-        )
-        deadline = time.monotonic() + limits.whole
-        with Session(self._dial(host, port), limits, deadline, self._gate) as session:
+        limits = limits_of(self._options)
+        with Session(self._dial(host, port), limits, self._gate) as session:
             response.ip = session.ip
             self._log_in(session, host, port)
             session.voidcmd("TYPE I")
@@ -153,7 +146,7 @@ def _file(session: Session, response: Response, name: str, since: float | None, 
                 answer(response, 304, "Not Modified", *headers)
                 return
     try:
-        connection = session.transfercmd(f"RETR {name}")
+        connection = session.transfer(f"RETR {name}")
     except ftplib.error_perm:
         if not _enters(session, name):
             raise
@@ -203,7 +196,7 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
 
 
 def _listed(session: Session, command: str, limit: int) -> tuple[bytes, bool]:
-    data, more = session.read(session.transfercmd(command), limit)
+    data, more = session.read(session.transfer(command), limit)
     if not more:
         session.voidresp()
     return data, more

@@ -1,17 +1,14 @@
 """Opens the client that the options name."""
 
-from collections.abc import Callable
-
 from ..exchange.http_options import HttpOptions
 from ..network.guard import Guard
+from ..network.transport import Gate
 from .client_base import ClientBase
 from .requests_client import Client
 
 
 def client_of(
-    options: HttpOptions,
-    guard: Guard | None = None,
-    gate: Callable[[], bool] | None = None,
+    options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
 ) -> ClientBase:
     """Returns the client that the options name; see ``ClientBase``."""
     if options.http_client == "asyncio":

@@ -1,19 +1,19 @@
 """The clients of the schemes that are not HTTP."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from ..exchange.credentials import Credentials
-    from ..exchange.http_options import HttpOptions
-    from ..exchange.response import Response
-    from ..network.guard import Guard
+from ..exchange.credentials import Credentials
+from ..exchange.http_options import HttpOptions
+from ..exchange.response import Response
+from ..network.guard import Guard
+from ..network.transport import Gate
 
 
 class OtherClient(Protocol):
     """Fetches URLs of a scheme that is not HTTP; safe to share by threads."""
 
-    def get(self, url: str, headers: Iterable[tuple[str, str]], content_limit: int) -> "Response":
+    def get(self, url: str, headers: Iterable[tuple[str, str]], content_limit: int) -> Response:
         """Fetches a URL once; blocks, and raises nothing."""
 
     def host(self, url: str) -> str:
@@ -24,10 +24,7 @@ class OtherClient(Protocol):
 
 
 def other_clients(
-    options: "HttpOptions",
-    guard: "Guard",
-    credentials: "Credentials",
-    gate: Callable[[], bool] | None,
+    options: HttpOptions, guard: Guard, credentials: Credentials, gate: Gate | None
 ) -> dict[str, OtherClient]:
     """Returns the clients of the schemes that are taken and not HTTP, by scheme.
 
@@ -38,7 +35,7 @@ def other_clients(
         gate: Called right before each request; False denies it.
     """
     clients: dict[str, OtherClient] = {}
-    if "file" in options.schemes:  # late: they know the HTTP client's responses
+    if "file" in options.schemes:  # late: few want them
         from .file_client import FileClient
 
         clients["file"] = FileClient(

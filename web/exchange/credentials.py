@@ -15,8 +15,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from ..base.errors import UsageError
-from ..network.idle_connections import Origin
-from ..network.route import split_url
+from ..network.route import Origin, split_url
 from ..urls.schemes import split_ftp
 
 _ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")

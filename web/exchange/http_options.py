@@ -7,6 +7,7 @@ from ..base.agent import AgentOptions
 from ..base.options import option
 from ..network.guard import Guard
 from ..network.headers import parse_headers
+from ..network.limits import Limits
 from ..network.proxy import parse_proxy
 from .file_options import FileOptions
 
@@ -114,6 +115,13 @@ class HttpOptions(AgentOptions, FileOptions):
         guard_of(self)
         parse_headers(self.http_header)
         parse_proxy(self.http_proxy)
+
+
+def limits_of(options: HttpOptions) -> Limits:
+    """Returns the limits on each request that the options describe."""
+    return Limits(
+        options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+    )
 
 
 def guard_of(options: HttpOptions) -> Guard:

@@ -5,13 +5,16 @@ import socket
 import ssl
 
 import requests
-import urllib3
 
 from .chunked import FramingTooLarge
-from .connection import LowRate, ProxyFailed, ProxyRefused, TooSlow
 from .guard import Denied
 from .heads import HeadTooLarge
-from .idle_connections import IdleClosed
+from .limits import LowRate, TooSlow
+from .proxy import ProxyFailed, ProxyRefused
+
+
+class IdleClosed(ConnectionResetError):
+    """A server closed an idle connection in place of an answer (RFC 9112 9.3.1)."""
 
 
 class BadEncoding(Exception):
@@ -23,23 +26,17 @@ class UnsendableUrl(ValueError):
 
 
 # Exceptions that a request can raise.
-NETWORK_ERRORS = (
-    OSError,
-    ValueError,
-    http.client.HTTPException,
-    urllib3.exceptions.HTTPError,
-    BadEncoding,
-)
+NETWORK_ERRORS = (OSError, ValueError, http.client.HTTPException, BadEncoding)
 
 # The first class that fits an error names it.
-_REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+_REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (ProxyFailed, "proxy_error"),
     (ProxyRefused, "proxy_refused"),
     (LowRate, "low_rate"),
     (TooSlow, "too_slow"),
     (BadEncoding, "bad_encoding"),
     (socket.gaierror, "dns"),
-    ((ssl.SSLError, ssl.CertificateError, urllib3.exceptions.SSLError), "tls"),
+    (ssl.SSLError, "tls"),
     (TimeoutError, "timeout"),
     (ConnectionRefusedError, "refused"),
     (UnsendableUrl, "bad_url"),
@@ -81,7 +78,6 @@ def may_resend(error: BaseException) -> bool:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    wrapped = (requests.RequestException, urllib3.exceptions.HTTPError)
-    while isinstance(error, wrapped) and error.args and isinstance(error.args[0], BaseException):
-        error = error.args[0]
-    return error
+    """Returns the error that an exception of ``requests`` stands for; any other as it is."""
+    cause = error.args[0] if isinstance(error, requests.RequestException) and error.args else None
+    return cause if isinstance(cause, BaseException) else error

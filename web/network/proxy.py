@@ -34,6 +34,14 @@ OPEN = (
 )
 
 
+class ProxyFailed(OSError):
+    """The proxy cannot be reached, or refuses our credentials."""
+
+
+class ProxyRefused(OSError):
+    """The proxy refuses to connect to this host."""
+
+
 class Proxy(NamedTuple):
     """Where the proxy is.
 

@@ -20,8 +20,8 @@ from nutbeam.web.clients.index_page import Entry, index_page
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
-from nutbeam.web.network.connection import Limits
 from nutbeam.web.network.guard import Guard, Target
+from nutbeam.web.network.limits import Limits
 from nutbeam.web.urls.row_keys import parse
 from nutbeam.web.urls.schemes import split_ftp
 
@@ -176,7 +176,7 @@ def test_no_url_has_a_line_break_in_its_path(text):
 def test_a_session_sends_no_line_break_whoever_asks():
     with told_server() as server:
         target = Target(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
-        with Session(target, Limits(5.0), time.monotonic() + 10) as session:
+        with Session(target, Limits(5.0, 10.0)) as session:
             for letter in "\r\n\0":
                 with pytest.raises(ValueError, match="no line break"):
                     session.voidcmd(f"CWD a{letter}DELE b")

@@ -20,6 +20,7 @@ from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.guard import Guard
 from nutbeam.web.network.route import Route, split_url
+from nutbeam.web.network.transport import Transport
 
 pytestmark = pytest.mark.usefixtures("each_client")
 URL = "http://a.example.com/"
@@ -86,7 +87,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
         )
         assert client.get(URL).body == b"x"
         assert client.get(URL, fresh=True).body == b"x"
-        assert (server.connections, len(server.requests), client.idle.count) == (4, 5, 1)
+        assert (server.connections, len(server.requests), client.transport.idle.count) == (4, 5, 1)
 
 
 def test_idle_connections_are_bounded(monkeypatch):
@@ -95,10 +96,10 @@ def test_idle_connections_are_bounded(monkeypatch):
         client = Client(HttpOptions(connect_to=doors(server.port)))
         for number in range(30):
             assert client.get(f"http://h{number}.example.com/").body == b"x"
-        assert client.idle.count == 10
-        assert sum(map(len, client.idle._waiting.values())) == 10
+        assert client.transport.idle.count == 10
+        assert sum(map(len, client.transport.idle._waiting.values())) == 10
         client.close()
-        assert client.idle.count == 0
+        assert client.transport.idle.count == 0
 
 
 @pytest.mark.parametrize(
@@ -504,7 +505,8 @@ def test_the_adapter_can_be_mounted_on_a_session():
     with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
         session = requests.Session()
         session.trust_env = False
-        session.mount("http://", GuardedAdapter(Route(Guard(connect_to=doors(server.port)))))
+        route = Route(Guard(connect_to=doors(server.port)))
+        session.mount("http://", GuardedAdapter(route, Transport(route)))
         response = session.get(URL)
         assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")
         with pytest.raises(requests.ConnectionError):

@@ -35,7 +35,7 @@ from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, Visit, origin_of, visit_of
 from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
-from .pace import FetchOptions, Throughput, crawl_pace
+from .pace import FetchOptions, Throughput
 from .queues import Queues
 from .robots_visits import RobotsVisits, earlier_record
 from .tasks import Result, Task
@@ -100,7 +100,7 @@ class Engine:
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = (known_hosts or NOTHING_KNOWN).get
-        self._queues = Queues(crawl_pace(options), known, deadline, requested_until, on_drop)
+        self._queues = Queues(options, known, deadline, requested_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
@@ -121,7 +121,7 @@ class Engine:
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)
-        delay = crawl_pace(self._options).delay
+        delay = self._options.delay
         PROGRESS.watch(lambda: host_activity(list(queues.queues.values()), delay, time.monotonic()))
         fed, pages = False, 0
         throughput = Throughput(self._options, time.monotonic())
@@ -247,8 +247,7 @@ class Engine:
         return rules
 
     def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
-        most = self._options.max_crawl_delay
-        queue.keep_rules(origin, rules, most if most >= 0 else math.inf)
+        queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
         """Returns the next step for the page whose robots.txt has come."""
@@ -277,8 +276,8 @@ class Engine:
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
         """Returns the verdict of a robots.txt on a task, and its reason."""
-        delay, most = rules.crawl_delay, self._options.max_crawl_delay
-        if delay is not None and delay > most >= 0:
+        delay, most = rules.crawl_delay, self._options.longest_crawl_delay
+        if delay is not None and delay > most:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 

@@ -5,7 +5,6 @@ import logging
 import math
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
@@ -19,24 +18,10 @@ Visits = Callable[[HostQueue, Task], Steps[Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
-class FetchWorkers(Protocol):
-    """Takes turns from the queues and makes the visits.
-
-    Attributes:
-        count: How many visits it makes at a time.
-    """
-
-    count: int
-
-    def grow(self, number: int) -> None:
-        """Allows more visits at a time."""
-
-    def join(self) -> None:
-        """Waits briefly for visits under way; raises the error that ended the work early."""
-
-
-def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
-    """Returns the workers for a client.
+def workers_of(
+    client: ClientBase, queues: Queues, visit: Visits, failed: Failed
+) -> "FetchThreads | FetchLoop":
+    """Returns the workers for a client: they take turns from the queues and make the visits.
 
     Args:
         client: Makes the requests.
@@ -50,7 +35,11 @@ def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed
 
 
 class FetchThreads:
-    """Visits by threads; see ``FetchWorkers``."""
+    """Visits by threads.
+
+    Attributes:
+        count: How many visits it makes at a time.
+    """
 
     def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
         self._queues, self._answer = queues, client.answer
@@ -81,10 +70,13 @@ class FetchThreads:
 
 
 class FetchLoop:
-    """Visits by tasks on the client's event loop; see ``FetchWorkers``.
+    """Visits by tasks on the client's event loop.
 
     One call on the loop returns all visits that have ended and takes all turns
     that are due, so the queues' lock is taken once for many.
+
+    Attributes:
+        count: How many visits it makes at a time.
     """
 
     def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
@@ -99,7 +91,9 @@ class FetchLoop:
     def grow(self, number: int) -> None:
         """Allows more visits at a time."""
         if self._queues.alert is None:
-            self._loop = self._client.loop
+            loop = self._client.loop
+            assert loop is not None
+            self._loop = loop
             self._queues.alert = self._call
         self.count += number
         self._call()

@@ -1,43 +1,11 @@
-"""The engine's speed: its options, and the limits computed from them."""
+"""The engine's speed: its options, and what is measured against them."""
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 from ..base.options import option
 from ..base.robots_options import RobotsOptions
-from .queue_options import QueueOptions, queue_of
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
-    """The limits that the queues keep; seconds, negative counts for "no limit".
-
-    Attributes:
-        threads_per_host: Requests to one host at a time.
-        threads_per_address: Requests to one address at a time.
-        delay: Returns the delay after a request, given the host's crawl delay.
-        max_exceptions: Failures in a row after which a host is left alone.
-        exceptions_delay: Back-off after the first failure, doubled with each more.
-        max_backoff: A host that wants to be left alone for longer is left alone.
-        max_rest: Longest time for which a host is left alone.
-        max_crawl_delay: Longest crawl delay that counts.
-        queue_of: Returns the name of the queue that a host is in.
-        by_address: Whether hosts at one address share a queue as soon as it is known.
-        robots_targets: Requests to the hosts of a domain because of others' robots.txt.
-    """
-
-    threads_per_host: int
-    threads_per_address: int
-    delay: Callable[[float | None], float]
-    max_exceptions: int
-    exceptions_delay: float
-    max_backoff: float
-    max_rest: float = math.inf
-    max_crawl_delay: float = math.inf
-    queue_of: Callable[[str], str] = str
-    by_address: bool = False
-    robots_targets: int = 10
+from .queue_options import QueueOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,33 +112,25 @@ class FetchOptions(RobotsOptions, QueueOptions):
         if self.threads_per_address == 0:
             raise ValueError("threads_per_address must be at least 1, or -1 for any, got 0")
 
+    @property
+    def longest_crawl_delay(self) -> float:
+        """Longest crawl delay that counts, in s: no page is fetched from a host that wants more."""
+        return self.max_crawl_delay if self.max_crawl_delay >= 0 else math.inf
 
-def crawl_pace(options: FetchOptions) -> Pace:
-    """Returns the pace that the options describe.
+    def delay(self, crawl_delay: float | None) -> float:
+        """Returns the delay after a request to a host, in s.
 
-    >>> pace = crawl_pace(FetchOptions(server_delay=2.0))
-    >>> pace.delay(None), pace.delay(1.0), pace.delay(9.0)
-    (2.0, 2.0, 9.0)
-    """
-    most = options.max_crawl_delay if options.max_crawl_delay >= 0 else math.inf
-    usual = options.server_delay
-    least = usual if options.min_crawl_delay is None else options.min_crawl_delay
-    fixed = options.server_min_delay if options.threads_per_host > 1 else usual
-    after = usual if options.exceptions_delay is None else options.exceptions_delay
-    return Pace(
-        threads_per_host=options.threads_per_host,
-        threads_per_address=options.threads_per_address,
-        # Of a host that asks for more than the most, no page is fetched.
-        delay=lambda requested: max(requested, least) if requested and requested <= most else fixed,
-        max_exceptions=options.max_exceptions_per_host,
-        exceptions_delay=after,
-        max_backoff=options.max_backoff,
-        max_rest=options.max_retry_after,
-        max_crawl_delay=most,
-        queue_of=queue_of(options.queue_mode),
-        by_address=options.queue_mode == "ip",
-        robots_targets=options.robots_redirect_targets,
-    )
+        Args:
+            crawl_delay: Seconds that its robots.txt asks for, if it does.
+
+        >>> options = FetchOptions(server_delay=2.0)
+        >>> options.delay(None), options.delay(1.0), options.delay(9.0)
+        (2.0, 2.0, 9.0)
+        """
+        if crawl_delay and crawl_delay <= self.longest_crawl_delay:
+            least = self.min_crawl_delay
+            return max(crawl_delay, self.server_delay if least is None else least)
+        return self.server_min_delay if self.threads_per_host > 1 else self.server_delay
 
 
 class Waited:

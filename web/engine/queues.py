@@ -17,7 +17,8 @@ from .address_limit import AddressLimit
 from .backoff import back_off
 from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
-from .pace import Pace, Waited
+from .pace import FetchOptions, Waited
+from .queue_options import queue_of
 from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
 from .tasks import Result, Task
@@ -31,7 +32,7 @@ class Queues:
     """All queues, the waiting results, and the waiting workers.
 
     Args:
-        pace: The limits.
+        options: The limits.
         known: Returns the findings of an earlier run about a host.
         deadline: Monotonic moment after which nothing is begun.
         requested_until: Monotonic moment until which other engines may have sent requests to the same hosts.
@@ -48,14 +49,15 @@ class Queues:
 
     def __init__(
         self,
-        pace: Pace,
+        options: FetchOptions,
         known: Callable[[str], HostRecord | None],
         deadline: float,
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
-        self._pace, self._known, self._deadline = pace, known, deadline
-        self._hops = RobotsHops(pace.robots_targets)
+        self._options, self._known, self._deadline = options, known, deadline
+        self._queue_of = queue_of(options.queue_mode)
+        self._hops = RobotsHops(options.robots_redirect_targets)
         self.answers = self._hops.answers
         self._on_drop = on_drop
         self._requested_until = requested_until
@@ -67,8 +69,8 @@ class Queues:
         self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
         self._in_progress = 0
-        self._ready = ReadyQueues(pace.delay)
-        self._address_limit = AddressLimit(pace.threads_per_address, self._ready)
+        self._ready = ReadyQueues(options.delay)
+        self._address_limit = AddressLimit(options.threads_per_address, self._ready)
         self._results: list[Result] = []
         self._result_bytes = 0
         self._kept_bytes = 0
@@ -95,7 +97,7 @@ class Queues:
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._joined.get(task.host) or task.address or self._pace.queue_of(task.host)
+        name = self._joined.get(task.host) or task.address or self._queue_of(task.host)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
             queue = self._open(name, task, now)
@@ -229,14 +231,14 @@ class Queues:
             self._arrived.notify_all()
 
     def _refused(self, queue: HostQueue) -> str | None:
-        pace = self._pace
+        options = self._options
         if self._stopped:
             return self._stopped
-        if 0 <= pace.max_exceptions <= queue.exceptions:
+        if 0 <= options.max_exceptions_per_host <= queue.exceptions:
             return "too_many_exceptions"
-        if queue.backoff_until and pace.max_backoff >= 0:
+        if queue.backoff_until and options.max_backoff >= 0:
             rest = queue.backoff_until - now_ms()
-            return "backoff" if rest > pace.max_backoff * 1000 else None
+            return "backoff" if rest > options.max_backoff * 1000 else None
         return None
 
     def _open(self, name: str, task: Task, now: float) -> HostQueue:
@@ -247,19 +249,19 @@ class Queues:
         known = queue.add_host(task.host, self._known)
         queue.take_over(task)
         if known is not None:
-            delay = queue.rest(self._pace.delay)
+            delay = queue.rest(self._options.delay)
             since = (now_ms() - known.last_request_end) / 1000
-            rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
+            rest = min((known.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._requested_until > -math.inf:
-            delay = queue.rest(self._pace.delay)
+            delay = queue.rest(self._options.delay)
             queue.ready_at = max(queue.ready_at, self._requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
         if queue.listed:
             self._ready.grown(queue)
-        elif queue.tasks and queue.in_progress < queue.limit(self._pace.threads_per_host):
+        elif queue.tasks and queue.in_progress < queue.limit(self._options.threads_per_host):
             self._ready.put(queue, now)
 
     def _take(self, now: float) -> tuple[HostQueue, Task] | None:
@@ -292,7 +294,7 @@ class Queues:
                 break
 
     def _may_enter(self, queue: HostQueue) -> bool:
-        if queue.in_progress >= queue.limit(self._pace.threads_per_host):
+        if queue.in_progress >= queue.limit(self._options.threads_per_host):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
@@ -306,7 +308,7 @@ class Queues:
         self._address_limit.leave(host.address)
         if visit.address is not None:
             host.address = visit.address
-            if self._pace.by_address and visit.address not in ("", queue.name):
+            if self._options.queue_mode == "ip" and visit.address not in ("", queue.name):
                 queue = visit.queue = self._join(queue, visit.address)
         self._hold(visit)
         if visit.again:
@@ -318,7 +320,7 @@ class Queues:
         wait = self._back_off(visit)
         if visit.requested:
             queue.last_end = now_ms()
-            queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
+            queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
             self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
@@ -367,7 +369,7 @@ class Queues:
 
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        wait, rests, reason = back_off(visit, self._pace)
+        wait, rests, reason = back_off(visit, self._options)
         if rests:  # the next generate leaves it out so long
             until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)

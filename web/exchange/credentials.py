@@ -12,7 +12,9 @@ import secrets
 import stat
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import parse_http_list
 
 from ..base.errors import UsageError
 from ..network.route import Origin, split_url
@@ -21,8 +23,7 @@ from ..urls.schemes import split_ftp
 _ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1
 _KINDS = ("basic", "digest", "bearer")
-_CHALLENGE = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
-_SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s+(?!=)|\Z)")
 _HASHES = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}
 _MAX_CHALLENGES = 1_000
 _MAX_CHALLENGE = 8_192  # letters of a header that are looked at
@@ -214,23 +215,21 @@ def choose_challenge(values: list[str]) -> dict[str, str] | None:
     return best
 
 
-def _digests(values: list[str]) -> list[dict[str, str]]:
-    found = []
-    for value in (value[:_MAX_CHALLENGE] for value in values):
-        # Quoted texts may hold anything: for finding the schemes they are blanked.
-        blank = re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: "_" * len(match[0]), value)
-        starts = [(match.start(1), match[1]) for match in _SCHEME.finditer(blank)]
-        ends = [*(start for start, _ in starts[1:]), len(value)]
-        for (start, scheme), end in zip(starts, ends, strict=False):
-            if scheme.lower() == "digest":
-                part = value[start + len(scheme) : end]
-                found.append(
-                    {
-                        match[1].lower(): re.sub(r"\\(.)", r"\1", match[2] or match[3] or "")
-                        for match in _CHALLENGE.finditer(part)
-                    }
-                )
-    return found
+def _digests(values: list[str]) -> Iterator[dict[str, str]]:
+    """Yields the parameters of the digest challenges in WWW-Authenticate headers."""
+    for value in values:
+        scheme, found = "", dict[str, str]()
+        for part in parse_http_list(value[:_MAX_CHALLENGE]):
+            begins = _SCHEME.match(part)
+            if begins:  # with its first parameter, if there is one
+                if scheme == "digest":
+                    yield found
+                scheme, found, part = begins[1].lower(), {}, part[begins.end() :]
+            name, _, text = part.partition("=")
+            text = text.strip()
+            found[name.strip().lower()] = text[1:-1] if text.startswith('"') else text
+        if scheme == "digest":
+            yield found
 
 
 def digest_header(

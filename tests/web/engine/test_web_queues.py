@@ -11,7 +11,7 @@ import pytest
 from nutbeam.web.engine import queues as module
 from nutbeam.web.engine.host_queue import Visit, origin_of
 from nutbeam.web.engine.host_records import HostRecord
-from nutbeam.web.engine.pace import FetchOptions, Throughput, crawl_pace
+from nutbeam.web.engine.pace import FetchOptions, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
@@ -62,7 +62,7 @@ def work(clock, queues, threads, latency, visit=None):
 
 
 def queues_of(lengths, known=None, **options):
-    queues = Queues(crawl_pace(FetchOptions(**options)), (known or {}).get, float("inf"))
+    queues = Queues(FetchOptions(**options), (known or {}).get, float("inf"))
     queues.add(tasks_of(lengths))
     return queues
 
@@ -319,7 +319,7 @@ def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
 
 
 def test_what_changes_is_told_to_the_loop(clock):
-    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     alerts = []
     queues.alert = lambda: alerts.append(None)
     for number, change in enumerate(
@@ -331,7 +331,7 @@ def test_what_changes_is_told_to_the_loop(clock):
 
 
 def test_after_the_time_limit_nothing_is_waited_for(clock):
-    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     queues.add(tasks_of([("a", 2)]))
     queues.fed()
     (turn,), due = queues.take_due([], 9)

@@ -24,7 +24,9 @@ from ..network.transport import Gate, Transport
 from ..network.wire import SocketWire, Wire
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
-from .other_clients import other_clients
+from .file_client import FileClient
+from .ftp_client import FtpClient
+from .other_clients import OtherClient
 
 if TYPE_CHECKING:
     import asyncio
@@ -62,7 +64,13 @@ class ClientBase(ABC):
         self._credentials = Credentials(load_credentials(files) if files else {})
         self._jar = CookieJar() if options.http_cookies else None
         self.schemes = options.schemes
-        self._others = other_clients(options, self.guard, self._credentials, gate)
+        self._others: dict[str, OtherClient] = {}
+        if "file" in options.schemes:
+            self._others["file"] = FileClient(
+                options.file_roots, options.file_parent, options.file_redirect_noncanonical
+            )
+        if "ftp" in options.schemes:
+            self._others["ftp"] = FtpClient(options, self.guard, self._credentials, gate)
         self.token = agent_token(options)
         self._headers = {
             "User-Agent": user_agent(options),

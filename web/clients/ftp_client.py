@@ -6,22 +6,21 @@ import ftplib
 import logging
 import re
 import time
-from collections.abc import Iterable
 
 from ..base.agent import missing_agent
-from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
 from ..network.guard import Denied, Guard, Target
 from ..network.transport import Gate
+from ..network.wire import SocketWire
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
-from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
 from .ftp_session import Session
 from .index_page import HTML, index_page
+from .other_clients import OtherClient, answer, type_of
 
 _LOG = logging.getLogger(__name__)
 _MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")
@@ -34,8 +33,8 @@ _SHOWN = 200
 _NOTHING = ("450", "550")
 
 
-class FtpClient:
-    """Fetches from FTP servers; safe to share by threads.
+class FtpClient(OtherClient):
+    """Fetches from FTP servers.
 
     Responses are those of an HTTP server: 200, 301 to a folder's own
     name, 304 by MDTM, 401 where the login is refused, 404 and 403 by what 550
@@ -60,18 +59,11 @@ class FtpClient:
         self._missing_agent = missing_agent(options)
 
     def host(self, url: str) -> str:
-        """Returns the host of a URL.
-
-        Raises:
-            ValueError: It is no FTP URL.
-        """
+        """Returns the host of a URL; see ``OtherClient``."""
         return split_ftp(url)[0]
 
     def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
-
-        None where ``connect_to`` names the host, or it cannot be reached.
-        """
+        """Returns the first address of a URL's host; see ``OtherClient``."""
         try:
             host, port, _ = split_ftp(url)
             if self._guard.connect_to(host.strip("[]"), port):
@@ -79,28 +71,6 @@ class FtpClient:
             return str(self._dial(host, port).addresses[0][1][0])
         except (OSError, ValueError):
             return None
-
-    def get(
-        self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
-    ) -> Response:
-        """Fetches a file or a folder once; raises nothing.
-
-        Args:
-            url: ``ftp://HOST[:PORT]/PATH``, the path from the server's root.
-            headers: If-Modified-Since counts.
-            content_limit: Bytes; negative for any number.
-        """
-        response = Response(url, started=now_ms())
-        began = time.monotonic()
-        response.request = request_text(url, headers)
-        try:
-            self._fetch(response, modified_since(headers), content_limit)
-        except (ftplib.error_perm, ftplib.error_temp) as error:
-            _refused(response, str(error))
-        except (ftplib.Error, *NETWORK_ERRORS) as error:
-            response.error = reason_of(error)
-        response.elapsed_ms = round((time.monotonic() - began) * 1000)
-        return response
 
     def _dial(self, host: str, port: int) -> Target:
         name = host.strip("[]")
@@ -117,15 +87,20 @@ class FtpClient:
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
         except ValueError as error:
             raise UnsendableUrl(str(error)) from error
-        limits = limits_of(self._options)
-        with Session(self._dial(host, port), limits, self._gate) as session:
-            response.ip = session.ip
-            self._log_in(session, host, port)
-            session.voidcmd("TYPE I")
-            if name.endswith("/"):
-                _folder(session, response, name, limit)
-            else:
-                _file(session, response, name, since, limit)
+        target, limits = self._dial(host, port), limits_of(self._options)
+        try:
+            with Session(target, limits, self._gate) as session:
+                response.ip = session.ip
+                self._log_in(session, host, port)
+                session.voidcmd("TYPE I")
+                if name.endswith("/"):
+                    _folder(session, response, name, limit)
+                else:
+                    _file(session, response, name, since, limit)
+        except (ftplib.error_perm, ftplib.error_temp) as error:
+            _refused(response, str(error))
+        except ftplib.Error as error:
+            response.error = reason_of(error)
 
     def _log_in(self, session: Session, host: str, port: int) -> None:
         entry = self._credentials.login(host, port)
@@ -136,15 +111,13 @@ class FtpClient:
 
 
 def _file(session: Session, response: Response, name: str, since: float | None, limit: int) -> None:
-    changed, size = _fact(session, f"MDTM {name}", _MODIFIED), _fact(session, f"SIZE {name}", _SIZE)
+    changed, size = _changed(session, name), _fact(session, f"SIZE {name}", _SIZE)
     headers = []
     if changed is not None:
-        moment = _moment(changed)
-        if moment is not None:
-            headers = [("Last-Modified", email.utils.formatdate(moment, usegmt=True))]
-            if since is not None and moment <= since:
-                answer(response, 304, "Not Modified", *headers)
-                return
+        headers = [("Last-Modified", email.utils.formatdate(changed, usegmt=True))]
+        if since is not None and changed <= since:
+            answer(response, 304, "Not Modified", *headers)
+            return
     try:
         connection = session.transfer(f"RETR {name}")
     except ftplib.error_perm:
@@ -152,24 +125,23 @@ def _file(session: Session, response: Response, name: str, since: float | None, 
             raise
         answer(response, 301, "Moved", ("Location", f"{response.url}/"))
         return
-    try:
-        body, more = session.read(connection, limit)
-        if not more:
-            session.voidresp()
-    except (ftplib.Error, *NETWORK_ERRORS) as error:
-        # As much as there is was promised to be all: it is not known whether it is.
-        response.error, response.truncated = reason_of(error), "disconnect"
-        if isinstance(error, ftplib.Error):
-            response.error = "incomplete"
-        body, more = b"", False
-    else:
-        response.truncated = "length" if more else None
-        if not more and size is not None and len(body) < int(size):
-            response.truncated, response.error = "disconnect", "incomplete"
-    kind = type_of(name.encode("latin-1"), body)
-    length = size or str(len(body))
+    _read(session, response, connection, limit)
+    if response.truncated is None and size is not None and len(response.body) < int(size):
+        response.truncated, response.error = "disconnect", "incomplete"
+    kind = type_of(name.encode("latin-1"), response.body)
+    length = size or str(len(response.body))
     answer(response, 200, "OK", ("Content-Type", kind), ("Content-Length", length), *headers)
-    response.body = body
+
+
+def _read(session: Session, response: Response, connection: SocketWire, limit: int) -> None:
+    """Reads the body of a file."""
+    try:
+        response.body, more = session.read(connection, limit)
+        response.truncated = "length" if more else None
+    except (ftplib.Error, *NETWORK_ERRORS) as error:
+        # It is not known whether this is all, as no length was promised.
+        response.truncated = "disconnect"
+        response.error = "incomplete" if isinstance(error, ftplib.Error) else reason_of(error)
 
 
 def _folder(session: Session, response: Response, name: str, limit: int) -> None:
@@ -177,11 +149,11 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     data, more, reader = b"", False, read_mlsd
     try:
         # Without an argument: a name that begins with "-" would be one of ls's options.
-        data, more = _listed(session, "MLSD", limit)
+        data, more = session.read(session.transfer("MLSD"), limit)
     except ftplib.error_perm:
         reader = read_list
         try:
-            data, more = _listed(session, "LIST", limit)
+            data, more = session.read(session.transfer("LIST"), limit)
         except (ftplib.error_temp, ftplib.error_perm) as error:
             if str(error)[:3] not in _NOTHING:
                 raise
@@ -195,13 +167,6 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     response.body = page
 
 
-def _listed(session: Session, command: str, limit: int) -> tuple[bytes, bool]:
-    data, more = session.read(session.transfer(command), limit)
-    if not more:
-        session.voidresp()
-    return data, more
-
-
 def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
     """Returns a server's statement about a file, if there is one."""
     try:
@@ -211,10 +176,11 @@ def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | Non
     return match[1] if match else None
 
 
-def _moment(text: str) -> int | None:
-    """Returns the seconds of a time of MDTM (RFC 3659 2.3)."""
+def _changed(session: Session, name: str) -> int | None:
+    """Returns the seconds of the last change of a file (RFC 3659 2.3)."""
+    text = _fact(session, f"MDTM {name}", _MODIFIED)
     try:
-        return calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
+        return None if text is None else calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
     except (ValueError, OverflowError):
         return None
 

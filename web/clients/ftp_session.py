@@ -115,13 +115,14 @@ class Session(ftplib.FTP):
         return _connected(Target(((self.af, address),), False), stopwatch)
 
     def read(self, connection: SocketWire, limit: int) -> tuple[bytes, bool]:
-        """Reads the transferred data; closes the connection.
+        """Reads the transferred data and the server's reply after it; closes the connection.
 
         Returns:
             (bytes, whether there are more than ``limit``; then the session is over).
 
         Raises:
             OSError: Too slow, or broken off.
+            ftplib.Error: The server says that the transfer failed.
         """
         data = bytearray()
         with contextlib.closing(connection):
@@ -129,6 +130,7 @@ class Session(ftplib.FTP):
                 data += piece
                 if 0 <= limit < len(data):
                     return bytes(data[:limit]), True
+        self.voidresp()
         return bytes(data), False
 
 

@@ -78,11 +78,10 @@ class Queues:
         self._fed = self._closed = self._consumer_waits = self._held_back = False
         self._idle = 0
         self._throttled = Waited(time.monotonic())
-        self._alarm = float("inf")
+        self._alarm = math.inf
         lock = threading.Lock()
         self._work = threading.Condition(lock)
         self._arrived = threading.Condition(lock)
-        self._room = threading.Condition(lock)
 
     def add(self, tasks: Iterable[Task]) -> None:
         """Queues tasks, whose hosts are filled in."""
@@ -128,27 +127,18 @@ class Queues:
 
     def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
         """Takes back a finished visit and waits for the next turn; None at the end."""
+        ended = [] if visit is None else [visit]
         with self._work:
-            if visit is not None:
-                self._settle(visit)
-            while not self._closed:
-                now = time.monotonic()
-                if now >= self._deadline:
-                    self._stop("time_limit")
-                if self._crowded():
-                    self._room.wait()
-                    continue
-                turn = self._take(now)
-                if turn is not None:
-                    self._account(now)
-                    self._wake_another(now)
-                    return turn
-                if self._done():
-                    break
-                self._wait(now)
-            self._wake()
-            self._arrived.notify_all()
-            return None
+            while True:
+                turns, due = self._turns(ended, 1)
+                if turns:
+                    self._wake_another()
+                    return turns[0]
+                if due is None:
+                    self._wake()
+                    return None
+                ended = []
+                self._wait(due)
 
     def take_due(
         self, ended: Iterable[Visit], room: int
@@ -160,26 +150,32 @@ class Queues:
             room: Most turns to take.
 
         Returns:
-            The turns, and the monotonic moment at which to ask again: infinite
-            where that is for a visit's end or an alert to say, None at the end.
+            The turns, and the monotonic moment of the next call: infinite where the end of a visit
+            or an alert will come first, None at the end.
         """
         with self._work:
-            for visit in ended:
-                self._settle(visit)
-            now = time.monotonic()
-            if now >= self._deadline:
-                self._stop("time_limit")
-            if self._closed or self._done():
-                self._arrived.notify_all()
-                return [], None
-            taken: list[tuple[HostQueue, Task]] = []
-            crowded = self._crowded()
-            while not crowded and len(taken) < room and (turn := self._take(now)) is not None:
-                taken.append(turn)
-            idle = 0 if crowded else room - len(taken)
-            self._held_back, self._idle = crowded, idle
-            self._account(now)
-            return taken, self._due(room=idle > 0)
+            turns, due = self._turns(ended, room)
+            self._idle = room - len(turns)
+            self._account(time.monotonic())
+            return turns, due
+
+    def _turns(
+        self, ended: Iterable[Visit], room: int
+    ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
+        for visit in ended:
+            self._settle(visit)
+        now = time.monotonic()
+        if now >= self._deadline:
+            self._stop("time_limit")
+        if self._closed or self._done():
+            self._arrived.notify_all()
+            return [], None
+        turns: list[tuple[HostQueue, Task]] = []
+        self._held_back = self._crowded()
+        while not self._held_back and len(turns) < room and (turn := self._take(now)) is not None:
+            turns.append(turn)
+        self._account(now)
+        return turns, self._due(room=not self._held_back and len(turns) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns the results that have come; None when there will be no more.
@@ -198,7 +194,6 @@ class Queues:
                 self._consumer_waits = True
                 self._arrived.wait(left)
             results, self._results, self._result_bytes = self._results, [], 0
-            self._room.notify_all()
             if self._held_back:
                 self._held_back = False
                 self._wake()
@@ -227,7 +222,6 @@ class Queues:
         with self._work:
             self._closed = True
             self._wake()
-            self._room.notify_all()
             self._arrived.notify_all()
 
     def _refused(self, queue: HostQueue) -> str | None:
@@ -427,10 +421,10 @@ class Queues:
         return self._fed and not self.waiting and not self._in_progress
 
     def _account(self, now: float) -> None:
-        delayed = self._ready.due is not None and self.waiting > 0
+        delayed = self._ready.due is not None and self.waiting > 0 and not self._held_back
         self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
-    def _due(self, room: bool = True) -> float:
+    def _due(self, room: bool) -> float:
         """Returns the moment at which there is something to do, if nothing changes before."""
         end = math.inf if self._stopped else self._deadline
         due = self._ready.due if room else None
@@ -445,22 +439,22 @@ class Queues:
         else:
             self._work.notify(number)
 
-    def _wake_another(self, now: float) -> None:
+    def _wake_another(self) -> None:
         """Wakes another worker for a ready host or the alarm, as this one is busy now."""
         due = self._ready.due
         if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()
 
-    def _wait(self, now: float) -> None:
+    def _wait(self, due: float) -> None:
         """Waits for a change; one worker at a time also waits for the next moment due."""
-        due = self._due()
+        now = time.monotonic()
         self._idle += 1
         self._account(now)
         if due < self._alarm:
             self._alarm = due
-            self._work.wait(min(due - now, threading.TIMEOUT_MAX))
+            self._work.wait(min(max(0.0, due - now), threading.TIMEOUT_MAX))
             if self._alarm == due:
-                self._alarm = float("inf")
+                self._alarm = math.inf
         else:
             self._work.wait()
         self._idle -= 1

@@ -173,16 +173,16 @@ def _retry_after(response: Response) -> float | None:
         return None
     if value.isascii() and value.isdigit():
         return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
-    moment = _moment(value)
+    moment = moment_of(value)
     if moment is None:
         return None
-    sent = _moment(response.header("date") or "")
+    sent = moment_of(response.header("date") or "")
     wait = moment - (now_ms() / 1000 if sent is None else sent)
     return min(max(0.0, wait), float(MAX_RETRY_AFTER_S))
 
 
-def _moment(date: str) -> float | None:
-    """Returns what a date of a header says, s since the epoch; None where it says none."""
+def moment_of(date: str) -> float | None:
+    """Returns the seconds since the epoch of a date in a header; None if it is no date."""
     try:
         return email.utils.parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):

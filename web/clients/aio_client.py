@@ -22,7 +22,7 @@ class AioClient(ClientBase):
     """Fetches URLs, many at a time; safe to share by threads.
 
     Its loop runs in a thread of its own from the first request on. The gate is
-    called on it, and blocks it meanwhile. ``get``, ``address`` and ``answer`` wait for
+    called on it, and blocks it meanwhile. ``get``, ``address`` and ``run`` wait for
     the loop, so they must not be called on it.
     """
 
@@ -49,7 +49,8 @@ class AioClient(ClientBase):
                 self._thread.start()
             return self._loop
 
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """See ``ClientBase``."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     async def _blocking(self, call: Callable[[], T]) -> T:

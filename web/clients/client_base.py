@@ -10,12 +10,11 @@ from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
-from ..exchange.fetch_steps import Locate, Request
 from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limits_of
 from ..exchange.response import Response
 from ..network.body import ACCEPTED, Body, read_body
 from ..network.connection import Connection
-from ..network.failures import NETWORK_ERRORS, may_resend, reason_of
+from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.proxy import parse_proxy
@@ -64,13 +63,6 @@ class ClientBase(ABC):
         self._credentials = Credentials(load_credentials(files) if files else {})
         self._jar = CookieJar() if options.http_cookies else None
         self.schemes = options.schemes
-        self._others: dict[str, OtherClient] = {}
-        if "file" in options.schemes:
-            self._others["file"] = FileClient(
-                options.file_roots, options.file_parent, options.file_redirect_noncanonical
-            )
-        if "ftp" in options.schemes:
-            self._others["ftp"] = FtpClient(options, self.guard, self._credentials, gate)
         self.token = agent_token(options)
         self._headers = {
             "User-Agent": user_agent(options),
@@ -90,14 +82,22 @@ class ClientBase(ABC):
         )
         self.transport = Transport(self.route, limits_of(options), gate, self._wire, self._blocking)
 
+        self._others: dict[str, OtherClient] = {}
+        if "file" in options.schemes:
+            self._others["file"] = FileClient(
+                options.file_roots, options.file_parent, options.file_redirect_noncanonical
+            )
+        if "ftp" in options.schemes:
+            self._others["ftp"] = FtpClient(options, self.route, self._credentials, gate)
+
     @property
     def loop(self) -> "asyncio.AbstractEventLoop | None":
-        """The event loop that ``answered`` must be awaited on; None where there is none."""
+        """The event loop of ``request`` and ``locate``; None where there is none."""
         return None
 
     @abstractmethod
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs one of the coroutines below, and returns its result."""
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine that awaits ``request`` and ``locate``; returns its result."""
 
     async def _blocking(self, call: Callable[[], T]) -> T:
         """Runs a call that may block."""
@@ -119,7 +119,7 @@ class ClientBase(ABC):
             content_limit: Bytes, in place of the option.
             fresh: Whether a new connection is to be made.
         """
-        return self._run(self.request(url, headers, content_limit, fresh))
+        return self.run(self.request(url, headers, content_limit, fresh))
 
     def host(self, url: str) -> str:
         """Returns the host of a URL, as its queue is named; empty for file:.
@@ -135,21 +135,11 @@ class ClientBase(ABC):
 
         None where ``connect_to`` names the host, or it cannot be reached.
         """
-        return self._run(self._locate(url))
-
-    def answer(self, request: Request) -> Response | str | None:
-        """Carries out a request of the engine's steps."""
-        return self._run(self.answered(request))
+        return self.run(self.locate(url))
 
     def close(self) -> None:
         """Closes the idle connections."""
         self.transport.idle.close()
-
-    async def answered(self, request: Request) -> Response | str | None:
-        """Carries out a request of the engine's steps, on ``loop`` if there is one."""
-        if isinstance(request, Locate):
-            return await self._locate(request.url)
-        return await self.request(*request)
 
     async def request(
         self,
@@ -173,7 +163,7 @@ class ClientBase(ABC):
                 await self._exchange(response, sent, content_limit)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
-            response.resend = may_resend(error)
+            response.resend = isinstance(error, IdleClosed)
         response.elapsed_ms = round((time.monotonic() - began) * 1000)
         return response
 
@@ -194,17 +184,19 @@ class ClientBase(ABC):
         """Sends one request; returns its connection, from which the body is still to be read."""
         return await self.transport.send(self.route.head("GET", url, headers))
 
-    async def _locate(self, url: str) -> str | None:
+    async def locate(self, url: str) -> str | None:
+        """Looks up a URL's host, on ``loop`` if there is one; see ``address``."""
         other = self._others.get(scheme_of(url))
         if other is not None:
             return await self._blocking(lambda: other.address(url))
         try:
-            _, host, port = split_url(url)[0]
-        except ValueError:
+            origin, _ = split_url(url)
+            if not self.route.is_direct(origin):
+                return None
+            target = await self.transport.dial(*origin[1:])
+        except (OSError, ValueError):
             return None
-        if self.route.needs_lookup(host, port):
-            return await self._blocking(lambda: self.route.address(url))
-        return self.route.address(url)
+        return str(target.addresses[0][1][0])
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
         """Returns how many bytes of a body of some type are kept; negative for all."""

@@ -7,12 +7,12 @@ import logging
 import re
 import time
 
-from ..base.agent import missing_agent
 from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
-from ..network.guard import Denied, Guard, Target
+from ..network.guard import Denied, Target
+from ..network.route import Route
 from ..network.transport import Gate
 from ..network.wire import SocketWire
 from ..urls.percent import path_bytes
@@ -42,7 +42,7 @@ class FtpClient(OtherClient):
 
     Args:
         options: Agent and limits.
-        guard: Says where connections may go; the usual port needs no permission.
+        route: Says where connections may go; the usual port needs no permission.
         credentials: Users and passwords; anonymous where there is no entry.
         gate: Called right before each session; False denies it.
     """
@@ -50,13 +50,12 @@ class FtpClient(OtherClient):
     def __init__(
         self,
         options: HttpOptions,
-        guard: Guard,
+        route: Route,
         credentials: Credentials,
         gate: Gate | None = None,
     ) -> None:
-        self._options, self._guard = options, guard
+        self._options, self._route = options, route
         self._credentials, self._gate = credentials, gate
-        self._missing_agent = missing_agent(options)
 
     def host(self, url: str) -> str:
         """Returns the host of a URL; see ``OtherClient``."""
@@ -66,20 +65,15 @@ class FtpClient(OtherClient):
         """Returns the first address of a URL's host; see ``OtherClient``."""
         try:
             host, port, _ = split_ftp(url)
-            if self._guard.connect_to(host.strip("[]"), port):
-                return None
-            return str(self._dial(host, port).addresses[0][1][0])
+            direct = self._route.is_direct(("ftp", host, port))
+            return str(self._dial(host, port).addresses[0][1][0]) if direct else None
         except (OSError, ValueError):
             return None
 
     def _dial(self, host: str, port: int) -> Target:
-        name = host.strip("[]")
-        if self._options.http_proxy and self._guard.connect_to(name, port) is None:
+        if self._route.is_proxied(("ftp", host, port)):
             raise Denied("ftp_through_proxy", "FTP does not go through an HTTP proxy")
-        target = self._guard.target(name, port, own=FTP_PORT)
-        if self._missing_agent and not target.opened:
-            raise Denied("agent_missing", f"add {self._missing_agent}")
-        return target
+        return self._route.dial(host, port, own=FTP_PORT)
 
     def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:

@@ -65,15 +65,10 @@ class RawBody:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._data = b""
 
-    def read(self, amount: int = -1) -> bytes:
-        """Returns at most ``amount`` bytes, all of them if negative; none at the end."""
-        if amount < 0:
-            return b"".join(iter(lambda: self.read(1 << 16), b""))
-        self._data = self._data or run(self.connection.read())
-        data, self._data = self._data[:amount], self._data[amount:]
-        return data
+    def read(self, _: int) -> bytes:
+        """Returns the next bytes, in pieces of any size; none at the end."""
+        return run(self.connection.read())
 
     def close(self) -> None:
         """Ends the connection."""

@@ -31,11 +31,16 @@ class Client(ClientBase):
         super().__init__(options, guard, gate)
         self._adapter = GuardedAdapter(self.route, self.transport)
 
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """See ``ClientBase``."""
         return run(coroutine)
 
     async def _send(self, url: str, headers: dict[str, str]) -> Connection:
         request = requests.PreparedRequest()
         request.method, request.url = "GET", url
         request.headers = cast(Any, headers)
-        return cast(RawBody, self._adapter.send(request).raw).connection
+        try:
+            raw = cast(RawBody, self._adapter.send(request).raw)
+        except requests.ConnectionError as error:
+            raise error.args[0] from None
+        return raw.connection

@@ -16,7 +16,6 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Fetch, Locate, Steps
 from ..exchange.response import Response
 from ..exchange.status import (
     EXCEPTION,
@@ -26,6 +25,7 @@ from ..exchange.status import (
     FETCH_RETRY,
     PROTOCOL_STATUS_NAMES,
     ROBOTS_DENIED,
+    Outcome,
     classify,
 )
 from ..network.failures import NOT_SENT
@@ -34,7 +34,7 @@ from ..urls.schemes import SCHEMES, is_web, scheme_of
 from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, Visit, origin_of, visit_of
-from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
+from .host_records import HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput
 from .queues import Queues
 from .robots_visits import RobotsVisits, earlier_record
@@ -99,7 +99,7 @@ class Engine:
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
-        known = (known_hosts or NOTHING_KNOWN).get
+        known = known_hosts.get if known_hosts is not None else lambda host: None
         self._queues = Queues(options, known, deadline, requested_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
@@ -206,19 +206,19 @@ class Engine:
         if task.robots:
             return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
         queue.searches.pop(origin_of(task.url), None)
-        message = f"internal error: {type(error).__name__}"
-        return Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
+        outcome = Outcome(FETCH_RETRY, FAILED, f"internal error: {type(error).__name__}")
+        return Visit(queue, task, _result(queue, task, outcome))
 
-    def _visit(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+    async def _visit(self, queue: HostQueue, task: Task) -> Visit:
         if queue.hosts[task.host].address is None:
-            address = (yield Locate(task.url)) or ""
-            return Visit(queue, task, again=True, address=address)
+            address = await self._client.locate(task.url)
+            return Visit(queue, task, again=True, address=address or "")
         if task.robots:
-            return (yield from self._robots.fetch_for_others(queue, task))
+            return await self._robots.fetch_for_others(queue, task)
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
-            visit, rules = yield from self._robots.search(queue, task, origin)
+            visit, rules = await self._robots.search(queue, task, origin)
             return visit if rules is None else self._found(visit, origin, rules)
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
@@ -226,9 +226,9 @@ class Engine:
         if verdict == TOO_COSTLY:
             return Visit(queue, task, drop="robots_too_costly")
         if verdict == DENIED:
-            result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
-            return Visit(queue, task, result)
-        return (yield from self._fetch(queue, task))
+            outcome = Outcome(FETCH_GONE, ROBOTS_DENIED, reason)
+            return Visit(queue, task, _result(queue, task, outcome))
+        return await self._fetch(queue, task)
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns the robots.txt that an earlier run has read, if it is young enough."""
@@ -271,7 +271,7 @@ class Engine:
         if error == "address_changed":  # the host may be another worker's now: it stays due
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
-        result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
+        result = _result(queue, task, Outcome(FETCH_RETRY, EXCEPTION, error))
         return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
@@ -281,24 +281,20 @@ class Engine:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 
-    def _fetch(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        response: Response = yield Fetch(task.url, _conditions(task), fresh=task.fresh)
+    async def _fetch(self, queue: HostQueue, task: Task) -> Visit:
+        response = await self._client.request(task.url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
             return Visit(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
-        outcome, following = classify(response), None
-        result = _result(
-            queue, task, response, outcome.fetch_status, outcome.protocol_status, outcome.message
-        )
-        result.redirect = outcome.redirect_target
-        result.permanent = outcome.fetch_status == FETCH_REDIR_PERM
-        if result.redirect and self._follow is not None:
-            following = self._follow(task, result.redirect)
+        outcome = classify(response)
         visit = visit_of(queue, task, response, outcome)
-        visit.result = result
-        visit.follow = following if following is not None and self._find_host(following) else None
+        visit.result = _result(queue, task, outcome, response)
+        if outcome.redirect_target and self._follow is not None:
+            following = self._follow(task, outcome.redirect_target)
+            if following is not None and self._find_host(following):
+                visit.follow = following
         return visit
 
 
@@ -323,17 +319,16 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
 
 
 def _result(
-    queue: HostQueue,
-    task: Task,
-    response: Response | None,
-    fetch_status: int,
-    protocol_status: int,
-    message: str,
+    queue: HostQueue, task: Task, outcome: Outcome, response: Response | None = None
 ) -> Result:
+    fetch_status, protocol_status, message, redirect, _ = outcome
     name = PROTOCOL_STATUS_NAMES[protocol_status]
     counts = queue.hosts[task.host].counts
     counts[name] = counts.get(name, 0) + 1
-    return Result(task, response, fetch_status, protocol_status, message, fetched_at=now_ms())
+    result = Result(task, response, fetch_status, protocol_status, message, redirect)
+    result.permanent = fetch_status == FETCH_REDIR_PERM
+    result.fetched_at = now_ms()
+    return result
 
 
 def _count(results: list[Result]) -> None:

@@ -4,17 +4,17 @@ import asyncio
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
-from ..exchange.fetch_steps import Steps, drive
 from .host_queue import HostQueue, Visit
 from .queues import Queues
 from .tasks import Task
 
 _LOG = logging.getLogger(__name__)
-Visits = Callable[[HostQueue, Task], Steps[Visit]]
+Visits = Callable[[HostQueue, Task], Coroutine[Any, Any, Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
@@ -26,7 +26,7 @@ def workers_of(
     Args:
         client: Makes the requests.
         queues: Choose the next host.
-        visit: The steps of a visit.
+        visit: Makes a visit.
         failed: Returns the outcome of a visit that raised an exception.
     """
     if isinstance(client, Client):
@@ -42,8 +42,7 @@ class FetchThreads:
     """
 
     def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
-        self._queues, self._answer = queues, client.answer
-        self._visit, self._failed = visit, failed
+        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
         self._threads: list[threading.Thread] = []
         self.count = 0
 
@@ -64,7 +63,7 @@ class FetchThreads:
         visit = None
         while (turn := self._queues.next(visit)) is not None:
             try:
-                visit = drive(self._visit(*turn), self._answer)
+                visit = self._client.run(self._visit(*turn))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
                 visit = self._failed(*turn, error)
 
@@ -136,7 +135,7 @@ class FetchLoop:
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
-            visit = await self._drive(self._visit(queue, task))
+            visit = await self._visit(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
             visit = self._failed(queue, task, error)
         self._under_way -= 1
@@ -144,12 +143,3 @@ class FetchLoop:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take_due)
-
-    async def _drive(self, steps: Steps[Visit]) -> Visit:
-        try:
-            request = next(steps)
-            while True:
-                request = steps.send(await self._client.answered(request))
-        except StopIteration as end:
-            visit: Visit = end.value
-            return visit

@@ -16,31 +16,28 @@ _BUSY = frozenset({429, 503})
 _SPARE = 16  # free places at the front are kept up to this number, or to half of the list
 
 
+@dataclasses.dataclass(slots=True)
 class HostState:
     """The state of one host.
 
-    Args:
+    Attributes:
         host: Its name.
         recall: Returns the findings of an earlier run about a host.
-
-    Attributes:
         address: Where the host is; None while unknown, empty where it does not matter.
         unreachable: The last robots.txt that did not come, with its origin.
         counts: Results by the name of their protocol status.
     """
 
-    __slots__ = ("_host", "_recall", "address", "counts", "unreachable")
-
-    def __init__(self, host: str, recall: Recall) -> None:
-        self._host, self._recall = host, recall
-        self.address: str | None = None
-        self.unreachable: tuple[str, RobotsRecord] | None = None
-        self.counts: dict[str, int] = {}
+    host: str
+    recall: Recall
+    address: str | None = None
+    unreachable: tuple[str, RobotsRecord] | None = None
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def known(self) -> HostRecord | None:
         """Findings of an earlier run; read each time, because a robots.txt may be long."""
-        return self._recall(self._host)
+        return self.recall(self.host)
 
 
 class Tasks:

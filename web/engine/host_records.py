@@ -1,7 +1,6 @@
 """Findings about a host: collected while its pages are fetched, kept for the next run."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Protocol
 
 from ..robots.robots import RobotsRecord
@@ -55,6 +54,3 @@ class KnownHosts(Protocol):
     """Findings of earlier runs, by host; a mapping will do."""
 
     def get(self, host: str, /) -> HostRecord | None: ...
-
-
-NOTHING_KNOWN: Mapping[str, HostRecord] = {}

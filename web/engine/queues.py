@@ -349,7 +349,7 @@ class Queues:
 
     def _refuse(self, url: str, reason: str) -> None:
         """Drops the pages that wait for a robots.txt."""
-        pages = self._hops.refuse(url, reason)
+        pages = self._hops.release(url, None, reason)
         self.waiting -= len(pages)
         self.drop(pages, reason)
         self._notify_consumer()

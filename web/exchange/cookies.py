@@ -4,13 +4,15 @@ RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
 public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
 """
 
+import calendar
 import dataclasses
+import email.utils
+import math
 import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from http.cookiejar import http2time
 from urllib.parse import urlsplit
 
 from ..network.proxy import as_address
@@ -185,5 +187,8 @@ def _expires(attributes: dict[str, str], now: float) -> float:
     age = attributes.get("max-age", "")
     if re.fullmatch(r"-?[0-9]+", age):
         return now + min(_MAX_AGE_S, float(age[:12])) if not age.startswith("-") else 0.0
-    moment = http2time(attributes.get("expires", ""))
-    return now + _MAX_AGE_S if moment is None else min(moment, now + _MAX_AGE_S)
+    try:
+        moment = email.utils.parsedate(attributes.get("expires", ""))
+        return min(now + _MAX_AGE_S, calendar.timegm(moment) if moment else math.inf)
+    except (ValueError, OverflowError):
+        return now + _MAX_AGE_S

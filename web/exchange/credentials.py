@@ -6,17 +6,17 @@ Secrets are never printed: errors name the file and the line.
 import base64
 import dataclasses
 import hashlib
+import itertools
 import os
 import re
 import secrets
 import stat
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import parse_http_list
 
 from ..base.errors import UsageError
+from ..base.size_cache import SizeCache
 from ..network.route import Origin, split_url
 from ..urls.schemes import split_ftp
 
@@ -126,9 +126,9 @@ class Credentials:
 
     def __init__(self, entries: dict[Origin, Credential]) -> None:
         self._entries = entries
-        self._challenges: OrderedDict[Origin, dict[str, str]] = OrderedDict()
-        self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
+        # With the numbers of the requests that answer each.
+        self._challenges: SizeCache[Origin, tuple[dict[str, str], Iterator[int]]]
+        self._challenges = SizeCache(_MAX_CHALLENGES)
 
     def proxy_header(self, host: str, port: int) -> str:
         """Returns the value of Proxy-Authorization for a proxy; empty where it needs none.
@@ -161,13 +161,11 @@ class Credentials:
             return None
         if entry.kind != "digest":
             return entry.header()
-        with self._lock:
-            challenge = self._challenges.get(origin)
-            if challenge is None:
-                return None
-            nonce = challenge["nonce"]
-            count = self._counts[nonce] = self._counts.get(nonce, 0) + 1
-        return digest_header(entry, challenge, target, count, secrets.token_hex(8))
+        known = self._challenges.get(origin)
+        if known is None:
+            return None
+        challenge, counts = known
+        return digest_header(entry, challenge, target, next(counts), secrets.token_hex(8))
 
     def challenged(self, url: str, values: list[str], sent: bool) -> bool:
         """Reads the WWW-Authenticate headers of a 401; returns whether to send the request once more.
@@ -187,14 +185,7 @@ class Credentials:
         # A second challenge is answered only if the first was too old.
         if challenge is None or (sent and challenge.get("stale", "").lower() != "true"):
             return False
-        with self._lock:
-            old = self._challenges.pop(origin, None)
-            if old is not None:
-                self._counts.pop(old["nonce"], None)
-            self._challenges[origin] = challenge
-            if len(self._challenges) > _MAX_CHALLENGES:
-                _, oldest = self._challenges.popitem(last=False)
-                self._counts.pop(oldest["nonce"], None)
+        self._challenges.put(origin, (challenge, itertools.count(1)))
         return True
 
 

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import brotli
 
@@ -64,7 +64,9 @@ class Taker:
 
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
         self.parts: list[bytes] = []
-        self._inflaters = [_decoder(coding) for coding in _codings(fields)]
+        self._inflaters = [
+            _Unbrotli() if coding == "br" else _Inflater(coding) for coding in _codings(fields)
+        ]
         self._limit = limit
         self._taken = self._received = 0
 
@@ -132,20 +134,7 @@ def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     return known
 
 
-class _Decoder(Protocol):
-    """Undoes a coding, in parts of bounded size."""
-
-    ended: bool
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to; BadEncoding if it is damaged."""
-
-
-def _decoder(coding: str) -> _Decoder:
-    return _Unbrotli() if coding == "br" else _Inflater(coding)
-
-
-def _inflate(inflaters: list[_Decoder], piece: bytes) -> Iterator[bytes]:
+def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator[bytes]:
     if not inflaters:
         yield piece
         return

@@ -4,8 +4,6 @@ import http.client
 import socket
 import ssl
 
-import requests
-
 from .chunked import FramingTooLarge
 from .guard import Denied
 from .heads import HeadTooLarge
@@ -60,24 +58,12 @@ NOT_SENT = frozenset(
 def reason_of(error: BaseException) -> str:
     """Returns the snake_case reason of a network error.
 
-    >>> reason_of(requests.ConnectionError(ConnectionRefusedError())), reason_of(TimeoutError())
+    >>> reason_of(ConnectionRefusedError()), reason_of(TimeoutError())
     ('refused', 'timeout')
     """
-    error = _unwrapped(error)
     if isinstance(error, Denied):
         return error.reason
     for classes, reason in _REASONS:
         if isinstance(error, classes):
             return reason
     return "protocol_error"
-
-
-def may_resend(error: BaseException) -> bool:
-    """Returns whether an error only means that an idle connection was closed."""
-    return isinstance(_unwrapped(error), IdleClosed)
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    """Returns the error that an exception of ``requests`` stands for; any other as it is."""
-    cause = error.args[0] if isinstance(error, requests.RequestException) and error.args else None
-    return cause if isinstance(cause, BaseException) else error

@@ -8,11 +8,11 @@ spelling (``0x7f.1``) nor a name server that changes its mind leads inside.
 import ipaddress
 import re
 import socket
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+from ..base.size_cache import SizeCache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -97,11 +97,16 @@ def is_public(address: str) -> bool:
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
     """
+    parsed = parse_address(address)
+    return parsed is not None and _is_public(parsed)
+
+
+def parse_address(text: str) -> Address | None:
+    """Returns the IP address that a text is; None if it is none."""
     try:
-        parsed = ipaddress.ip_address(address)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return _is_public(parsed)
+        return None
 
 
 def _is_public(address: Address) -> bool:
@@ -178,18 +183,12 @@ def parse_connect_to(entry: str) -> ConnectTo:
         raise ValueError(f"connect_to must be HOST:PORT:ADDRESS:PORT, got {entry!r}")
     host, port, address, to_port = match.groups()
     host = host.lower()
-    if not _NAME.fullmatch(host) and not _is_bracketed(host):
+    bracketed = isinstance(parse_address(host[1:-1]), ipaddress.IPv6Address) and host[0] == "["
+    if not _NAME.fullmatch(host) and not bracketed:
         raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
     if max(int(port or 0), int(to_port or 0)) > 65535:
         raise ValueError(f"connect_to must have ports up to 65535, got {entry!r}")
     return ConnectTo(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
-
-
-def _is_bracketed(host: str) -> bool:
-    try:
-        return host.startswith("[") and bool(ipaddress.IPv6Address(host[1:-1]))
-    except ValueError:
-        return False
 
 
 def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
@@ -237,8 +236,8 @@ class Guard:
         self._ports = parse_ports(allowed_ports)
         self._connect_to = tuple(parse_connect_to(entry) for entry in connect_to)
         self._lookup = lookup
-        self._names: OrderedDict[str, tuple[float, list[tuple[int, SockAddress]]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._names: SizeCache[str, tuple[float, list[tuple[int, SockAddress]]]]
+        self._names = SizeCache(_MAX_NAMES)
 
     def connect_to(self, host: str, port: int) -> ConnectTo | None:
         """Returns the first ``connect_to`` entry that names a host and port, if any."""
@@ -291,24 +290,22 @@ class Guard:
 
     def allows(self, address: str) -> bool:
         """Returns whether ``allow_addresses`` holds an address literal."""
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
+        parsed = parse_address(address)
+        if parsed is None:
             return False
         mapped = getattr(parsed, "ipv4_mapped", None) or parsed
         return any(mapped in block for block in self._allowed if block.version == mapped.version)
 
     def knows(self, host: str) -> bool:
         """Returns whether the address of a name is cached, so that no lookup is needed."""
-        with self._lock:
-            return time.monotonic() < self._names.get(host, (0.0, []))[0]
+        known = self._names.get(host)
+        return known is not None and time.monotonic() < known[0]
 
     def _resolve(self, host: str) -> list[tuple[int, SockAddress]]:
         now = time.monotonic()
-        with self._lock:
-            expires, known = self._names.get(host, (0.0, []))
-        if now < expires:
-            return known
+        known = self._names.get(host)
+        if known is not None and now < known[0]:
+            return known[1]
         try:
             found = self._lookup(host, 0, type=socket.SOCK_STREAM)
         except UnicodeError as error:  # a label over 63 characters
@@ -316,11 +313,7 @@ class Guard:
         resolved = list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
         if not resolved:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
-        with self._lock:
-            self._names[host] = (now + _DNS_TTL_S, resolved)
-            self._names.move_to_end(host)
-            if len(self._names) > _MAX_NAMES:
-                self._names.popitem(last=False)
+        self._names.put(host, (now + _DNS_TTL_S, resolved))
         return resolved
 
 

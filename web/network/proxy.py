@@ -1,12 +1,11 @@
 """A proxy that all requests go through, and the checks of names that remain possible."""
 
-import ipaddress
 import re
 import socket
 from typing import NamedTuple
 
 from ..urls.domains import is_known_suffix
-from .guard import Denied, is_public
+from .guard import Denied, is_public, parse_address
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
 # Names of no public host though their last label is a top-level domain:
@@ -129,10 +128,9 @@ def as_address(host: str) -> str | None:
     >>> as_address("0x7f.1"), as_address("2130706433"), as_address("www.example.com")
     ('127.0.0.1', '127.0.0.1', None)
     """
-    try:
-        return str(ipaddress.ip_address(host.split("%")[0]))
-    except ValueError:
-        pass
+    address = parse_address(host.split("%")[0])
+    if address is not None:
+        return str(address)
     labels = host.rstrip(".").split(".")
     if len(labels) <= 4 and all(map(_NUMBER.fullmatch, labels)):
         try:

@@ -128,17 +128,9 @@ class Route:
 
     def tls(self, host: str) -> ssl.SSLContext:
         """Returns the context for TLS with a host."""
-        return self._checking if self.is_checked(host) else self._trusting
+        return tls_context(self.ca_file, self.is_checked(host))
 
-    @functools.cached_property
-    def _checking(self) -> ssl.SSLContext:
-        return tls_context(self.ca_file)
-
-    @functools.cached_property
-    def _trusting(self) -> ssl.SSLContext:
-        return tls_context(self.ca_file, check=False)
-
-    def dial(self, host: str, port: int) -> Target:
+    def dial(self, host: str, port: int, own: int = 0) -> Target:
         """Returns where to connect to for the host of an origin; see ``Guard.target``.
 
         For the proxy, the host is checked as far as possible without a lookup.
@@ -148,7 +140,7 @@ class Route:
         """
         host = _name(host)
         proxied = self.is_proxied(("", host, port))
-        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port)
+        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port, own)
         if self.missing_agent and not target.opened:
             raise Denied("agent_missing", f"add {self.missing_agent}")
         return target
@@ -170,21 +162,13 @@ class Route:
             host = self.proxy.host
         return as_address(host) is None and not self.guard.knows(host)
 
-    def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
-
-        None where ``connect_to`` names the host, or it cannot be reached.
-        """
-        try:
-            origin, _ = split_url(url)
-            _, host, port = origin
-            if self.guard.connect_to(_name(host), port) or self.is_proxied(origin):
-                return None
-            return str(self.dial(host, port).addresses[0][1][0])
-        except (OSError, ValueError):
-            return None
+    def is_direct(self, origin: Origin) -> bool:
+        """Returns whether an origin is reached at its own address, without proxy or ``connect_to``."""
+        _, host, port = origin
+        return self.proxy is None and self.guard.connect_to(_name(host), port) is None
 
 
+@functools.lru_cache(maxsize=16)  # to read the certificates takes long
 def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
     """Returns the context of TLS connections.
 

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from .connection import Connection
 from .failures import IdleClosed
-from .guard import check_gate
+from .guard import Target, check_gate
 from .idle_connections import IdleConnections
 from .limits import Limits, Stopwatch
 from .route import Origin, RequestHead, Route
@@ -77,13 +77,15 @@ class Transport:
             raise
         return connection
 
+    async def dial(self, host: str, port: int) -> Target:
+        """Returns where to connect to; see ``Route.dial``."""
+        if self._route.needs_lookup(host, port):
+            return await self._blocking(lambda: self._route.dial(host, port))
+        return self._route.dial(host, port)
+
     async def _connected(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
         scheme, host, port = origin
-        route = self._route
-        if route.needs_lookup(host, port):
-            target = await self._blocking(lambda: route.dial(host, port))
-        else:
-            target = route.dial(host, port)
+        target, route = await self.dial(host, port), self._route
         connection = Connection(origin, self._wire(), route.is_proxied(origin))
         try:
             await connection.connect(target, route.tunnel(origin), stopwatch)

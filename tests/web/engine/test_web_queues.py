@@ -15,7 +15,6 @@ from nutbeam.web.engine.pace import FetchOptions, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.exchange.fetch_steps import Fetch
 from nutbeam.web.exchange.response import Response
 from nutbeam.web.robots.robots import robots_steps
 
@@ -163,10 +162,8 @@ def held(queue, task):
         return Visit(queue, task)
     search = queue.searches[origin] = RobotsSearch(robots_steps(("bot",), origin, 5))
     host = f"h{zlib.crc32(task.url.encode()) % 12}.d1.com"  # some have pages of their own
-    search.request, search.owner = Fetch(f"http://{host}/robots.txt"), "d1.com"
-    return Visit(
-        queue, task, search=search, follow=Task(search.request.url, host=host, robots=True)
-    )
+    search.url, search.owner = f"http://{host}/robots.txt", "d1.com"
+    return Visit(queue, task, search=search, follow=Task(search.url, host=host, robots=True))
 
 
 def hop(queue, task, dice):
@@ -219,8 +216,8 @@ def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begu
             search = queue.searches["http://a"] = RobotsSearch(
                 robots_steps(("bot",), "http://a", 5)
             )
-            search.request = Fetch("http://v/robots.txt")
-            follow = Task(search.request.url, host="v", robots=True)
+            search.url = "http://v/robots.txt"
+            follow = Task(search.url, host="v", robots=True)
             return Visit(queue, task, requested=True, search=search, follow=follow)
         visit = Visit(queue, task, requested=True, failed=False)
         visit.answer = Response(task.url, status=404) if task.robots else None

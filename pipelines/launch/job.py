@@ -88,7 +88,7 @@ def _check_http(options: HttpOptions) -> None:
         if open_to_others(path):
             _LOG.warning("other users may read %s: chmod 600 it", path)
     if proxy:
-        _LOG.warning(OPEN, proxy.url)
+        _LOG.warning(OPEN, options.http_proxy)
     if proxy and "ftp" in options.schemes:
         _LOG.warning("FTP is not asked through a proxy: only hosts of connect_to are reached")
     for root in options.file_roots:

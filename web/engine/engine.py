@@ -176,8 +176,8 @@ class Engine:
         """Queues the next tasks and has them visited; returns whether all are."""
         given = list(itertools.islice(_until_none(feed), _FEED))
         self._paused = given[-1:] == [None]
-        tasks = [task for task in given if task is not None]
-        self._queues.add(self._with_hosts(tasks))
+        tasks = [task for task in given if task is not None and self._find_host(task)]
+        self._queues.add(tasks)
         more = min(self._options.threads - self._fetch_workers.count, len(tasks))
         self._queues.workers += more
         self._fetch_workers.grow(more)
@@ -185,9 +185,6 @@ class Engine:
             self._queues.fed()
             return True
         return False
-
-    def _with_hosts(self, tasks: list[Task]) -> list[Task]:
-        return [task for task in tasks if self._find_host(task)]
 
     def _find_host(self, task: Task) -> bool:
         scheme = scheme_of(task.url)

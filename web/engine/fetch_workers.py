@@ -1,9 +1,11 @@
 """Makes the engine's visits: by a thread for each request at a time, or on one event loop."""
 
 import asyncio
+import contextlib
 import logging
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -18,33 +20,44 @@ Visits = Callable[[HostQueue, Task], Coroutine[Any, Any, Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
-def workers_of(
-    client: ClientBase, queues: Queues, visit: Visits, failed: Failed
-) -> "FetchThreads | FetchLoop":
-    """Returns the workers for a client: they take turns from the queues and make the visits.
+class FetchWorkers(ABC):
+    """Takes turns from the queues and makes the visits.
 
     Args:
         client: Makes the requests.
         queues: Choose the next host.
         visit: Makes a visit.
         failed: Returns the outcome of a visit that raised an exception.
-    """
-    if isinstance(client, Client):
-        return FetchThreads(queues, client, visit, failed)
-    return FetchLoop(queues, client, visit, failed)
-
-
-class FetchThreads:
-    """Visits by threads.
 
     Attributes:
         count: How many visits it makes at a time.
     """
 
-    def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
         self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
-        self._threads: list[threading.Thread] = []
         self.count = 0
+
+    @abstractmethod
+    def grow(self, number: int) -> None:
+        """Allows more visits at a time."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """Waits briefly for visits under way; raises the error that ended the work early."""
+
+
+def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
+    """Returns the workers for a client; see ``FetchWorkers``."""
+    kind = FetchThreads if isinstance(client, Client) else FetchLoop
+    return kind(client, queues, visit, failed)
+
+
+class FetchThreads(FetchWorkers):
+    """Visits by threads."""
+
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
+        super().__init__(client, queues, visit, failed)
+        self._threads: list[threading.Thread] = []
 
     def grow(self, number: int) -> None:
         """Starts more threads."""
@@ -68,22 +81,19 @@ class FetchThreads:
                 visit = self._failed(*turn, error)
 
 
-class FetchLoop:
+class FetchLoop(FetchWorkers):
     """Visits by tasks on the client's event loop.
 
     One call on the loop returns all visits that have ended and takes all turns
     that are due, so the queues' lock is taken once for many.
-
-    Attributes:
-        count: How many visits it makes at a time.
     """
 
-    def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
-        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
-        self.count = self._under_way = 0
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
+        super().__init__(client, queues, visit, failed)
+        self._under_way = 0
         self._ended: list[Visit] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._scheduled = self._over = False
+        self._scheduled = False
         self._alarm: asyncio.TimerHandle | None = None
         self._error: BaseException | None = None
 
@@ -106,25 +116,20 @@ class FetchLoop:
         """Schedules a look at the queues; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
-            try:
+            with contextlib.suppress(RuntimeError):  # the client is closed, and its loop
                 self._loop.call_soon_threadsafe(self._take_due)
-            except RuntimeError:  # the client is closed, and its loop
-                self._over = True
 
     def _take_due(self) -> None:
         self._scheduled = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._over:
-            return
         ended, self._ended = self._ended, []
         try:
             turns, due = self._queues.take_due(ended, self.count - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
             self._queues.close()
-        self._over = due is None
         for turn in turns:
             self._under_way += 1
             task = self._loop.create_task(self._work(*turn))

@@ -8,6 +8,7 @@ import brotli
 
 from .connection import Connection
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
+from .heads import list_values
 from .wire import PIECE_BYTES
 
 _MAX_CODINGS = 2
@@ -119,14 +120,7 @@ async def read_body(connection: Connection, limit: int) -> Body:
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the codings to undo, outermost first."""
-    names = [
-        coding.strip().lower()
-        for name, value in fields
-        if name.lower() == "content-encoding"
-        for coding in value.split(",")
-    ]
-    if not names:
-        return names
+    names = [coding.lower() for coding in list_values(fields, "content-encoding")]
     # Any other name, such as "utf-8" or "none", is a mistake and means nothing.
     known = [name for name in reversed(names) if name in _DECODED]
     if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:

@@ -6,6 +6,7 @@ marked: a connection that carried it must not carry another request.
 
 import http.client
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 65_536
@@ -176,8 +177,8 @@ def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | No
         http.client.HTTPException: Lengths disagree. To take either could make a
             part of the body the next response (RFC 9112 6.3, 11.2).
     """
-    lengths = _values(fields, "content-length")
-    named = _values(fields, "transfer-encoding")
+    lengths = list_values(fields, "content-length")
+    named = list_values(fields, "transfer-encoding")
     codings = [coding.lower() for coding in named if coding.lower() not in ("", "identity")]
     if status in (204, 304) or status < 200:
         return False, 0, not named
@@ -190,7 +191,12 @@ def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | No
     return False, length, len(lengths) == 1 and length is not None and not named
 
 
-def _values(fields: list[tuple[str, str]], wanted: str) -> list[str]:
+def list_values(fields: Iterable[tuple[str, str]], wanted: str) -> list[str]:
+    """Returns the values of all headers of a name that are lists; the name in lower case.
+
+    >>> list_values([("A", "b, c"), ("a", "d")], "a")
+    ['b', 'c', 'd']
+    """
     found: list[str] = []
     for name, value in fields:
         if len(name) == len(wanted) and name.lower() == wanted:
@@ -211,7 +217,7 @@ def _length(text: str) -> int | None:
 
 
 def _is_kept(version: str, fields: list[tuple[str, str]]) -> bool:
-    connection = ",".join(_values(fields, "connection")).lower()
+    connection = ",".join(list_values(fields, "connection")).lower()
     return "keep-alive" in connection if version == "HTTP/1.0" else "close" not in connection
 
 

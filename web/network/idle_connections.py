@@ -31,13 +31,9 @@ class IdleConnections:
         """Removes and returns a connection that can be used."""
         while True:
             with self._lock:
-                waiting = self._waiting.get(origin)
-                if not waiting:
+                if origin not in self._waiting:
                     return None
-                connection = waiting.pop()
-                self.count -= 1
-                if not waiting:
-                    del self._waiting[origin]
+                connection = self._pop(origin, -1)
             if connection.is_idle():
                 return connection
             connection.close()
@@ -48,16 +44,18 @@ class IdleConnections:
             self._waiting.setdefault(connection.origin, []).append(connection)
             self._waiting.move_to_end(connection.origin)
             self.count += 1
-            oldest = self._oldest() if self.count > _MAX_IDLE else None
+            full = self.count > _MAX_IDLE
+            oldest = self._pop(next(iter(self._waiting)), 0) if full else None
         if oldest is not None:
             oldest.close()
 
-    def _oldest(self) -> Connection:
-        origin, waiting = next(iter(self._waiting.items()))
-        if len(waiting) == 1:
+    def _pop(self, origin: Origin, at: int) -> Connection:
+        waiting = self._waiting[origin]
+        connection = waiting.pop(at)
+        if not waiting:
             del self._waiting[origin]
         self.count -= 1
-        return waiting.pop(0)
+        return connection
 
     def forget(self, origin: Origin) -> None:
         """Closes the idle connections to an origin."""

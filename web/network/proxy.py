@@ -52,15 +52,6 @@ class Proxy(NamedTuple):
     host: str
     port: int
 
-    @property
-    def url(self) -> str:
-        """The proxy as it is typed."""
-        return (
-            f"http://[{self.host}]:{self.port}"
-            if ":" in self.host
-            else f"http://{self.host}:{self.port}"
-        )
-
 
 def parse_proxy(text: str) -> Proxy | None:
     """Returns the proxy of ``http_proxy``; None for an empty text.

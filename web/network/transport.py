@@ -1,7 +1,6 @@
 """Sends requests to servers: on an idle connection, or on a new one where the guard allows it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
 
 from .connection import Connection
 from .failures import IdleClosed
@@ -11,17 +10,11 @@ from .limits import Limits, Stopwatch
 from .route import Origin, RequestHead, Route
 from .wire import SocketWire, Wire
 
-T = TypeVar("T")
 Gate = Callable[[], bool]
+Blocking = Callable[[Callable[[], Target]], Awaitable[Target]]
 
 
-class Blocking(Protocol):
-    """Runs a call that may block, where it does no harm."""
-
-    def __call__(self, call: Callable[[], T]) -> Awaitable[T]: ...
-
-
-async def in_this_thread(call: Callable[[], T]) -> T:
+async def in_this_thread(call: Callable[[], Target]) -> Target:
     """Runs a call that may block in the calling thread."""
     return call()
 
@@ -34,7 +27,7 @@ class Transport:
         limits: Limits on time and rate.
         gate: Called right before each request; False denies it.
         wire: Makes the wire of a connection.
-        blocking: Runs lookups of names.
+        blocking: Runs a lookup of a name, which may block, where it does no harm.
 
     Attributes:
         idle: The idle connections.

@@ -22,7 +22,7 @@ class AioClient(ClientBase):
     """Fetches URLs, many at a time; safe to share by threads.
 
     Its loop runs in a thread of its own from the first request on. The gate is
-    called on it, and blocks it meanwhile. ``get``, ``address`` and ``run`` wait for
+    called on the loop and blocks it. ``get``, ``address`` and ``run`` wait for
     the loop, so they must not be called on it.
     """
 
@@ -96,7 +96,7 @@ class _Lookups:
         self._threads = self._busy = 0
 
     async def run(self, job: Callable[[], T]) -> T:
-        """Returns what a job returns, or raises what it raises."""
+        """Returns the result of a job, or raises its error."""
         self._busy += 1
         if self._threads < min(self._busy, _MAX_LOOKUPS):
             self._threads += 1

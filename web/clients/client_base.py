@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-# They are zip archives, or have their table of contents at the end.
+# Such files cannot be read when they are cut: zip archives, or a table of contents at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
 
 class ClientBase(ABC):
-    """Base of the HTTP clients: what they do is the same, how they wait is not.
+    """Base of the HTTP clients, which differ in how they wait.
 
     Args:
         options: Agent, limits, and where connections may go.
@@ -113,11 +113,11 @@ class ClientBase(ABC):
         """Fetches a URL once; follows no redirects, and raises nothing.
 
         Args:
-            url: Absolute URL of one of the schemes that are taken.
+            url: Absolute URL of one of ``schemes``.
             headers: More headers; those whose value is not printable ASCII
                 are left out.
             content_limit: Bytes, in place of the option.
-            fresh: Whether a new connection is to be made.
+            fresh: Whether to make a new connection.
         """
         return self.run(self.request(url, headers, content_limit, fresh))
 

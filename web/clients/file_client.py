@@ -1,8 +1,8 @@
-"""file: URLs, read as Nutch's protocol-file reads them, below folders that the operator names.
+"""Reads file: URLs as Nutch's protocol-file does, below folders that the operator names.
 
-Nothing outside of these is read, whatever a URL or a symbolic link says: the
-path is followed to where it really leads, and then opened name by name from the
-root on, through no symbolic link, so that a link that is made in between has no effect.
+Nothing outside of these folders is read. The symbolic links of a path are resolved first. Then the
+resolved path is opened name by name from the root on, through no symbolic link. So a link that is made
+in between has no effect.
 """
 
 import email.utils
@@ -32,15 +32,15 @@ _READ = (
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_NOCTTY", 0)
 )
-_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-_NOT_FOR_US = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
 
 
 class FileClient(OtherClient):
     """Reads files and folders.
 
-    Answers are those of an HTTP server: 200, 301 to the folder's own name and
-    to where symbolic links lead, 304, 404, and 403 for what may not be read.
+    Responses are those of an HTTP server: 200, 301 to the name of a folder and to the target of
+    symbolic links, 304, 404, and 403 for files that must not be read.
     Hard links and mounts within a root are the operator's responsibility.
 
     Args:
@@ -78,9 +78,9 @@ class FileClient(OtherClient):
             finally:
                 os.close(descriptor)
         except OSError as error:
-            if error.errno in _NOT_THERE:
+            if error.errno in _MISSING:
                 answer(response, 404, "Not Found")
-            elif error.errno in _NOT_FOR_US:
+            elif error.errno in _FORBIDDEN:
                 answer(response, 403, "Forbidden")
             else:
                 raise
@@ -89,7 +89,7 @@ class FileClient(OtherClient):
         for root in self._roots:
             if real == root or real.startswith(root.rstrip(b"/") + b"/"):
                 return root
-        # The same answer whether it exists or not.
+        # The answer does not tell whether it exists.
         raise PermissionError(errno.EACCES, "outside of file_roots")
 
     def _redirects(self, response: Response, path: bytes, real: bytes, folder: bool) -> bool:
@@ -169,7 +169,7 @@ def _content(descriptor: int, limit: int) -> bytes:
 
 
 def _entries(descriptor: int) -> Iterator[Entry]:
-    """Yields what lies in an open folder, by name; neither devices nor pipes."""
+    """Yields the files and folders in an open folder, sorted by name; no devices and pipes."""
     names: list[bytes] = []
     with os.scandir(descriptor) as found:
         for entry in found:

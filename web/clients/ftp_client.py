@@ -1,4 +1,4 @@
-"""Fetches ftp: URLs as Nutch's protocol-ftp does: one session per URL, passive mode, folders as pages."""
+"""Fetches ftp: URLs as Nutch's protocol-ftp does: a session per URL, passive mode, folders as pages."""
 
 import calendar
 import email.utils
@@ -29,16 +29,16 @@ _TYPE_CODE = re.compile(rb";type=[aid]\Z", re.IGNORECASE)
 _DENIED = re.compile(r"denied|permission|not allowed|forbidden|access|privilege", re.IGNORECASE)
 _ODD = re.compile(r"[^\x20-\x7e]")
 _SHOWN = 200
-# Replies that say that a folder is empty.
+# Replies for an empty folder.
 _NOTHING = ("450", "550")
 
 
 class FtpClient(OtherClient):
     """Fetches from FTP servers.
 
-    Responses are those of an HTTP server: 200, 301 to a folder's own
-    name, 304 by MDTM, 401 where the login is refused, 404 and 403 by what 550
-    says, 503 for 421, 500 for other 4xx, 400 for all else that is refused.
+    Responses are those of an HTTP server: 200, 301 to the name of a folder, 304 by MDTM, 401 for a
+    refused login, 404 or 403 for 550, by its text, 503 for 421, 500 for other 4xx, and 400 for all
+    other refusals.
 
     Args:
         options: Agent and limits.
@@ -115,7 +115,7 @@ def _file(session: Session, response: Response, name: str, since: float | None, 
     try:
         connection = session.transfer(f"RETR {name}")
     except ftplib.error_perm:
-        if not _enters(session, name):
+        if not _is_folder(session, name):
             raise
         answer(response, 301, "Moved", ("Location", f"{response.url}/"))
         return
@@ -162,7 +162,7 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
 
 
 def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
-    """Returns a server's statement about a file, if there is one."""
+    """Returns a fact about a file, if the server knows it."""
     try:
         match = pattern.fullmatch(session.sendcmd(command))
     except (ftplib.error_perm, ftplib.error_temp):
@@ -179,7 +179,7 @@ def _changed(session: Session, name: str) -> int | None:
         return None
 
 
-def _enters(session: Session, name: str) -> bool:
+def _is_folder(session: Session, name: str) -> bool:
     try:
         session.voidcmd(f"CWD {name}")
     except ftplib.error_perm:
@@ -187,8 +187,8 @@ def _enters(session: Session, name: str) -> bool:
     return True
 
 
-def _refused(response: Response, said: str) -> None:
-    line = _ODD.sub("?", (said.splitlines() or [""])[0])[:_SHOWN]
+def _refused(response: Response, reply: str) -> None:
+    line = _ODD.sub("?", (reply.splitlines() or [""])[0])[:_SHOWN]
     response.status, response.reason = status_of(line), line
     response.status_line = line
 

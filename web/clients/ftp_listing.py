@@ -16,7 +16,7 @@ _UNIX = re.compile(
 _WINDOWS = re.compile(
     rb"([0-9-]{8,10}[ ]+[0-9]{1,2}:[0-9]{2}(?:[AP]M)?)[ ]+(<DIR>|[0-9]{1,18})[ ]+(.+)", re.DOTALL
 )
-# Characters that no fetched name may hold: they would change the path, or end the command.
+# No name may contain these: they would change the path, or end the command.
 _NO_NAME = re.compile(rb"[\x00\r\n/]")
 
 

@@ -12,16 +12,15 @@ from ..network.transport import Gate
 from ..network.wire import SocketWire, run
 
 _MAX_LINES = 500
-# Below are the services of a machine: no server sends its files from there.
+# Ports below are those of other services.
 _LEAST_PORT = 1024
 
 
 class Session(ftplib.FTP):
     """A session with a server; a context manager that ends it.
 
-    Names go over the wire as the bytes that they are: here each is a letter of
-    latin-1. The data connection goes to the address that the control
-    connection has, whatever the server says (RFC 2577 3).
+    Names are sent as their bytes: each letter of latin-1 stands for one. The data connection goes to
+    the address of the control connection, and to no other that the server names (RFC 2577 3).
 
     Args:
         target: Where the server is, as the guard says.
@@ -37,7 +36,7 @@ class Session(ftplib.FTP):
         ftplib.Error: The server refuses the session, or its answer is not FTP.
     """
 
-    # Of an answer's line; ftplib refuses longer ones.
+    # Bytes of a line of a reply; longer ones are refused.
     maxline = 2048
     sock: Any
 

@@ -12,7 +12,7 @@ def client_of(
 ) -> ClientBase:
     """Returns the client that the options name; see ``ClientBase``."""
     if options.http_client == "asyncio":
-        from .aio_client import AioClient  # late: few want it, and it takes a while to load
+        from .aio_client import AioClient  # late: it takes a while to load
 
         return AioClient(options, guard, gate)
     return Client(options, guard, gate)

@@ -1,11 +1,11 @@
-"""Computes how long a host gets no request after a visit."""
+"""Computes the pause of a host after a visit."""
 
 import random
 
 from .host_queue import Visit
 from .pace import FetchOptions
 
-# By how much a back-off is longer, so that many crawlers do not come back at once.
+# Share by which a back-off is longer at most, so that many crawlers do not come back at once.
 _JITTER = 0.2
 _MAX_LEVEL = 30
 
@@ -14,8 +14,8 @@ def back_off(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | No
     """Counts a failure, or a success that makes up for one.
 
     Returns:
-        The seconds to wait on top of the delay; whether a later run heeds them,
-        too; and the reason for which the rest of the queue is given up, if it is.
+        The seconds to wait in addition to the delay; whether they hold for a later run, too; and the
+        reason to drop the rest of the queue, or None.
     """
     queue, reason = visit.queue, visit.purge
     most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after

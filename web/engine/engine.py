@@ -1,7 +1,7 @@
-"""The fetch engine: many requests at a time, one queue per host, no host too often.
+"""The fetch engine: many requests at a time, a queue per host, a delay between its requests.
 
-It knows no batch and no table: tasks go in, results come out as they arrive, and
-``hosts`` returns the findings about each host afterwards.
+It uses no batch and no table: it takes tasks and yields results as they arrive. ``hosts`` returns the
+findings about each host afterwards.
 """
 
 import email.utils
@@ -48,31 +48,29 @@ _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
 _LULL_SECONDS = 0.5
-# Reasons that hold for every task of a queue.
+# Reasons that apply to every task of a queue.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
 
 class Engine:
-    """Fetches tasks politely; used once.
+    """Fetches tasks politely; an engine is used once.
 
     Args:
-        options: How fast.
+        options: Delays and limits.
         client: Makes the requests; the caller closes it.
         known_hosts: Findings of earlier runs, by host.
         requested_until: Moment on the monotonic clock until which other engines may
             have sent requests to the same hosts.
-        on_pulse: Called on the caller's thread, at least every 2 s, with how
-            many seconds so far tasks have waited for politeness alone (a second
-            in which half of the threads had nothing else to do is half a
-            second). What it raises ends the run.
-        patience: Returns how soon, in s, ``on_pulse`` has something to do.
+        on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which tasks
+            have waited for politeness alone (a second counts half if half of the threads had nothing
+            else to do). An exception that it raises ends the run.
+        patience: Returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
-        follow: Returns the task for the target of a task's redirect, or None to
-            leave it to a later batch. The task waits in its host's queue. Called
-            in any thread.
+        follow: Returns the task for the target of a redirect, or None to leave it to a later batch.
+            The task waits in the queue of its host. Called in any thread.
 
     Attributes:
-        dropped: How many tasks have no result, by reason; they stay due:
+        dropped: Number of tasks without a result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
             robots_redirects, robots_too_costly (see ``robots_match``),
             too_many_exceptions, backoff,
@@ -114,10 +112,9 @@ class Engine:
     def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
         """Yields the results as they come; closing it stops the engine.
 
-        ``tasks`` is read on the caller's thread, some way ahead; None says that there
-        are no more for now: it is read on after a moment (see ``idle``). What is under
-        way when the iterator is closed is finished in the background, its
-        result lost; nothing more is begun.
+        ``tasks`` is read on the caller's thread, in advance. None means that there are no more tasks
+        for now: reading goes on after a moment (see ``idle``). When the iterator is closed, visits
+        under way end in the background, and their results are lost; no visit is begun any more.
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)
@@ -153,7 +150,7 @@ class Engine:
         return self._queues.idle()
 
     def stop(self, reason: str = "stopped") -> None:
-        """Drops all that waits, counted under ``reason``; ``run`` then ends by itself.
+        """Drops all waiting tasks, counted under ``reason``; then ``run`` ends.
 
         May be called from any thread.
         """
@@ -165,7 +162,7 @@ class Engine:
         Values are the crawl delay in s or None, and the end of the pause in UTC ms, or 0.
         May be called from any thread.
         """
-        return self._queues.notes.copy()  # at once: no other thread runs meanwhile
+        return self._queues.demands.copy()  # at once: no other thread runs meanwhile
 
     def hosts(self) -> Iterator[HostRecord]:
         """Yields the findings about every host that had a request."""
@@ -173,7 +170,7 @@ class Engine:
             yield from queue.records()
 
     def _feed(self, feed: Iterator[Task | None]) -> bool:
-        """Queues the next tasks and has them visited; returns whether all are."""
+        """Queues the next tasks; returns whether they were the last."""
         given = list(itertools.islice(_until_none(feed), _FEED))
         self._paused = given[-1:] == [None]
         tasks = [task for task in given if task is not None and self._find_host(task)]
@@ -228,7 +225,7 @@ class Engine:
         return await self._fetch(queue, task)
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
-        """Returns the robots.txt that an earlier run has read, if it is young enough."""
+        """Returns the robots.txt that an earlier run has read, if it is not too old."""
         options = self._options
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
@@ -247,7 +244,7 @@ class Engine:
         queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns the next step for the page whose robots.txt has come."""
+        """Returns the visit of a page whose robots.txt has come, or has failed."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
@@ -256,8 +253,8 @@ class Engine:
             return visit
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn
-        # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. Retries
+        # count, so that pages of dead hosts do not stay due for ever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or visit.requested
         return failed
@@ -265,7 +262,7 @@ class Engine:
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
         if error in _FOR_ALL:
             return Visit(queue, task, again=True, purge=error)
-        if error == "address_changed":  # the host may be another worker's now: it stays due
+        if error == "address_changed":  # another worker may fetch the host now: it stays due
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
         result = _result(queue, task, Outcome(FETCH_RETRY, EXCEPTION, error))

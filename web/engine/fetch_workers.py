@@ -1,4 +1,4 @@
-"""Makes the engine's visits: by a thread for each request at a time, or on one event loop."""
+"""Makes the engine's visits: in a thread for each, or as tasks on one event loop."""
 
 import asyncio
 import contextlib
@@ -113,7 +113,7 @@ class FetchLoop(FetchWorkers):
             raise self._error
 
     def _call(self) -> None:
-        """Schedules a look at the queues; may be called in any thread."""
+        """Schedules ``_take_due``; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
             with contextlib.suppress(RuntimeError):  # the client is closed, and its loop

@@ -1,4 +1,4 @@
-"""The engine's speed: its options, and what is measured against them."""
+"""The speed of the engine: its options, and measures of it."""
 
 import dataclasses
 import math
@@ -10,14 +10,14 @@ from .queue_options import QueueOptions
 
 @dataclasses.dataclass(frozen=True)
 class FetchOptions(RobotsOptions, QueueOptions):
-    """How fast, and how many at a time."""
+    """Delays, limits, and the number of requests at a time."""
 
     threads: int = option(
         50, "Requests at a time, in all.", nutch="fetcher.threads.fetch", minimum=1, maximum=2000
     )
     threads_per_host: int = option(
         1,
-        "Requests at a time to one host; one that asks for a crawl delay gets one.",
+        "Requests at a time to one host; a host with a crawl delay gets one.",
         nutch="fetcher.threads.per.queue",
         minimum=1,
     )
@@ -43,21 +43,20 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     max_crawl_delay: float = option(
         30.0,
-        "Pages of a host that asks for a longer crawl delay are not fetched; negative to wait "
-        "that long.",
+        "Pages of a host with a longer crawl delay are not fetched; negative for no limit.",
         unit="s",
         nutch="fetcher.max.crawl.delay",
     )
     min_crawl_delay: float | None = option(
         None,
-        "Least wait where robots.txt asks for a crawl delay; server_delay if not given.",
+        "Least wait for a host with a crawl delay; server_delay if not given.",
         unit="s",
         nutch="fetcher.min.crawl.delay",
         minimum=0,
     )
     time_limit: float = option(
         10_800.0,
-        "Time after which no request is begun; what waits stays due. Negative for no limit.",
+        "Time after which no request is begun; waiting pages stay due. Negative for no limit.",
         unit="s",
         nutch="fetcher.timelimit.mins",
     )
@@ -68,41 +67,41 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     exceptions_delay: float | None = option(
         None,
-        "Extra wait after a failure, doubled with each more, of earlier rounds too; each success "
-        "halves it. Up to a fifth longer, by chance; server_delay if not given.",
+        "Extra wait after a failure, doubled by each further one, also of earlier rounds; each "
+        "success halves it. It is up to a fifth longer, by chance; server_delay if not given.",
         unit="s",
         nutch="fetcher.exceptions.per.queue.delay",
         minimum=0,
     )
     max_backoff: float = option(
         120.0,
-        "The rest of a host that must be left alone for longer (Retry-After) stays due; "
-        "negative to wait as long as it takes.",
+        "If a host must wait for longer (Retry-After, back-off), its other pages stay due; "
+        "negative for no limit.",
         unit="s",
     )
 
     max_retry_after: float = option(
         86_400.0,
-        "A host is left alone for no longer than this, whatever its Retry-After says.",
+        "Longest pause of a host, even if its Retry-After is longer.",
         unit="s",
         minimum=0,
     )
     throughput_threshold_pages: float = option(
         -1.0,
-        "Leave the rest due when fewer pages a second come; negative never does.",
+        "End the fetch when fewer pages a second come; negative for never.",
         unit="pages/s",
         nutch="fetcher.throughput.threshold.pages",
     )
     throughput_threshold_retries: int = option(
         5,
-        "How many seconds in a row must be that slow.",
+        "Seconds in a row that must be as slow.",
         unit="seconds",
         nutch="fetcher.throughput.threshold.retries",
         minimum=1,
     )
     throughput_threshold_check_after: float = option(
         300.0,
-        "Time before which no second counts as slow.",
+        "Time in which no second counts as slow.",
         unit="s",
         nutch="fetcher.throughput.threshold.check.after",
         minimum=0,
@@ -114,14 +113,14 @@ class FetchOptions(RobotsOptions, QueueOptions):
 
     @property
     def longest_crawl_delay(self) -> float:
-        """Longest crawl delay that counts, in s: no page is fetched from a host that wants more."""
+        """Longest crawl delay that counts, in s; pages of hosts with a longer one are not fetched."""
         return self.max_crawl_delay if self.max_crawl_delay >= 0 else math.inf
 
     def delay(self, crawl_delay: float | None) -> float:
         """Returns the delay after a request to a host, in s.
 
         Args:
-            crawl_delay: Seconds that its robots.txt asks for, if it does.
+            crawl_delay: Crawl delay of its robots.txt in s, if it has one.
 
         >>> options = FetchOptions(server_delay=2.0)
         >>> options.delay(None), options.delay(1.0), options.delay(9.0)
@@ -134,7 +133,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
 
 
 class Waited:
-    """Adds up waiting over time; a second in which a third of all wait is a third.
+    """Sums up waiting over time; a second in which a third of all wait counts a third.
 
     >>> waited = Waited(0.0)
     >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
@@ -148,7 +147,7 @@ class Waited:
         self._since = now
 
     def account(self, now: float, share: float) -> None:
-        """Sets the share that waits from now on."""
+        """Sets the share of all that wait from now on."""
         self.total += max(0.0, now - self._since) * self._share
         self._since, self._share = now, share
 

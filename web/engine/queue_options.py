@@ -1,4 +1,4 @@
-"""Which hosts share a queue, and so get one request at a time."""
+"""The option that says which hosts share a queue."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,9 +13,9 @@ class QueueOptions:
 
     queue_mode: str = option(
         "host",
-        "What gets one request at a time, with a delay: each host; each registered domain, "
-        "with all of its hosts; or each address (with several num_fetchers, generate resolves the "
-        "hosts). Takes effect in generate and in fetch: give it to both.",
+        "Which hosts share a queue, with one request at a time and a delay: each has its own; those "
+        "of a registered domain; or those of an IP address (with several num_fetchers, generate "
+        "resolves the hosts). Takes effect in generate and in fetch: give it to both.",
         choices=("host", "domain", "ip"),
         nutch="fetcher.queue.mode",
         group="fetch",

@@ -1,9 +1,8 @@
-"""Chooses the next host to visit: a queue per host (or domain), and one lock around all.
+"""Chooses the next host to visit: a queue per host (or domain or address), one lock around all.
 
-A worker returns its finished visit and takes the next turn in one call.
-No thread polls: a worker that finds no host ready waits until the first will
-be, or until another worker changes that. An event loop, which must not wait,
-gets the moment of its next call, and an alert when something changes.
+A worker returns its finished visit and takes the next turn in one call. No thread polls: if no host is
+ready, a worker waits until the first one is, or until another worker changes something. An event loop
+must not wait: it gets the time of its next call, and an alert when something changes.
 """
 
 import math
@@ -35,16 +34,16 @@ class Queues:
         options: The limits.
         known: Returns the findings of an earlier run about a host.
         deadline: Monotonic moment after which nothing is begun.
-        requested_until: Monotonic moment until which other engines may have sent requests to the same hosts.
+        requested_until: Monotonic moment until which other engines may have sent requests to the
+            same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
 
     Attributes:
         answers: Responses to requests for robots.txt.
-        notes: What hosts have demanded: (crawl delay, UTC ms until which they
-            want to be left alone), by host.
-        workers: How many visits there may be at a time.
-        alert: What to call when there may be turns to take, in place of waking
-            threads; in any thread, with the lock held.
+        demands: (crawl delay in s, UTC ms of the end of a pause), by host.
+        workers: Most visits at a time.
+        alert: Called when there may be turns to take, in place of waking threads; in any thread,
+            with the lock held.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Queues:
         self.answers = self._hops.answers
         self._on_drop = on_drop
         self._requested_until = requested_until
-        self.notes: dict[str, tuple[float | None, int]] = {}
+        self.demands: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
         self.alert: Callable[[], None] | None = None
         self.dropped: Counter[str] = Counter()
@@ -205,7 +204,7 @@ class Queues:
             return not (self.waiting or self._in_progress or self._results)
 
     def throttled(self) -> float:
-        """Returns for how many seconds tasks have waited for politeness alone; see ``Waited``."""
+        """Returns the seconds for which tasks have waited for politeness alone; see ``Waited``."""
         with self._work:
             self._account(time.monotonic())
             return self._throttled.total
@@ -236,7 +235,7 @@ class Queues:
         return None
 
     def _open(self, name: str, task: Task, now: float) -> HostQueue:
-        """Returns the queue of a host that has had no task, once it is known what to heed."""
+        """Returns the queue of a host without tasks so far, with the findings of earlier runs."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = HostQueue(name)
@@ -316,7 +315,7 @@ class Queues:
             queue.last_end = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
-            self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
+            self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
             self._hand_over(visit.result)
         if self._stopped:
@@ -380,7 +379,7 @@ class Queues:
             self._notify_consumer()
 
     def _leave_out(self, tasks: list[Task], reason: str) -> None:
-        """Drops what a queue does not take, and pages that wait for a robots.txt among it."""
+        """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""
         self.drop([task for task in tasks if not task.robots], reason)
         for task in tasks:
             if task.robots:  # its host is left alone, so nothing may be fetched for now
@@ -395,7 +394,7 @@ class Queues:
                 self._refuse(url, reason)
 
     def _forget(self, queue: HostQueue) -> None:
-        """Keeps the robots.txt of a host that is through, while there is room for it."""
+        """Keeps the robots.txt of a finished host, while there is room for it."""
         if queue.kept:
             return
         queue.kept = True

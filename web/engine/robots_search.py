@@ -21,7 +21,7 @@ _KEPT_HEADERS = ("location", "retry-after")
 
 
 class RobotsSearch:
-    """The search for the robots.txt of one origin, between two of its turns.
+    """The search for the robots.txt of one origin, which may take several turns.
 
     Args:
         steps: Yields one URL after the other; see ``robots_steps``.
@@ -29,10 +29,10 @@ class RobotsSearch:
     Attributes:
         url: The URL that is requested next.
         answer: Its response, if it was sent in another host's turn.
-        owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
+        owner: Owner of its host, see ``owner_of``; empty if the origin has the same owner.
         held: Whether pages of the origin wait for that answer.
         pages: These pages.
-        refused: Reason for which they, and all later ones, are left out; None where they are not.
+        refused: Reason to drop these and all later pages of the origin, or None.
     """
 
     __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "url")
@@ -47,7 +47,7 @@ class RobotsSearch:
         self.refused: str | None = None
 
     def proceed(self, answer: Response) -> RobotsRules | None:
-        """Takes the answer from ``url``; returns the rules where that was the last request."""
+        """Takes the answer from ``url``; returns the rules if it was the last one."""
         self.answer = None
         try:
             self.url = self._steps.send(answer)
@@ -59,7 +59,7 @@ class RobotsSearch:
 class RobotsHops:
     """Requests for robots.txt in the turns of other hosts, and the searches that wait for each.
 
-    Not safe for threads, but for ``answers``.
+    Not safe for threads, except ``answers``.
 
     Args:
         most: Limit of requests to the hosts of one owner because of other owners' hosts.
@@ -103,7 +103,7 @@ class RobotsHops:
 
 
 class RobotsAnswers:
-    """The answers to requests for robots.txt, the latest of them, by URL; safe for threads.
+    """The latest answers to requests for robots.txt, by URL; safe for threads.
 
     >>> answers = RobotsAnswers()
     >>> answers.put(Response("http://a/robots.txt", status=404, body=b"x" * 1000)).body
@@ -117,7 +117,7 @@ class RobotsAnswers:
         self.get = self._answers.get
 
     def put(self, answer: Response) -> Response:
-        """Keeps, and returns, what an answer says about robots.txt."""
+        """Keeps the part of an answer that matters for robots.txt, and returns it."""
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
         kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
@@ -131,7 +131,7 @@ def _bytes_of(answer: Response) -> int:
 
 
 def owner_of(host: str) -> str:
-    """Returns the name of all that belongs to whom a host belongs.
+    """Returns the owner of a host: its registered domain, or the host itself if strangers share that.
 
     >>> owner_of("www.foo.co.uk"), owner_of("foo.github.io"), owner_of("[::1]")
     ('foo.co.uk', 'foo.github.io', '[::1]')

@@ -12,10 +12,10 @@ from .tasks import Task
 
 
 class RobotsVisits:
-    """Makes the visits of the engine that ask for robots.txt.
+    """Makes the engine's visits for robots.txt.
 
     Args:
-        options: Whose rules, how many redirects.
+        options: Agents, and limits of redirects.
         client: Makes the requests.
         answers: Responses to earlier requests.
     """
@@ -29,8 +29,8 @@ class RobotsVisits:
         """Continues the search for the robots.txt of a page; sends at most one request to the page's host.
 
         Returns:
-            The visit, and the rules. They are None where the search continues: in
-            another turn of the same host, or in that of the host that the visit says to follow.
+            The visit, and the rules. They are None if the search continues: in another turn of the
+            same host, or in a turn of the host of ``visit.follow``.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
         visit, rules = Visit(queue, task), None
@@ -78,7 +78,7 @@ class RobotsVisits:
 
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
-        # If other searches have not reached a host, its own pages still try it.
+        # A failure of other searches does not count for the host's own pages.
         return None if answer is None or (own and not answer.status) else answer
 
     async def fetch_for_others(self, queue: HostQueue, task: Task) -> Visit:

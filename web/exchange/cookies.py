@@ -1,4 +1,4 @@
-"""Cookies, if the operator enables them: no cookie goes to a wrong host.
+"""Cookies, if the operator enables them.
 
 RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
 public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
@@ -38,8 +38,8 @@ class Cookie:
         host_only: Whether ``domain`` is a host, and nothing below it counts.
         path: Path prefix.
         secure: Whether it goes over https alone.
-        expires: Moment, in s since the epoch.
-        order: When it came, among others.
+        expires: Time in s since the epoch.
+        order: Number in the order of arrival.
     """
 
     name: str
@@ -66,7 +66,7 @@ class CookieJar:
         self._lock = threading.Lock()
 
     def header(self, url: str, now: float | None = None) -> str | None:
-        """Returns the value of Cookie for a URL; None where there is nothing to send."""
+        """Returns the value of Cookie for a URL; None if there is none."""
         (scheme, host, _), target = split_url(url)
         path = target.partition("?")[0]
         now = time.time() if now is None else now
@@ -84,7 +84,7 @@ class CookieJar:
         return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in found) or None
 
     def take(self, url: str, values: Iterable[str], now: float | None = None) -> None:
-        """Keeps what the Set-Cookie headers of a response say, as far as it may."""
+        """Keeps the cookies of Set-Cookie headers, except those that must be ignored."""
         now = time.time() if now is None else now
         for value in values:
             cookie = parse_cookie(value, url, now)
@@ -97,7 +97,7 @@ class CookieJar:
             self._by_domain.move_to_end(cookie.domain)
             key = (cookie.name, cookie.path)
             old = cookies.get(key)
-            # 6265bis 5.7: what came over https is not for http to overlay.
+            # 6265bis 5.7: a cookie from http must not replace one from https.
             if old is None or secure or not old.secure:
                 self._count += 1
                 cookie.order = old.order if old else self._count
@@ -116,7 +116,7 @@ class CookieJar:
 
 
 def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
-    """Returns the cookie that a Set-Cookie header sets; None where it must be ignored.
+    """Returns the cookie that a Set-Cookie header sets; None if it must be ignored.
 
     >>> cookie = parse_cookie("a=1; Domain=example.com; Path=/", "http://www.example.com/x", 0)
     >>> cookie.domain, cookie.host_only, cookie.path

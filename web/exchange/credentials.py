@@ -1,4 +1,4 @@
-"""User names, passwords and tokens, from a file of the operator's, each for one origin alone.
+"""User names, passwords and tokens from a file of the operator, each for one origin.
 
 Secrets are never printed: errors name the file and the line.
 """
@@ -26,7 +26,7 @@ _KINDS = ("basic", "digest", "bearer")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s+(?!=)|\Z)")
 _HASHES = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}
 _MAX_CHALLENGES = 1_000
-_MAX_CHALLENGE = 8_192  # letters of a header that are looked at
+_MAX_CHALLENGE = 8_192  # letters of a header that are read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,10 +87,12 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
 def _entry(line: str) -> tuple[Origin, Credential]:
     words = line.split(None, 2)
     if len(words) < 3 or words[1].lower() not in _KINDS:
-        raise ValueError("expected ORIGIN and then basic, digest or bearer, and what goes with it")
+        raise ValueError(
+            "expected ORIGIN, then basic, digest or bearer, then user and password or token"
+        )
     if not _ORIGIN.fullmatch(words[0]):
         raise ValueError(
-            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if need be"
+            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if needed"
         )
     try:
         ftp = words[0].startswith("ftp:")
@@ -99,7 +101,7 @@ def _entry(line: str) -> tuple[Origin, Credential]:
         raise ValueError("ORIGIN must have a host, in ASCII") from None
     kind, rest = words[1].lower(), words[2]
     if ftp and kind != "basic":
-        raise ValueError("FTP has user and password alone: ftp://HOST basic USER PASSWORD")
+        raise ValueError("FTP needs user and password: ftp://HOST basic USER PASSWORD")
     if kind == "bearer":
         if not _TOKEN.fullmatch(rest):
             raise ValueError("bearer needs one token, of letters, digits and -._~+/=")
@@ -131,10 +133,10 @@ class Credentials:
         self._challenges = SizeCache(_MAX_CHALLENGES)
 
     def proxy_header(self, host: str, port: int) -> str:
-        """Returns the value of Proxy-Authorization for a proxy; empty where it needs none.
+        """Returns the value of Proxy-Authorization for a proxy; empty if it has no entry.
 
         Raises:
-            UsageError: The entry is one of digest.
+            UsageError: The entry is for digest.
         """
         entry = self._entries.get(("http", f"[{host}]" if ":" in host else host, port))
         if entry is None:

@@ -96,9 +96,9 @@ class Taker:
 
 
 async def read_body(connection: Connection, limit: int) -> Body:
-    """Reads and decodes a body; never raises for what the server does.
+    """Reads and decodes a body; never raises for a fault of the server.
 
-    Where it returns less than the whole, the connection must not be used again.
+    If the body is not whole, the connection must not be used again.
 
     Args:
         connection: A connection on which the head of a response has come.
@@ -119,7 +119,7 @@ async def read_body(connection: Connection, limit: int) -> Body:
 
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns the codings to undo, outermost first."""
+    """Returns the codings to undo, the last one applied first."""
     names = [coding.lower() for coding in list_values(fields, "content-encoding")]
     # Any other name, such as "utf-8" or "none", is a mistake and means nothing.
     known = [name for name in reversed(names) if name in _DECODED]
@@ -145,10 +145,10 @@ class _Inflater:
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._begun = False
         self._plain = False
-        self.ended = True  # no data, no stream
+        self.ended = True  # an empty body is whole
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to, in bounded parts.
+        """Yields the decoded bytes of a piece of the stream, in bounded parts.
 
         Raises:
             BadEncoding: The stream is damaged.
@@ -187,10 +187,10 @@ class _Unbrotli:
 
     def __init__(self) -> None:
         self._brotli = brotli.Decompressor()
-        self.ended = True  # no data, no stream
+        self.ended = True  # an empty body is whole
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to, in bounded parts.
+        """Yields the decoded bytes of a piece of the stream, in bounded parts.
 
         Raises:
             BadEncoding: The stream is damaged.

@@ -40,7 +40,7 @@ class Connection:
 
     @property
     def ip(self) -> str:
-        """Address of the server; empty for a proxy, whose address says nothing about the server."""
+        """IP address of the server; empty where only that of a proxy is known."""
         return "" if self.proxied else self._wire.ip
 
     async def connect(self, target: Target, tunnel: bytes, stopwatch: Stopwatch) -> None:

@@ -1,4 +1,4 @@
-"""Names the errors of requests: one reason for each kind."""
+"""Reasons for failed requests: one for each kind of error."""
 
 import http.client
 import socket
@@ -20,7 +20,7 @@ class BadEncoding(Exception):
 
 
 class UnsendableUrl(ValueError):
-    """A URL that cannot go into a request."""
+    """A URL that cannot be put into a request."""
 
 
 # Exceptions that a request can raise.
@@ -46,7 +46,7 @@ _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] 
     ((http.client.HTTPException, ValueError), "protocol_error"),
 )
 
-# Refused before anything was sent: no failure of the server, and no delay is due.
+# Nothing was sent: the server did not fail, and no delay is due.
 NOT_SENT = frozenset(
     {
         *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),

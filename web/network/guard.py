@@ -1,8 +1,8 @@
 """Decides where a connection may go: after the name was resolved, before the connection is made.
 
-Every address that a name resolves to is judged; the connection goes to an
-address that was judged, with no second lookup in between, so that neither a
-spelling (``0x7f.1``) nor a name server that changes its mind leads inside.
+Every address of a name is checked. The connection goes to an address that was checked, without a
+second lookup. So neither a spelling (``0x7f.1``) nor a name server that changes its answers leads to
+an internal address.
 """
 
 import ipaddress
@@ -29,7 +29,7 @@ _DENIED_V4 = tuple(
         *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
 )
-# All of IPv6's global unicast lies in 2000::/3; what does not is denied unseen.
+# All global unicast addresses of IPv6 are in 2000::/3; all others are denied.
 _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
 _DENIED_V6 = tuple(
     ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20")
@@ -80,8 +80,8 @@ class Target(NamedTuple):
 
     Attributes:
         addresses: (family, socket address), in the order to try them.
-        opened: Whether the operator opened this way: by ``connect_to``, or
-            ``allow_addresses`` holds every address.
+        opened: Whether the operator allows it: ``connect_to`` names the host, or
+            ``allow_addresses`` contains every address.
     """
 
     addresses: tuple[tuple[int, SockAddress], ...]
@@ -89,10 +89,10 @@ class Target(NamedTuple):
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an address literal is global unicast, all the way through.
+    """Returns whether an address literal is global unicast.
 
-    Addresses that carry an IPv4 address are judged by what they carry as well.
-    Text that is not an address, or has a zone, is not public.
+    If it carries an IPv4 address, that one must be public, too. Text that is not an address, or has
+    a zone, is not public.
 
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
@@ -123,8 +123,8 @@ def _is_public(address: Address) -> bool:
 def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
     """Returns the IPv4 addresses that an IPv6 address maps or tunnels to.
 
-    IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are
-    outside ``2000::/3`` and so denied whatever they carry.
+    IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are outside of
+    ``2000::/3``, and so always denied.
     """
     if address.ipv4_mapped is not None:
         return (address.ipv4_mapped,)
@@ -140,8 +140,8 @@ def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
 
     A block within ``::ffff:0:0/96`` is the IPv4 block that it maps to, since
     a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
-    hold no IPv4 address. Blocks of NAT64 and 6to4 are IPv6 alone: what they
-    carry is reached in another way, so neither opens the other.
+    hold no IPv4 address. Blocks of NAT64 and 6to4 allow no IPv4 address: the addresses that they
+    carry are reached in another way.
 
     Raises:
         ValueError: An entry is no address and no CIDR block.
@@ -281,7 +281,7 @@ class Guard:
             raise Denied("port_denied", f"port {port} is not in allowed_ports")
 
     def addresses(self, host: str, port: int) -> tuple[tuple[int, SockAddress], ...]:
-        """Returns the addresses of a host that the operator named himself, unjudged.
+        """Returns the addresses of a host that the operator has named, unchecked.
 
         Raises:
             socket.gaierror: The name does not resolve.
@@ -289,7 +289,7 @@ class Guard:
         return tuple((f, (a[0], port, *a[2:])) for f, a in self._resolve(host))
 
     def allows(self, address: str) -> bool:
-        """Returns whether ``allow_addresses`` holds an address literal."""
+        """Returns whether ``allow_addresses`` contains an address literal."""
         parsed = parse_address(address)
         if parsed is None:
             return False

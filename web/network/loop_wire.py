@@ -124,7 +124,7 @@ class LoopWire(Wire, asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Callback: the connection is over; ``exc`` says why, if it broke."""
+        """Callback: the connection has ended; ``exc`` is the error, if it broke."""
         self._closed = True
         if exc is not None and not isinstance(exc, OSError):
             exc = http.client.HTTPException(str(exc))

@@ -1,4 +1,4 @@
-"""The way to a server: addresses, proxy and certificates, for both clients."""
+"""The route to a server: addresses, proxy and certificates."""
 
 import dataclasses
 import functools
@@ -44,7 +44,7 @@ def split_url(url: str) -> tuple[Origin, str]:
 
 
 def request_url(url: str) -> str:
-    """Returns the part of a URL that makes a difference to its request.
+    """Returns a URL without the parts that do not change its request.
 
     Raises:
         UnsendableUrl: See ``split_url``.
@@ -188,7 +188,7 @@ def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
 
 
 def _name(host: str) -> str:
-    """Returns the host of an origin as the guard knows it."""
+    """Returns the host of an origin in the form that the guard takes."""
     return host.strip("[]").rstrip(".")
 
 

@@ -1,7 +1,7 @@
 """Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
 
-A path is compared with those rules that an index finds, the one that would decide first: the longest
-(RFC 9309 2.2.2). Steps are counted, so that what they come to is the same on each machine.
+A path is compared with the rules that an index finds, the longest first, as it would decide (RFC 9309
+2.2.2). Steps are counted, not seconds, so the result is the same on each machine.
 """
 
 import re
@@ -25,7 +25,7 @@ _PAGE = "index.html"
 
 
 class TooCostly(Exception):
-    """Comparing a path with all rules that it can meet takes too many steps."""
+    """To compare a path with its rules takes too many steps."""
 
 
 class Decision(NamedTuple):
@@ -70,7 +70,7 @@ class Matcher:
         return len(self._text) + sum(array.nbytes for array in arrays) + index + 800
 
     def decide(self, path: str, most: int = MAX_STEPS) -> Decision:
-        """Returns what decides about a path; the longest rule, of equally long ones one that allows.
+        """Returns the decision about a path: the longest rule counts, of equal length one that allows.
 
         Args:
             path: As ``comparable_path`` returns it.
@@ -150,7 +150,7 @@ class _Subject:
 
 
 def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
-    """Returns patterns, the longest first, what each says, and the number of the rule it is from."""
+    """Returns patterns, the longest first, whether each allows, and the number of its rule."""
     denied: dict[str, int] = {}
     allowed: dict[str, int] = {}
     patterns = comparable_patterns([rule.pattern for rule in rules])
@@ -159,7 +159,7 @@ def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDAr
         found.setdefault(pattern, number)
         if pattern.endswith("$"):  # some mean the character
             found.setdefault(f"{pattern[:-1]}%24", number)
-        elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # that is what the folder shows
+        elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # it is the page of the folder
             found.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
     every = [*allowed, *denied]
     order = np.argsort(-np.fromiter(map(len, every), np.int32, len(every)), kind="stable")

@@ -53,7 +53,7 @@ class RobotsRecord(NamedTuple):
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
-        text: Its text; where the server fails, the last that it sent.
+        text: Its text; while the server fails, the last one that it sent.
         fetched_at: UTC ms.
         failing_since: UTC ms of the first of the failures in a row; 0 if it does not fail.
     """
@@ -67,12 +67,12 @@ class RobotsRecord(NamedTuple):
 class RobotsRules:
     """The rules of a robots.txt for one agent.
 
-    The text is kept compressed; rules that were read are kept while there is room.
+    The text is kept compressed; its parsed rules are cached.
 
     Args:
         record: The robots.txt as the server sent it.
         agents: Product tokens of the agent; the groups of all of them count.
-        error: Why the server could not be reached, if so.
+        error: Reason why the server could not be reached, or None.
         retry_after: Pause in s that the server demands, if it does.
 
     Attributes:
@@ -122,7 +122,7 @@ class RobotsRules:
         return self.verdict(url) == ALLOWED
 
     def verdict(self, url: str) -> str:
-        """Returns ``allowed``, ``denied``, or ``too_costly`` where finding out takes too many steps.
+        """Returns ``allowed``, ``denied``, or ``too_costly`` if the decision takes too many steps.
 
         Text that is not a URL is denied, if there are rules.
         """
@@ -132,10 +132,10 @@ class RobotsRules:
             return TOO_COSTLY
 
     def decide(self, url: str) -> Decision:
-        """Returns what decides about a URL.
+        """Returns the decision about a URL.
 
         Raises:
-            TooCostly: Finding out takes too many steps.
+            TooCostly: It takes too many steps.
         """
         if self.state != RULES or not self._packed:
             return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED
@@ -173,7 +173,7 @@ RobotsSteps = Generator[str, Response, RobotsRules]
 
 
 def is_exempt(host: str, allowlist: Iterable[str]) -> bool:
-    """Returns whether a host is one of those in a list, or below one.
+    """Returns whether a host is in a list, or below a domain in it.
 
     >>> [is_exempt(host, ["foo.com"]) for host in ("foo.com", "www.foo.com", "afoo.com")]
     [True, True, False]
@@ -193,8 +193,8 @@ def _state(record: RobotsRecord) -> str:
         return RULES
     if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
         return RULES if text.strip() else ALLOW
-    # RFC 9309 2.3.1.3: 4xx is "unavailable", everything is allowed; a redirect
-    # that leads nowhere counts the same (2.3.1.2). 429 is no "unavailable".
+    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads nowhere
+    # counts as 4xx (2.3.1.2). 429 is not "unavailable".
     return ALLOW if 300 <= status < 500 and status != 429 else DEFER
 
 
@@ -265,7 +265,7 @@ def robots_steps(
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
-    """Returns since when it has failed without a break; times of a wrong clock do not count."""
+    """Returns the time of the first failure in a row; impossible times do not count."""
     since = earlier.failing_since if earlier else 0
     return since if EARLIEST_MS < since <= now else now
 

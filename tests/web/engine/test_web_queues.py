@@ -202,7 +202,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         work(clock, queues, 4, 0.1, visit)
         assert queues._in_progress == queues.waiting == 0
         assert not queues._address_limit.busy
-        assert not queues._address_limit.parked
+        assert not queues._address_limit.waiting
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert not queues._hops.urls
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)

@@ -22,16 +22,15 @@ from .other_clients import OtherClient, answer, type_of
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
 MAX_ENTRIES = 200_000
-_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-# Passing through a folder needs no permission to list it.
-_PASS = _FOLDER | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_PATH", 0)
-_READ = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
+# Not every system has each of the flags, and O_RDONLY is 0.
+_CLOEXEC, _DIRECTORY, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
+    getattr(os, f"O_{name}", 0)
+    for name in ("CLOEXEC", "DIRECTORY", "NOFOLLOW", "PATH", "NONBLOCK", "NOCTTY")
 )
+_FOLDER = _CLOEXEC | _DIRECTORY
+# To pass through a folder needs no permission to list it.
+_PASS = _FOLDER | _NOFOLLOW | _PATH
+_READ = _CLOEXEC | _NOFOLLOW | _NONBLOCK | _NOCTTY
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
 

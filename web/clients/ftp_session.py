@@ -3,7 +3,7 @@
 import contextlib
 import ftplib
 import socket
-from typing import Any, Self
+from typing import Any
 
 from ..network.failures import UnsendableUrl
 from ..network.guard import Denied, Target, check_gate
@@ -54,9 +54,6 @@ class Session(ftplib.FTP):
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, AttributeError):

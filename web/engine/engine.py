@@ -175,7 +175,7 @@ class Engine:
         self._paused = given[-1:] == [None]
         tasks = [task for task in given if task is not None and self._find_host(task)]
         self._queues.add(tasks)
-        more = min(self._options.threads - self._fetch_workers.count, len(tasks))
+        more = min(self._options.threads - self._queues.workers, len(tasks))
         self._queues.workers += more
         self._fetch_workers.grow(more)
         if len(given) < _FEED and not self._paused:

@@ -28,14 +28,10 @@ class FetchWorkers(ABC):
         queues: Choose the next host.
         visit: Makes a visit.
         failed: Returns the outcome of a visit that raised an exception.
-
-    Attributes:
-        count: How many visits it makes at a time.
     """
 
     def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
         self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
-        self.count = 0
 
     @abstractmethod
     def grow(self, number: int) -> None:
@@ -61,7 +57,6 @@ class FetchThreads(FetchWorkers):
 
     def grow(self, number: int) -> None:
         """Starts more threads."""
-        self.count += number
         for _ in range(number):
             thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
             self._threads.append(thread)
@@ -104,7 +99,6 @@ class FetchLoop(FetchWorkers):
             assert loop is not None
             self._loop = loop
             self._queues.alert = self._call
-        self.count += number
         self._call()
 
     def join(self) -> None:
@@ -126,7 +120,7 @@ class FetchLoop(FetchWorkers):
             self._alarm = None
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.take_due(ended, self.count - self._under_way)
+            turns, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
             self._queues.close()

@@ -120,7 +120,7 @@ class HostQueue:
 
     __slots__ = (
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
-        *("in_progress", "kept", "last_end", "listed", "name", "own_delay", "ready_at"),
+        *("in_progress", "kept", "last_request_end", "listed", "name", "own_delay", "ready_at"),
         *("rules", "searches", "tasks"),
     )
 
@@ -136,7 +136,7 @@ class HostQueue:
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.exceptions = 0
-        self.backoff_level = self.backoff_until = self.last_end = 0
+        self.backoff_level = self.backoff_until = self.last_request_end = 0
 
     def next_search(self) -> RobotsSearch | None:
         """Returns the search for the robots.txt of the first page."""
@@ -179,11 +179,14 @@ class HostQueue:
         self.hosts[host] = HostState(host, recall)
         known = recall(host)
         if known is not None:
-            self.crawl_delay = _longest(self.crawl_delay, known.crawl_delay)
-            self.backoff_level = max(self.backoff_level, known.backoff_level)
-            self.backoff_until = max(self.backoff_until, known.backoff_until)
-            self.last_end = max(self.last_end, known.last_request_end)
+            self._take_delays(known)
         return known
+
+    def _take_delays(self, other: "HostRecord | HostQueue") -> None:
+        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
+        self.backoff_level = max(self.backoff_level, other.backoff_level)
+        self.backoff_until = max(self.backoff_until, other.backoff_until)
+        self.last_request_end = max(self.last_request_end, other.last_request_end)
 
     def absorb(self, other: "HostQueue") -> None:
         """Adds the hosts and tasks of a queue that has no visits under way."""
@@ -192,12 +195,9 @@ class HostQueue:
         other.tasks.clear()
         self.rules |= other.rules
         self.searches |= other.searches
-        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.ready_at = max(self.ready_at, other.ready_at)
-        self.backoff_level = max(self.backoff_level, other.backoff_level)
-        self.backoff_until = max(self.backoff_until, other.backoff_until)
-        self.last_end = max(self.last_end, other.last_end)
+        self._take_delays(other)
 
     def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:
         """Keeps the rules of a robots.txt.
@@ -220,14 +220,14 @@ class HostQueue:
         if not self.begun:
             return
         for host, state in list(self.hosts.items()):  # at once: workers may add some
-            if not (self.last_end or self.rules or state.counts):
+            if not (self.last_request_end or self.rules or state.counts):
                 continue  # a robots.txt was due, and was not requested
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
                 exceptions=self.exceptions,
                 backoff_until=self.backoff_until,
-                last_request_end=self.last_end,
+                last_request_end=self.last_request_end,
                 counts=dict(state.counts),
                 backoff_level=self.backoff_level,
             )

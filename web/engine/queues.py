@@ -74,7 +74,7 @@ class Queues:
         self._result_bytes = 0
         self._kept_bytes = 0
         self._stopped: str | None = None
-        self._fed = self._closed = self._consumer_waits = self._held_back = False
+        self._fed = self._closed = self._held_back = False
         self._idle = 0
         self._throttled = Waited(time.monotonic())
         self._alarm = math.inf
@@ -190,7 +190,6 @@ class Queues:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
-                self._consumer_waits = True
                 self._arrived.wait(left)
             results, self._results, self._result_bytes = self._results, [], 0
             if self._held_back:
@@ -282,7 +281,7 @@ class Queues:
             elif search.refused:
                 self.waiting -= 1
                 self.drop([queue.tasks.popleft()], search.refused)
-                self._notify_consumer()
+                self._arrived.notify()
             else:
                 break
 
@@ -309,10 +308,10 @@ class Queues:
             self.waiting += 1
         if visit.drop is not None:
             self.drop([visit.task], visit.drop)
-            self._notify_consumer()
+            self._arrived.notify()
         wait = self._back_off(visit)
         if visit.requested:
-            queue.last_end = now_ms()
+            queue.last_request_end = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
             self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
@@ -351,7 +350,7 @@ class Queues:
         pages = self._hops.release(url, None, reason)
         self.waiting -= len(pages)
         self.drop(pages, reason)
-        self._notify_consumer()
+        self._arrived.notify()
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
         """Merges a queue without visits under way into that of an address; returns the latter."""
@@ -376,7 +375,7 @@ class Queues:
             self.waiting -= len(tasks)
             queue.tasks.clear()
             self._leave_out(tasks, reason)
-            self._notify_consumer()
+            self._arrived.notify()
 
     def _leave_out(self, tasks: list[Task], reason: str) -> None:
         """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""
@@ -406,12 +405,7 @@ class Queues:
         self._results.append(result)
         if result.response is not None:
             self._result_bytes += len(result.response.body)
-        self._notify_consumer()
-
-    def _notify_consumer(self) -> None:
-        if self._consumer_waits:
-            self._consumer_waits = False
-            self._arrived.notify()
+        self._arrived.notify()
 
     def _crowded(self) -> bool:
         return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES

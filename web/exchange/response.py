@@ -48,10 +48,7 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""
-        for key, value in self.headers:
-            if key.lower() == name:
-                return value
-        return None
+        return next(iter(self.header_values(name)), None)
 
     def header_values(self, name: str) -> list[str]:
         """Returns the values of all headers of a name, given in lower case."""

@@ -265,11 +265,10 @@ class Guard:
             self.check_port(port)
         resolved = self._resolve(host)
         opened = [entry for entry in resolved if self.allows(entry[1][0])]
-        passed = [e for e in resolved if e in opened or is_public(e[1][0])]
+        passed = [entry for entry in resolved if entry in opened or is_public(entry[1][0])]
         if not passed:
             raise Denied("address_denied", f"{resolved[0][1][0]} is no public address")
-        addresses = tuple((family, (a[0], port, *a[2:])) for family, a in passed)
-        return Target(addresses, len(opened) == len(passed))
+        return Target(_with_port(passed, port), len(opened) == len(passed))
 
     def check_port(self, port: int) -> None:
         """Checks the port of a URL.
@@ -286,7 +285,7 @@ class Guard:
         Raises:
             socket.gaierror: The name does not resolve.
         """
-        return tuple((f, (a[0], port, *a[2:])) for f, a in self._resolve(host))
+        return _with_port(self._resolve(host), port)
 
     def allows(self, address: str) -> bool:
         """Returns whether ``allow_addresses`` contains an address literal."""
@@ -315,6 +314,12 @@ class Guard:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
         self._names.put(host, (now + _DNS_TTL_S, resolved))
         return resolved
+
+
+def _with_port(
+    resolved: list[tuple[int, SockAddress]], port: int
+) -> tuple[tuple[int, SockAddress], ...]:
+    return tuple((family, (to[0], port, *to[2:])) for family, to in resolved)
 
 
 def _names(pattern: str, host: str) -> bool:

@@ -144,20 +144,15 @@ class _Sums:
         return ((parts ^ kinds) * _MIXER >> _HIGH).astype(np.uint32)
 
 
-def _powers(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Returns the first powers of the multiplier, and of its inverse."""
-    if number <= len(_POWERS[0]):
-        return _POWERS[0][:number], _POWERS[1][:number]
-    return _new_powers(number)
+def _powers(number: int) -> NDArray[np.uint64]:
+    """Returns the first powers of the multiplier, and of its inverse, in two rows."""
+    return _POWERS[:, :number] if number <= _POWERS.shape[1] else _new_powers(number)
 
 
-def _new_powers(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    found = []
-    for base in (_MULTIPLIER, _INVERSE):
-        powers = np.full(number, base)
-        powers[0] = 1
-        found.append(np.cumprod(powers))
-    return found[0], found[1]
+def _new_powers(number: int) -> NDArray[np.uint64]:
+    powers = np.repeat(np.array([[_MULTIPLIER], [_INVERSE]]), number, axis=1)
+    powers[:, 0] = 1
+    return np.cumprod(powers, axis=1)
 
 
 _POWERS = _new_powers(8192)

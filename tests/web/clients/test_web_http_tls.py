@@ -1,6 +1,9 @@
 """Certificates, with both HTTP clients."""
 
+import contextlib
+import socket
 import ssl
+import threading
 
 import pytest
 from http_clients import Client, HttpOptions
@@ -67,3 +70,24 @@ def test_certificates_are_unchecked_only_where_the_operator_says_so(
     assert (response.error, response.tls) == (error, tls)
     assert row["tls"] == tls
     assert row["protocol_message"] == ("certificate not checked" if tls else None)
+
+
+def test_an_answer_from_before_tls_does_not_count():
+    def greet(listening):
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(ConnectionResetError):
+            connection.sendall(reply(b"in plain text"))
+            while connection.recv(4096):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=greet, args=(listening,))
+        thread.start()
+        door = f"a.example.com:443:127.0.0.1:{listening.getsockname()[1]}"
+        client = Client(
+            HttpOptions(connect_to=(door,), insecure_host=("a.example.com",), timeout=2.0)
+        )
+        response = client.get("https://a.example.com/")
+        client.close()
+        thread.join()
+    assert (response.error, response.status, response.body) == ("tls", 0, b"")

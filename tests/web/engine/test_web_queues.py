@@ -43,12 +43,17 @@ def tasks_of(lengths):
     return [Task(f"http://{host}/{n}", host=host) for host, many in lengths for n in range(many)]
 
 
+def take(queues, now):
+    with queues._work:
+        return queues._take(now)
+
+
 def work(clock, queues, threads, latency, visit=None):
     """Lets threads work through queues; returns the (moment, host) of each request."""
     visit = visit or (lambda queue, task: Visit(queue, task, requested=True, failed=False))
     begin, requested, busy, ties = clock.now, [], [], itertools.count()
     while True:
-        while len(busy) < threads and (turn := queues._take(clock.now)) is not None:
+        while len(busy) < threads and (turn := take(queues, clock.now)) is not None:
             requested.append((clock.now - begin, turn[1].host))
             heapq.heappush(busy, (clock.now + latency, next(ties), turn))
         due = queues._ready.due
@@ -57,7 +62,9 @@ def work(clock, queues, threads, latency, visit=None):
         moments = [busy[0][0]] if busy else []
         clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
         while busy and busy[0][0] <= clock.now:
-            queues._settle(visit(*heapq.heappop(busy)[2]))
+            ended = visit(*heapq.heappop(busy)[2])
+            with queues._work:
+                queues._settle(ended)
 
 
 def queues_of(lengths, known=None, **options):

@@ -1,7 +1,6 @@
 """The option that says which hosts share a queue."""
 
 import dataclasses
-from collections.abc import Callable
 
 from ..base.options import option
 from ..urls.domains import registered_domain
@@ -21,11 +20,10 @@ class QueueOptions:
         group="fetch",
     )
 
+    def queue_name(self, host: str) -> str:
+        """Returns the name of the queue of a host; addresses are not known beforehand.
 
-def queue_of(mode: str) -> Callable[[str], str]:
-    """Returns the function that names the queue of a host; an address is not known beforehand.
-
-    >>> queue_of("domain")("www.foo.co.uk"), queue_of("host")("www.foo.co.uk")
-    ('foo.co.uk', 'www.foo.co.uk')
-    """
-    return registered_domain if mode == "domain" else str
+        >>> QueueOptions("domain").queue_name("www.foo.co.uk")
+        'foo.co.uk'
+        """
+        return registered_domain(host) if self.queue_mode == "domain" else host

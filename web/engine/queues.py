@@ -17,7 +17,6 @@ from .backoff import back_off
 from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
-from .queue_options import queue_of
 from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
 from .tasks import Result, Task
@@ -55,7 +54,6 @@ class Queues:
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
         self._options, self._known, self._deadline = options, known, deadline
-        self._queue_of = queue_of(options.queue_mode)
         self._hops = RobotsHops(options.robots_redirect_targets)
         self.answers = self._hops.answers
         self._on_drop = on_drop
@@ -95,7 +93,7 @@ class Queues:
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._joined.get(task.host) or task.address or self._queue_of(task.host)
+        name = self._joined.get(task.host) or task.address or self._options.queue_name(task.host)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
             queue = self._open(name, task, now)

@@ -4,10 +4,7 @@ RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
 public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
 """
 
-import calendar
 import dataclasses
-import email.utils
-import math
 import re
 import threading
 import time
@@ -18,6 +15,7 @@ from urllib.parse import urlsplit
 from ..network.proxy import as_address
 from ..network.route import split_url
 from ..urls.domains import is_shared_suffix
+from .status import moment_of
 
 _MAX_COOKIE_BYTES = 4_096
 _MAX_PER_HOST = 50
@@ -187,8 +185,5 @@ def _expires(attributes: dict[str, str], now: float) -> float:
     age = attributes.get("max-age", "")
     if re.fullmatch(r"-?[0-9]+", age):
         return now + min(_MAX_AGE_S, float(age[:12])) if not age.startswith("-") else 0.0
-    try:
-        moment = email.utils.parsedate(attributes.get("expires", ""))
-        return min(now + _MAX_AGE_S, calendar.timegm(moment) if moment else math.inf)
-    except (ValueError, OverflowError):
-        return now + _MAX_AGE_S
+    moment = moment_of(attributes.get("expires", ""))
+    return now + _MAX_AGE_S if moment is None else min(moment, now + _MAX_AGE_S)

@@ -180,8 +180,9 @@ def _retry_after(response: Response) -> float | None:
 
 
 def moment_of(date: str) -> float | None:
-    """Returns the seconds since the epoch of a date in a header; None if it is no date."""
+    """Returns the seconds since the epoch of a date in a header, UTC if it has no zone; or None."""
     try:
-        return email.utils.parsedate_to_datetime(date).timestamp()
+        parts = email.utils.parsedate_tz(date)
+        return email.utils.mktime_tz(parts) if parts else None
     except (ValueError, OverflowError):
         return None

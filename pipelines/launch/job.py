@@ -26,8 +26,8 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
 from ...web.exchange.http_options import HttpOptions, guard_of
-from ...web.network.connection import tls_context
 from ...web.network.proxy import OPEN, parse_proxy
+from ...web.network.route import tls_context
 from ...web.rules.url_rules import UrlOptions
 from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view
@@ -88,7 +88,7 @@ def _check_http(options: HttpOptions) -> None:
         if open_to_others(path):
             _LOG.warning("other users may read %s: chmod 600 it", path)
     if proxy:
-        _LOG.warning(OPEN, proxy.url)
+        _LOG.warning(OPEN, options.http_proxy)
     if proxy and "ftp" in options.schemes:
         _LOG.warning("FTP is not asked through a proxy: only hosts of connect_to are reached")
     for root in options.file_roots:

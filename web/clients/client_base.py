@@ -1,37 +1,42 @@
-"""The common part of the HTTP clients: the headers of requests, and the contents of responses."""
+"""The common part of the HTTP clients: one request, from its headers to the response."""
 
 import mimetypes
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.agent import agent_token, missing_agent, user_agent
+from ..base.clock import now_ms
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
-from ..exchange.fetch_steps import Locate, Request
-from ..exchange.http_options import _HEADER, HttpOptions, guard_of
+from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limits_of
 from ..exchange.response import Response
-from ..network.body import ACCEPTED, Body
-from ..network.connection import Limits
-from ..network.failures import may_resend, reason_of
+from ..network.body import ACCEPTED, Body, read_body
+from ..network.connection import Connection
+from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
-from ..network.heads import Head
 from ..network.proxy import parse_proxy
 from ..network.route import Route, split_url
+from ..network.transport import Gate, Transport
+from ..network.wire import SocketWire, Wire
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
-from .other_clients import other_clients
+from .file_client import FileClient
+from .ftp_client import FtpClient
+from .other_clients import OtherClient
 
 if TYPE_CHECKING:
     import asyncio
 
-
-# They are zip archives, or have their table of contents at the end.
+T = TypeVar("T")
+# Such files cannot be read when they are cut: zip archives, or a table of contents at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
 
-class ClientBase:
-    """Base of the HTTP clients.
+class ClientBase(ABC):
+    """Base of the HTTP clients, which differ in how they wait.
 
     Args:
         options: Agent, limits, and where connections may go.
@@ -42,24 +47,22 @@ class ClientBase:
     Attributes:
         guard: Says where connections may go.
         route: Where connections go, with which certificates.
-        limits: Limits on time and rate.
+        transport: Sends the requests.
         schemes: Supported schemes.
         token: The agent's product token, for robots.txt.
     """
 
+    _wire: type[Wire] = SocketWire
+
     def __init__(
-        self,
-        options: HttpOptions,
-        guard: Guard | None = None,
-        gate: Callable[[], bool] | None = None,
+        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
     ) -> None:
-        self._options, self._gate = options, gate
+        self._options = options
         self.guard = guard or guard_of(options)
         files = options.http_credentials
         self._credentials = Credentials(load_credentials(files) if files else {})
         self._jar = CookieJar() if options.http_cookies else None
         self.schemes = options.schemes
-        self._others = other_clients(options, self.guard, self._credentials, gate)
         self.token = agent_token(options)
         self._headers = {
             "User-Agent": user_agent(options),
@@ -77,14 +80,28 @@ class ClientBase:
             proxy,
             self._credentials.proxy_header(*proxy) if proxy else "",
         )
-        self.limits = Limits(
-            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
-        )
+        self.transport = Transport(self.route, limits_of(options), gate, self._wire, self._blocking)
+
+        self._others: dict[str, OtherClient] = {}
+        if "file" in options.schemes:
+            self._others["file"] = FileClient(
+                options.file_roots, options.file_parent, options.file_redirect_noncanonical
+            )
+        if "ftp" in options.schemes:
+            self._others["ftp"] = FtpClient(options, self.route, self._credentials, gate)
 
     @property
-    def loop(self) -> "asyncio.AbstractEventLoop":
-        """The event loop that ``answered`` must be awaited on, where there is one."""
-        raise NotImplementedError
+    def loop(self) -> "asyncio.AbstractEventLoop | None":
+        """The event loop of ``request`` and ``locate``; None where there is none."""
+        return None
+
+    @abstractmethod
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine that awaits ``request`` and ``locate``; returns its result."""
+
+    async def _blocking(self, call: Callable[[], T]) -> T:
+        """Runs a call that may block."""
+        return call()
 
     def get(
         self,
@@ -96,13 +113,13 @@ class ClientBase:
         """Fetches a URL once; follows no redirects, and raises nothing.
 
         Args:
-            url: Absolute URL of one of the schemes that are taken.
+            url: Absolute URL of one of ``schemes``.
             headers: More headers; those whose value is not printable ASCII
                 are left out.
             content_limit: Bytes, in place of the option.
-            fresh: Whether a new connection is to be made.
+            fresh: Whether to make a new connection.
         """
-        raise NotImplementedError
+        return self.run(self.request(url, headers, content_limit, fresh))
 
     def host(self, url: str) -> str:
         """Returns the host of a URL, as its queue is named; empty for file:.
@@ -118,19 +135,68 @@ class ClientBase:
 
         None where ``connect_to`` names the host, or it cannot be reached.
         """
-        raise NotImplementedError
+        return self.run(self.locate(url))
 
     def close(self) -> None:
         """Closes the idle connections."""
-        raise NotImplementedError
+        self.transport.idle.close()
 
-    def answer(self, request: Request) -> Response | str | None:
-        """Carries out a request of the engine's steps."""
-        return self.address(request.url) if isinstance(request, Locate) else self.get(*request)
+    async def request(
+        self,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        content_limit: int | None = None,
+        fresh: bool = False,
+    ) -> Response:
+        """Fetches a URL once, on ``loop`` if there is one; see ``get``."""
+        other = self._others.get(scheme_of(url))
+        if other is not None:
+            # Its type is not known yet, so its name must do.
+            limit = self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
+            return await self._blocking(lambda: other.get(url, headers, limit))
+        response = Response(url, started=now_ms())
+        began = time.monotonic()
+        try:
+            if fresh:
+                self.transport.idle.forget(split_url(url)[0])
+            for sent in self._attempts(response, headers):
+                await self._exchange(response, sent, content_limit)
+        except NETWORK_ERRORS as error:
+            response = Response(url, started=response.started, error=reason_of(error))
+            response.resend = isinstance(error, IdleClosed)
+        response.elapsed_ms = round((time.monotonic() - began) * 1000)
+        return response
 
-    async def answered(self, request: Request) -> Response | str | None:
-        """Carries out a request of the engine's steps, on ``loop``."""
-        raise NotImplementedError
+    async def _exchange(
+        self, response: Response, headers: dict[str, str], content_limit: int | None
+    ) -> None:
+        """Sends one request and fills in the response."""
+        connection, whole = await self._send(response.url, headers), False
+        try:
+            limit = self._limit(content_limit, connection.head.content_type)
+            body = await read_body(connection, limit)
+            self._fill(response, connection, body)
+            whole = body.truncated is None and body.error is None
+        finally:
+            self.transport.release(connection, whole)
+
+    async def _send(self, url: str, headers: dict[str, str]) -> Connection:
+        """Sends one request; returns its connection, from which the body is still to be read."""
+        return await self.transport.send(self.route.head("GET", url, headers))
+
+    async def locate(self, url: str) -> str | None:
+        """Looks up a URL's host, on ``loop`` if there is one; see ``address``."""
+        other = self._others.get(scheme_of(url))
+        if other is not None:
+            return await self._blocking(lambda: other.address(url))
+        try:
+            origin, _ = split_url(url)
+            if not self.route.is_direct(origin):
+                return None
+            target = await self.transport.dial(*origin[1:])
+        except (OSError, ValueError):
+            return None
+        return str(target.addresses[0][1][0])
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
         """Returns how many bytes of a body of some type are kept; negative for all."""
@@ -141,11 +207,9 @@ class ClientBase:
             limits.append(self._options.document_limit)
         return -1 if min(limits) < 0 else max(limits)
 
-    def _limit_elsewhere(self, content_limit: int | None, url: str) -> int:
-        """Returns the same for a URL of another scheme, by the type that its name implies."""
-        return self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
-
-    def _sent(self, url: str, more: Iterable[tuple[str, str]]) -> tuple[dict[str, str], bool]:
+    def _headers_for(
+        self, url: str, more: Iterable[tuple[str, str]]
+    ) -> tuple[dict[str, str], bool]:
         """Returns the headers to send, and whether credentials are among them."""
         headers = self._headers | {n: value for n, value in more if _HEADER.fullmatch(value)}
         authorization = self._credentials.header(url)
@@ -156,16 +220,14 @@ class ClientBase:
             headers["Cookie"] = cookie
         return headers, authorization is not None
 
-    def _fill(
-        self, response: Response, head: Head, body: Body, request: bytes, connection: Any
-    ) -> None:
+    def _fill(self, response: Response, connection: Connection, body: Body) -> None:
         """Fills in the response of an exchange."""
+        head, checked = connection.head, connection.checked
         response.http_version, response.status_line = head.version, head.status_line
         response.status, response.reason = head.status, head.reason
         response.headers = mask_headers(head.fields, response.url)
         response.body, response.truncated, response.error = body
-        response.ip, checked = connection.ip, connection.checked
-        response.request = request.decode("latin-1")
+        response.ip, response.request = connection.ip, connection.request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
         if response.status == 407 and connection.proxied:
             response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page
@@ -177,16 +239,9 @@ class ClientBase:
     ) -> Iterator[dict[str, str]]:
         """Yields the headers to send, and once more those for the challenge of a 401."""
         more = list(more)
-        headers, authorized = self._sent(response.url, more)
+        headers, authorized = self._headers_for(response.url, more)
         yield headers
         if response.status == 401:
             challenges = response.header_values("www-authenticate")
             if self._credentials.challenged(response.url, challenges, authorized):
-                yield self._sent(response.url, more)[0]
-
-
-def failed_response(response: Response, error: BaseException) -> Response:
-    """Returns the response for a request that failed."""
-    failed = Response(response.url, started=response.started, error=reason_of(error))
-    failed.resend = may_resend(error)
-    return failed
+                yield self._headers_for(response.url, more)[0]

@@ -1,8 +1,8 @@
-"""file: URLs, read as Nutch's protocol-file reads them, below folders that the operator names.
+"""Reads file: URLs as Nutch's protocol-file does, below folders that the operator names.
 
-Nothing outside of these is read, whatever a URL or a symbolic link says: the
-path is followed to where it really leads, and then opened name by name from the
-root on, through no symbolic link, so that a link that is made in between has no effect.
+Nothing outside of these folders is read. The symbolic links of a path are resolved first. Then the
+resolved path is opened name by name from the root on, through no symbolic link. So a link that is made
+in between has no effect.
 """
 
 import email.utils
@@ -11,38 +11,35 @@ import logging
 import os
 import re
 import stat
-import time
 from collections.abc import Iterable, Iterator
 
-from ..base.clock import now_ms
-from ..content.content_type import sniff, type_of_name
 from ..exchange.response import Response
 from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
 from .index_page import HTML, Entry, index_page
+from .other_clients import OtherClient, answer, type_of
 
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
 MAX_ENTRIES = 200_000
-_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-# Passing through a folder needs no permission to list it.
-_PASS = _FOLDER | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_PATH", 0)
-_READ = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
+# Not every system has each of the flags, and O_RDONLY is 0.
+_CLOEXEC, _DIRECTORY, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
+    getattr(os, f"O_{name}", 0)
+    for name in ("CLOEXEC", "DIRECTORY", "NOFOLLOW", "PATH", "NONBLOCK", "NOCTTY")
 )
-_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-_NOT_FOR_US = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
+_FOLDER = _CLOEXEC | _DIRECTORY
+# To pass through a folder needs no permission to list it.
+_PASS = _FOLDER | _NOFOLLOW | _PATH
+_READ = _CLOEXEC | _NOFOLLOW | _NONBLOCK | _NOCTTY
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
 
 
-class FileClient:
-    """Reads files and folders; safe to share by threads.
+class FileClient(OtherClient):
+    """Reads files and folders.
 
-    Answers are those of an HTTP server: 200, 301 to the folder's own name and
-    to where symbolic links lead, 304, 404, and 403 for what may not be read.
+    Responses are those of an HTTP server: 200, 301 to the name of a folder and to the target of
+    symbolic links, 304, 404, and 403 for files that must not be read.
     Hard links and mounts within a root are the operator's responsibility.
 
     Args:
@@ -56,99 +53,75 @@ class FileClient:
         self._parent, self._canonical = parent, canonical
 
     def host(self, url: str) -> str:
-        """Returns the host: none.
-
-        Raises:
-            ValueError: It is no file: URL of this machine.
-        """
-        if _URL.fullmatch(url) is None:
-            raise UnsendableUrl(f"expected a file: URL without a host, got {url!r}")
+        """Returns the host: none; see ``OtherClient``."""
+        _path_of(url)
         return ""
 
     def address(self, url: str) -> str | None:
         """Returns None: there is no server."""
         return None
 
-    def get(
-        self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
-    ) -> Response:
-        """Reads a file or folder; raises nothing.
-
-        Args:
-            url: ``file:///PATH``.
-            headers: If-Modified-Since counts.
-            content_limit: Bytes; negative for any number.
-        """
-        response = Response(url, started=now_ms())
-        began = time.monotonic()
-        response.request = request_text(url, headers)
+    def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:
-            self._read(response, modified_since(headers), content_limit)
-        except ValueError:
-            response.error = "bad_url"
+            path = path_bytes(_path_of(response.url))
+        except ValueError as error:
+            raise UnsendableUrl(str(error)) from error
+        real = os.path.realpath(path)
+        try:
+            descriptor = _open_below(self._root_of(real), real)
+            try:
+                mode = os.fstat(descriptor).st_mode
+                _check_kind(mode)
+                if not self._redirects(response, path, real, stat.S_ISDIR(mode)):
+                    self._read(response, real, descriptor, since, limit)
+            finally:
+                os.close(descriptor)
         except OSError as error:
-            if error.errno in _NOT_THERE:
+            if error.errno in _MISSING:
                 answer(response, 404, "Not Found")
-            elif error.errno in _NOT_FOR_US:
+            elif error.errno in _FORBIDDEN:
                 answer(response, 403, "Forbidden")
             else:
-                response.error = "unreachable"
-        response.elapsed_ms = round((time.monotonic() - began) * 1000)
-        return response
+                raise
 
-    def _read(self, response: Response, since: float | None, limit: int) -> None:
-        match = _URL.fullmatch(response.url)
-        if match is None:
-            raise UnsendableUrl(response.url)
-        path = path_bytes(match[1])
-        real = os.path.realpath(path)
-        root = self._root_of(real)
-        if root is None:
-            # The same answer whether it exists or not.
-            raise PermissionError(errno.EACCES, "outside of file_roots")
-        descriptor = _open_below(root, real)
-        try:
-            self._take(response, path, real, descriptor, since, limit)
-        finally:
-            os.close(descriptor)
+    def _root_of(self, real: bytes) -> bytes:
+        for root in self._roots:
+            if real == root or real.startswith(root.rstrip(b"/") + b"/"):
+                return root
+        # The answer does not tell whether it exists.
+        raise PermissionError(errno.EACCES, "outside of file_roots")
 
-    def _take(
-        self,
-        response: Response,
-        path: bytes,
-        real: bytes,
-        descriptor: int,
-        since: float | None,
-        limit: int,
+    def _redirects(self, response: Response, path: bytes, real: bytes, folder: bool) -> bool:
+        """Answers by a redirect if the file has another name; returns whether it has."""
+        name = real.rstrip(b"/") + b"/" if folder else real
+        if path == name or (not self._canonical and path.endswith(b"/") == folder):
+            return False
+        target = name if self._canonical else path.rstrip(b"/") + b"/" * folder
+        answer(response, 301, "Moved", ("Location", f"file://{path_url(target)}"))
+        return True
+
+    def _read(
+        self, response: Response, real: bytes, descriptor: int, since: float | None, limit: int
     ) -> None:
         found = os.fstat(descriptor)
-        folder = stat.S_ISDIR(found.st_mode)
-        if not folder and not stat.S_ISREG(found.st_mode):
-            raise PermissionError(errno.EACCES, "neither a file nor a folder")
-        name = real.rstrip(b"/") + b"/" if folder else real
-        if path != name and (self._canonical or path.endswith(b"/") != folder):
-            target = name if self._canonical else path.rstrip(b"/") + b"/" * folder
-            answer(response, 301, "Moved", ("Location", f"file://{path_url(target)}"))
-            return
         changed = ("Last-Modified", email.utils.formatdate(int(found.st_mtime), usegmt=True))
         if since is not None and int(found.st_mtime) <= since:
             answer(response, 304, "Not Modified", changed)
             return
-        body = self._page(name, descriptor, limit) if folder else _content(descriptor, limit)
-        if not folder and 0 <= limit < len(body):
-            body, response.truncated = body[:limit], "length"
-        kind = HTML if folder else type_of(real, body)
-        length = ("Content-Length", str(len(body) if folder else found.st_size))
-        answer(response, 200, "OK", ("Content-Type", kind), length, changed)
+        if stat.S_ISDIR(found.st_mode):
+            body = self._page(real, descriptor, limit)
+            kind, length = HTML, len(body)
+        else:
+            body = _content(descriptor, limit)
+            if 0 <= limit < len(body):
+                body, response.truncated = body[:limit], "length"
+            kind, length = type_of(real, body), found.st_size
+        headers = ("Content-Type", kind), ("Content-Length", str(length)), changed
+        answer(response, 200, "OK", *headers)
         response.body = body
 
-    def _root_of(self, real: bytes) -> bytes | None:
-        for root in self._roots:
-            if real == root or real.startswith(root.rstrip(b"/") + b"/"):
-                return root
-        return None
-
-    def _page(self, path: bytes, descriptor: int, limit: int) -> bytes:
+    def _page(self, real: bytes, descriptor: int, limit: int) -> bytes:
+        path = real.rstrip(b"/") + b"/"
         parent = self._parent and path.rstrip(b"/") not in (b"", *self._roots)
         page, left_out = index_page(path, _entries(descriptor), parent, limit)
         if left_out:
@@ -157,6 +130,18 @@ class FileClient:
                 *(left_out, os.fsdecode(path)),
             )
         return page
+
+
+def _path_of(url: str) -> str:
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise UnsendableUrl(f"expected a file: URL without a host, got {url!r}")
+    return match[1]
+
+
+def _check_kind(mode: int) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise PermissionError(errno.EACCES, "neither a file nor a folder")
 
 
 def _open_below(root: bytes, path: bytes) -> int:
@@ -170,9 +155,8 @@ def _open_below(root: bytes, path: bytes) -> int:
             at = below
         if not names:
             return os.open(b".", _READ, dir_fd=at)
-        kind = os.stat(names[-1], dir_fd=at, follow_symlinks=False).st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # to open a device may do something
-            raise PermissionError(errno.EACCES, "neither a file nor a folder")
+        # Before it is opened: opening a device may do something.
+        _check_kind(os.stat(names[-1], dir_fd=at, follow_symlinks=False).st_mode)
         return os.open(names[-1], _READ, dir_fd=at)
     finally:
         os.close(at)
@@ -184,7 +168,7 @@ def _content(descriptor: int, limit: int) -> bytes:
 
 
 def _entries(descriptor: int) -> Iterator[Entry]:
-    """Yields what lies in an open folder, by name; neither devices nor pipes."""
+    """Yields the files and folders in an open folder, sorted by name; no devices and pipes."""
     names: list[bytes] = []
     with os.scandir(descriptor) as found:
         for entry in found:
@@ -202,35 +186,3 @@ def _entries(descriptor: int) -> Iterator[Entry]:
             changed = email.utils.formatdate(int(kind.st_mtime), usegmt=True)
             size = kind.st_size if stat.S_ISREG(mode) else None
             yield Entry(name, stat.S_ISDIR(mode), size, changed)
-
-
-def type_of(path: bytes, body: bytes) -> str:
-    """Returns the MIME type of a file: by its extension, or by its content.
-
-    >>> type_of(b"/a/b.HTML", b""), type_of(b"/a/b", b"%PDF-1.7")
-    ('text/html', 'application/pdf')
-    """
-    return type_of_name(path.rpartition(b"/")[2].decode("latin-1")) or sniff(body, None)
-
-
-def request_text(url: str, headers: Iterable[tuple[str, str]]) -> str:
-    """Returns text in the form of a request's head, where no request is sent."""
-    lines = [f"GET {url}", *(f"{name}: {value}" for name, value in headers), "\r\n"]
-    return "\r\n".join(lines)
-
-
-def modified_since(headers: Iterable[tuple[str, str]]) -> float | None:
-    """Returns the seconds of If-Modified-Since, if there is a date."""
-    for name, value in headers:
-        if name.lower() == "if-modified-since":
-            try:
-                return email.utils.parsedate_to_datetime(value).timestamp()
-            except (ValueError, OverflowError):
-                return None
-    return None
-
-
-def answer(response: Response, status: int, reason: str, *headers: tuple[str, str]) -> None:
-    """Fills in the response that a server would send."""
-    response.status, response.reason = status, reason
-    response.status_line, response.headers = f"{status} {reason}", list(headers)

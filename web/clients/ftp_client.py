@@ -1,4 +1,4 @@
-"""Fetches ftp: URLs as Nutch's protocol-ftp does: one session per URL, passive mode, folders as pages."""
+"""Fetches ftp: URLs as Nutch's protocol-ftp does: a session per URL, passive mode, folders as pages."""
 
 import calendar
 import email.utils
@@ -6,25 +6,21 @@ import ftplib
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
-from ..base.agent import missing_agent
-from ..base.clock import now_ms
 from ..exchange.credentials import Credentials
+from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
-from ..network.connection import Limits
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
-from ..network.guard import Denied, Guard, Target
+from ..network.guard import Denied, Target
+from ..network.route import Route
+from ..network.transport import Gate
+from ..network.wire import SocketWire
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
-from .file_client import answer, modified_since, request_text, type_of
 from .ftp_listing import read_list, read_mlsd
 from .ftp_session import Session
 from .index_page import HTML, index_page
-
-if TYPE_CHECKING:
-    from ..exchange.http_options import HttpOptions
+from .other_clients import OtherClient, answer, type_of
 
 _LOG = logging.getLogger(__name__)
 _MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")
@@ -33,86 +29,51 @@ _TYPE_CODE = re.compile(rb";type=[aid]\Z", re.IGNORECASE)
 _DENIED = re.compile(r"denied|permission|not allowed|forbidden|access|privilege", re.IGNORECASE)
 _ODD = re.compile(r"[^\x20-\x7e]")
 _SHOWN = 200
-# Replies that say that a folder is empty.
+# Replies for an empty folder.
 _NOTHING = ("450", "550")
 
 
-class FtpClient:
-    """Fetches from FTP servers; safe to share by threads.
+class FtpClient(OtherClient):
+    """Fetches from FTP servers.
 
-    Responses are those of an HTTP server: 200, 301 to a folder's own
-    name, 304 by MDTM, 401 where the login is refused, 404 and 403 by what 550
-    says, 503 for 421, 500 for other 4xx, 400 for all else that is refused.
+    Responses are those of an HTTP server: 200, 301 to the name of a folder, 304 by MDTM, 401 for a
+    refused login, 404 or 403 for 550, by its text, 503 for 421, 500 for other 4xx, and 400 for all
+    other refusals.
 
     Args:
         options: Agent and limits.
-        guard: Says where connections may go; the usual port needs no permission.
+        route: Says where connections may go; the usual port needs no permission.
         credentials: Users and passwords; anonymous where there is no entry.
         gate: Called right before each session; False denies it.
     """
 
     def __init__(
         self,
-        options: "HttpOptions",
-        guard: Guard,
+        options: HttpOptions,
+        route: Route,
         credentials: Credentials,
-        gate: Callable[[], bool] | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        self._options, self._guard = options, guard
+        self._options, self._route = options, route
         self._credentials, self._gate = credentials, gate
-        self._missing_agent = missing_agent(options)
 
     def host(self, url: str) -> str:
-        """Returns the host of a URL.
-
-        Raises:
-            ValueError: It is no FTP URL.
-        """
+        """Returns the host of a URL; see ``OtherClient``."""
         return split_ftp(url)[0]
 
     def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
-
-        None where ``connect_to`` names the host, or it cannot be reached.
-        """
+        """Returns the first address of a URL's host; see ``OtherClient``."""
         try:
             host, port, _ = split_ftp(url)
-            if self._guard.connect_to(host.strip("[]"), port):
-                return None
-            return str(self._dial(host, port).addresses[0][1][0])
+            direct = self._route.is_direct(("ftp", host, port))
+            return str(self._dial(host, port).addresses[0][1][0]) if direct else None
         except (OSError, ValueError):
             return None
 
-    def get(
-        self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
-    ) -> Response:
-        """Fetches a file or a folder once; raises nothing.
-
-        Args:
-            url: ``ftp://HOST[:PORT]/PATH``, the path from the server's root.
-            headers: If-Modified-Since counts.
-            content_limit: Bytes; negative for any number.
-        """
-        response = Response(url, started=now_ms())
-        began = time.monotonic()
-        response.request = request_text(url, headers)
-        try:
-            self._fetch(response, modified_since(headers), content_limit)
-        except (ftplib.error_perm, ftplib.error_temp) as error:
-            _refused(response, str(error))
-        except (ftplib.Error, *NETWORK_ERRORS) as error:
-            response.error = reason_of(error)
-        response.elapsed_ms = round((time.monotonic() - began) * 1000)
-        return response
-
     def _dial(self, host: str, port: int) -> Target:
-        name = host.strip("[]")
-        if self._options.http_proxy and self._guard.connect_to(name, port) is None:
+        if self._route.is_proxied(("ftp", host, port)):
             raise Denied("ftp_through_proxy", "FTP does not go through an HTTP proxy")
-        target = self._guard.target(name, port, own=FTP_PORT)
-        if self._missing_agent and not target.opened:
-            raise Denied("agent_missing", f"add {self._missing_agent}")
-        return target
+        return self._route.dial(host, port, own=FTP_PORT)
 
     def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:
@@ -120,19 +81,20 @@ class FtpClient:
             name = _TYPE_CODE.sub(b"", path_bytes(path)).decode("latin-1")
         except ValueError as error:
             raise UnsendableUrl(str(error)) from error
-        options = self._options
-        limits = Limits(
-            options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
-        )
-        deadline = time.monotonic() + limits.whole
-        with Session(self._dial(host, port), limits, deadline, self._gate) as session:
-            response.ip = session.ip
-            self._log_in(session, host, port)
-            session.voidcmd("TYPE I")
-            if name.endswith("/"):
-                _folder(session, response, name, limit)
-            else:
-                _file(session, response, name, since, limit)
+        target, limits = self._dial(host, port), limits_of(self._options)
+        try:
+            with Session(target, limits, self._gate) as session:
+                response.ip = session.ip
+                self._log_in(session, host, port)
+                session.voidcmd("TYPE I")
+                if name.endswith("/"):
+                    _folder(session, response, name, limit)
+                else:
+                    _file(session, response, name, since, limit)
+        except (ftplib.error_perm, ftplib.error_temp) as error:
+            _refused(response, str(error))
+        except ftplib.Error as error:
+            response.error = reason_of(error)
 
     def _log_in(self, session: Session, host: str, port: int) -> None:
         entry = self._credentials.login(host, port)
@@ -143,40 +105,37 @@ class FtpClient:
 
 
 def _file(session: Session, response: Response, name: str, since: float | None, limit: int) -> None:
-    changed, size = _fact(session, f"MDTM {name}", _MODIFIED), _fact(session, f"SIZE {name}", _SIZE)
+    changed, size = _changed(session, name), _fact(session, f"SIZE {name}", _SIZE)
     headers = []
     if changed is not None:
-        moment = _moment(changed)
-        if moment is not None:
-            headers = [("Last-Modified", email.utils.formatdate(moment, usegmt=True))]
-            if since is not None and moment <= since:
-                answer(response, 304, "Not Modified", *headers)
-                return
+        headers = [("Last-Modified", email.utils.formatdate(changed, usegmt=True))]
+        if since is not None and changed <= since:
+            answer(response, 304, "Not Modified", *headers)
+            return
     try:
-        connection = session.transfercmd(f"RETR {name}")
+        connection = session.transfer(f"RETR {name}")
     except ftplib.error_perm:
-        if not _enters(session, name):
+        if not _is_folder(session, name):
             raise
         answer(response, 301, "Moved", ("Location", f"{response.url}/"))
         return
-    try:
-        body, more = session.read(connection, limit)
-        if not more:
-            session.voidresp()
-    except (ftplib.Error, *NETWORK_ERRORS) as error:
-        # As much as there is was promised to be all: it is not known whether it is.
-        response.error, response.truncated = reason_of(error), "disconnect"
-        if isinstance(error, ftplib.Error):
-            response.error = "incomplete"
-        body, more = b"", False
-    else:
-        response.truncated = "length" if more else None
-        if not more and size is not None and len(body) < int(size):
-            response.truncated, response.error = "disconnect", "incomplete"
-    kind = type_of(name.encode("latin-1"), body)
-    length = size or str(len(body))
+    _read(session, response, connection, limit)
+    if response.truncated is None and size is not None and len(response.body) < int(size):
+        response.truncated, response.error = "disconnect", "incomplete"
+    kind = type_of(name.encode("latin-1"), response.body)
+    length = size or str(len(response.body))
     answer(response, 200, "OK", ("Content-Type", kind), ("Content-Length", length), *headers)
-    response.body = body
+
+
+def _read(session: Session, response: Response, connection: SocketWire, limit: int) -> None:
+    """Reads the body of a file."""
+    try:
+        response.body, more = session.read(connection, limit)
+        response.truncated = "length" if more else None
+    except (ftplib.Error, *NETWORK_ERRORS) as error:
+        # It is not known whether this is all, as no length was promised.
+        response.truncated = "disconnect"
+        response.error = "incomplete" if isinstance(error, ftplib.Error) else reason_of(error)
 
 
 def _folder(session: Session, response: Response, name: str, limit: int) -> None:
@@ -184,11 +143,11 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     data, more, reader = b"", False, read_mlsd
     try:
         # Without an argument: a name that begins with "-" would be one of ls's options.
-        data, more = _listed(session, "MLSD", limit)
+        data, more = session.read(session.transfer("MLSD"), limit)
     except ftplib.error_perm:
         reader = read_list
         try:
-            data, more = _listed(session, "LIST", limit)
+            data, more = session.read(session.transfer("LIST"), limit)
         except (ftplib.error_temp, ftplib.error_perm) as error:
             if str(error)[:3] not in _NOTHING:
                 raise
@@ -202,15 +161,8 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     response.body = page
 
 
-def _listed(session: Session, command: str, limit: int) -> tuple[bytes, bool]:
-    data, more = session.read(session.transfercmd(command), limit)
-    if not more:
-        session.voidresp()
-    return data, more
-
-
 def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
-    """Returns a server's statement about a file, if there is one."""
+    """Returns a fact about a file, if the server knows it."""
     try:
         match = pattern.fullmatch(session.sendcmd(command))
     except (ftplib.error_perm, ftplib.error_temp):
@@ -218,15 +170,16 @@ def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | Non
     return match[1] if match else None
 
 
-def _moment(text: str) -> int | None:
-    """Returns the seconds of a time of MDTM (RFC 3659 2.3)."""
+def _changed(session: Session, name: str) -> int | None:
+    """Returns the seconds of the last change of a file (RFC 3659 2.3)."""
+    text = _fact(session, f"MDTM {name}", _MODIFIED)
     try:
-        return calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
+        return None if text is None else calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
     except (ValueError, OverflowError):
         return None
 
 
-def _enters(session: Session, name: str) -> bool:
+def _is_folder(session: Session, name: str) -> bool:
     try:
         session.voidcmd(f"CWD {name}")
     except ftplib.error_perm:
@@ -234,8 +187,8 @@ def _enters(session: Session, name: str) -> bool:
     return True
 
 
-def _refused(response: Response, said: str) -> None:
-    line = _ODD.sub("?", (said.splitlines() or [""])[0])[:_SHOWN]
+def _refused(response: Response, reply: str) -> None:
+    line = _ODD.sub("?", (reply.splitlines() or [""])[0])[:_SHOWN]
     response.status, response.reason = status_of(line), line
     response.status_line = line
 

@@ -16,7 +16,7 @@ _UNIX = re.compile(
 _WINDOWS = re.compile(
     rb"([0-9-]{8,10}[ ]+[0-9]{1,2}:[0-9]{2}(?:[AP]M)?)[ ]+(<DIR>|[0-9]{1,18})[ ]+(.+)", re.DOTALL
 )
-# Characters that no fetched name may hold: they would change the path, or end the command.
+# No name may contain these: they would change the path, or end the command.
 _NO_NAME = re.compile(rb"[\x00\r\n/]")
 
 
@@ -28,7 +28,8 @@ def read_mlsd(data: bytes) -> Iterator[Entry]:
     """
     for line in _lines(data):
         facts, space, name = line.partition(b" ")
-        known = dict(_fact(fact) for fact in facts.split(b";") if b"=" in fact)
+        parts = (fact.partition(b"=") for fact in facts.split(b";"))
+        known = {fact.lower(): value for fact, _, value in parts}
         kind = known.get(b"type", b"").lower()
         if not space or not _is_name(name) or kind in (b"cdir", b"pdir", b""):
             continue
@@ -73,11 +74,6 @@ def _lines(data: bytes) -> Iterator[bytes]:
         if end - start <= _MAX_LINE:
             yield data[start:end].removesuffix(b"\r")
         start = end + 1
-
-
-def _fact(fact: bytes) -> tuple[bytes, bytes]:
-    name, _, value = fact.partition(b"=")
-    return name.lower(), value
 
 
 def _is_name(name: bytes) -> bool:

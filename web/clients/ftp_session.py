@@ -3,30 +3,28 @@
 import contextlib
 import ftplib
 import socket
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
-from ..network.connection import Limits, connect, time_left
 from ..network.failures import UnsendableUrl
 from ..network.guard import Denied, Target, check_gate
+from ..network.limits import Limits, Stopwatch
+from ..network.transport import Gate
+from ..network.wire import SocketWire, run
 
 _MAX_LINES = 500
-_PIECE_BYTES = 65_536
-# Below are the services of a machine: no server sends its files from there.
+# Ports below are those of other services.
 _LEAST_PORT = 1024
 
 
 class Session(ftplib.FTP):
     """A session with a server; a context manager that ends it.
 
-    Names go over the wire as the bytes that they are: here each is a letter of
-    latin-1. The data connection goes to the address that the control
-    connection has, whatever the server says (RFC 2577 3).
+    Names are sent as their bytes: each letter of latin-1 stands for one. The data connection goes to
+    the address of the control connection, and to no other that the server names (RFC 2577 3).
 
     Args:
         target: Where the server is, as the guard says.
-        limits: Limits on time and rate.
-        deadline: Moment on the monotonic clock at which the session must be over.
+        limits: Limits on time and rate; the rate is that of data.
         gate: Called right before the first request; False denies it.
 
     Attributes:
@@ -38,66 +36,59 @@ class Session(ftplib.FTP):
         ftplib.Error: The server refuses the session, or its answer is not FTP.
     """
 
-    # Of an answer's line; ftplib refuses longer ones.
+    # Bytes of a line of a reply; longer ones are refused.
     maxline = 2048
     sock: Any
 
-    def __init__(
-        self,
-        target: Target,
-        limits: Limits,
-        deadline: float,
-        gate: Callable[[], bool] | None = None,
-    ) -> None:
+    def __init__(self, target: Target, limits: Limits, gate: Gate | None = None) -> None:
         super().__init__(timeout=limits.patience, encoding="latin-1")
-        self._deadline, self._limits, self._lines = deadline, limits, 0
+        self._limits, self._lines, self._received = limits, 0, b""
         check_gate(gate)
-        self.sock = connect(target, self._deadline, limits.patience)
+        self._stopwatch = Stopwatch(limits._replace(rate=0.0))
+        self._wire = _connected(target, self._stopwatch)
+        self.sock, self.ip = self._wire.sock, self._wire.ip
         try:
             check_gate(gate)  # connecting may have taken long
             self.af = self.sock.family
-            self.ip = str(self.sock.getpeername()[0])
-            self.sock.expect(self._deadline)
-            self.file = self.sock.makefile("r", encoding="latin-1")
             self.welcome = self.getresp()
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, AttributeError):
             self.sock.sendall(b"QUIT\r\n")  # without waiting for the answer
         self.close()
 
-    def _left(self) -> float:
-        return time_left(self._deadline, self._limits.patience)
-
     def getline(self) -> str:
         """Returns a line of an answer; the lines of a session are limited."""
         self._lines += 1
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
-        self.sock.settimeout(self._left())
-        try:
-            return super().getline()
-        except EOFError as error:
-            raise ConnectionResetError("the server closed the connection") from error
+        while b"\n" not in self._received and len(self._received) <= self.maxline:
+            data = run(self._wire.receive())
+            self._received += data
+            if not data:
+                break
+        line, end, self._received = self._received.partition(b"\n")
+        if len(line) > self.maxline:
+            raise ftplib.error_proto(f"a line has over {self.maxline} bytes")
+        if not line and not end:
+            raise ConnectionResetError("the server closed the connection")
+        return line.rstrip(b"\r").decode("latin-1")
 
     def putline(self, line: str) -> None:
         """Sends a command; a line break in it would begin another one."""
         if any(letter in line for letter in "\r\n\0"):
             raise UnsendableUrl(f"expected no line break in a command, got {line!r}")
-        self.sock.settimeout(self._left())
+        self.sock.settimeout(self._stopwatch.time_left())
         super().putline(line)
 
-    def ntransfercmd(self, cmd: str, rest: Any = None) -> tuple[Any, int | None]:
+    def transfer(self, command: str) -> SocketWire:
         """Returns the data connection of a command."""
         connection = self._data_connection()
         try:
-            answer = self.sendcmd(cmd)
+            answer = self.sendcmd(command)
             if answer[:1] == "2":  # some servers send the final reply first
                 answer = self.getresp()
             if answer[:1] != "1":
@@ -105,9 +96,9 @@ class Session(ftplib.FTP):
         except BaseException:
             connection.close()
             raise
-        return connection, None
+        return connection
 
-    def _data_connection(self) -> Any:
+    def _data_connection(self) -> SocketWire:
         peer = self.sock.getpeername()
         if self.af == socket.AF_INET6:
             port = ftplib.parse229(self.sendcmd("EPSV"), peer)[1]
@@ -116,27 +107,31 @@ class Session(ftplib.FTP):
         if not _LEAST_PORT <= port < 65536:
             raise Denied("port_denied", f"port {port} is not for data")
         address = (peer[0], port, *peer[2:])
-        target = Target(((self.af, address),), False)
-        return connect(target, self._deadline, self._limits.patience)
+        stopwatch = Stopwatch(self._limits, self._stopwatch.deadline)
+        return _connected(Target(((self.af, address),), False), stopwatch)
 
-    def read(self, connection: Any, limit: int) -> tuple[bytes, bool]:
-        """Reads the transferred data; closes the connection.
+    def read(self, connection: SocketWire, limit: int) -> tuple[bytes, bool]:
+        """Reads the transferred data and the server's reply after it; closes the connection.
 
         Returns:
             (bytes, whether there are more than ``limit``; then the session is over).
 
         Raises:
             OSError: Too slow, or broken off.
+            ftplib.Error: The server says that the transfer failed.
         """
-        parts, piece = bytearray(), bytearray(_PIECE_BYTES)
-        with connection:
-            connection.expect(self._deadline)
-            connection.rate, connection.grace = self._limits.rate, self._limits.grace
-            while True:
-                connection.settimeout(self._left())
-                number = connection.recv_into(piece)
-                if not number:
-                    return bytes(parts), False
-                parts += memoryview(piece)[:number]
-                if 0 <= limit < len(parts):
-                    return bytes(parts[:limit]), True
+        data = bytearray()
+        with contextlib.closing(connection):
+            while piece := run(connection.receive()):
+                data += piece
+                if 0 <= limit < len(data):
+                    return bytes(data[:limit]), True
+        self.voidresp()
+        return bytes(data), False
+
+
+def _connected(target: Target, stopwatch: Stopwatch) -> SocketWire:
+    wire = SocketWire()
+    wire.stopwatch = stopwatch
+    run(wire.dial(target))
+    return wire

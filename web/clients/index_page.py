@@ -14,10 +14,10 @@ class Entry(NamedTuple):
     """An entry of a folder.
 
     Attributes:
-        name: As the bytes that it is.
+        name: Its bytes.
         folder: Whether it is a folder.
         size: Bytes, where they are known.
-        changed: Time of the last change, as it is to be shown.
+        changed: Time of the last change, as text.
     """
 
     name: bytes

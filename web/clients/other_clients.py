@@ -1,51 +1,82 @@
-"""The clients of the schemes that are not HTTP."""
+"""The base of the clients for schemes that are not HTTP."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from ..exchange.credentials import Credentials
-    from ..exchange.http_options import HttpOptions
-    from ..exchange.response import Response
-    from ..network.guard import Guard
+from ..base.clock import now_ms
+from ..content.content_type import sniff, type_of_name
+from ..exchange.response import Response
+from ..exchange.status import moment_of
+from ..network.failures import NETWORK_ERRORS, reason_of
 
 
-class OtherClient(Protocol):
-    """Fetches URLs of a scheme that is not HTTP; safe to share by threads."""
+class OtherClient(ABC):
+    """Fetches URLs of a scheme, and answers as an HTTP server would; safe to share by threads."""
 
-    def get(self, url: str, headers: Iterable[tuple[str, str]], content_limit: int) -> "Response":
-        """Fetches a URL once; blocks, and raises nothing."""
-
+    @abstractmethod
     def host(self, url: str) -> str:
-        """Returns the host of a URL; ValueError if it is not of this scheme."""
+        """Returns the host of a URL.
 
+        Raises:
+            ValueError: It is not of this scheme.
+        """
+
+    @abstractmethod
     def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached, if that matters."""
+        """Returns the first address at which a URL's host is reached.
+
+        None where ``connect_to`` names the host, or it cannot be reached.
+        """
+
+    @abstractmethod
+    def _fetch(self, response: Response, since: float | None, limit: int) -> None:
+        """Fills in the response.
+
+        Args:
+            response: With its URL.
+            since: Seconds of If-Modified-Since, if it is given.
+            limit: Most bytes of a body; negative for any number.
+
+        Raises:
+            OSError: There is no answer.
+            ValueError: The URL cannot be fetched.
+        """
+
+    def get(
+        self, url: str, headers: Iterable[tuple[str, str]] = (), content_limit: int = -1
+    ) -> Response:
+        """Fetches a URL once; blocks, and raises nothing.
+
+        Args:
+            url: Absolute.
+            headers: If-Modified-Since counts.
+            content_limit: Bytes; negative for any number.
+        """
+        response = Response(url, started=now_ms())
+        began = time.monotonic()
+        headers = list(headers)
+        lines = [f"GET {url}", *(f"{name}: {value}" for name, value in headers), "\r\n"]
+        response.request = "\r\n".join(lines)  # in the form of a request's head; none is sent
+        fields = {name.lower(): value for name, value in headers}
+        try:
+            self._fetch(response, moment_of(fields.get("if-modified-since", "")), content_limit)
+        except NETWORK_ERRORS as error:
+            response.error = reason_of(error)
+        response.elapsed_ms = round((time.monotonic() - began) * 1000)
+        return response
 
 
-def other_clients(
-    options: "HttpOptions",
-    guard: "Guard",
-    credentials: "Credentials",
-    gate: Callable[[], bool] | None,
-) -> dict[str, OtherClient]:
-    """Returns the clients of the schemes that are taken and not HTTP, by scheme.
+def type_of(path: bytes, body: bytes) -> str:
+    """Returns the MIME type of a file: by its extension, or by its content.
 
-    Args:
-        options: Schemes and limits.
-        guard: Says where connections may go.
-        credentials: Users of FTP servers.
-        gate: Called right before each request; False denies it.
+    >>> type_of(b"/a/b.HTML", b""), type_of(b"/a/b", b"%PDF-1.7")
+    ('text/html', 'application/pdf')
     """
-    clients: dict[str, OtherClient] = {}
-    if "file" in options.schemes:  # late: they know the HTTP client's responses
-        from .file_client import FileClient
+    return type_of_name(path.rpartition(b"/")[2].decode("latin-1")) or sniff(body, None)
 
-        clients["file"] = FileClient(
-            options.file_roots, options.file_parent, options.file_redirect_noncanonical
-        )
-    if "ftp" in options.schemes:
-        from .ftp_client import FtpClient
 
-        clients["ftp"] = FtpClient(options, guard, credentials, gate)
-    return clients
+def answer(response: Response, status: int, reason: str, *headers: tuple[str, str]) -> None:
+    """Fills in the status line and the headers that an HTTP server would send."""
+    response.status, response.reason = status, reason
+    response.status_line, response.headers = f"{status} {reason}", list(headers)

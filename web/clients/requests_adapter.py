@@ -3,118 +3,73 @@
 It can be mounted on any ``requests.Session``.
 """
 
-import time
-from collections.abc import Callable
+import http.client
 from typing import Any
 
 import requests
-from requests.adapters import HTTPAdapter
+from requests.adapters import BaseAdapter
 
-from ..network.connection import Connection, Limits, Message, PlainConnection, TlsConnection
-from ..network.idle_connections import IdleClosed, IdleConnections, Origin
+from ..network.connection import Connection
 from ..network.route import Route
+from ..network.transport import Transport
+from ..network.wire import run
 
 
-class GuardedAdapter(HTTPAdapter):
-    """A ``requests`` adapter for GET whose connections go only where the guard allows; safe for threads.
+class GuardedAdapter(BaseAdapter):
+    """Sends requests without a body through a transport; safe for threads.
 
-    Keeps a bounded number of idle connections, whatever the number of hosts.
-    Redirects and cookies are the caller's business.
+    Redirects and cookies are the session's business. Bodies are not decoded.
 
     Args:
-        route: Where connections go, with which certificates.
-        limits: Limits on time and rate.
-        gate: Called right before each request; False denies it.
-
-    Attributes:
-        idle: The idle connections.
+        route: Writes the heads of requests.
+        transport: Sends them.
     """
 
-    def __init__(
-        self,
-        route: Route,
-        limits: Limits = Limits(),  # noqa: B008 - it is immutable
-        gate: Callable[[], bool] | None = None,
-    ) -> None:
-        super().__init__(pool_connections=1, pool_maxsize=1)
-        self.route, self._limits, self._gate = route, limits, gate
-        self.idle: IdleConnections[Connection] = IdleConnections()
+    def __init__(self, route: Route, transport: Transport) -> None:
+        super().__init__()
+        self._route, self._transport = route, transport
 
-    def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
-        """Returns the object whose ``urlopen`` is called by ``send``."""
-        return self
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        """Returns the response, whose ``raw`` is a ``RawBody``.
 
-    def cert_verify(self, *_: Any) -> None:
-        """Does nothing: the TLS contexts of connections define the checks."""
-
-    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
-        """Returns the whole URL; ``urlopen`` splits it."""
-        return str(request.url)
-
-    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        """Returns a response whose ``raw`` is the ``Message``; no cookies are kept."""
-        response = requests.Response()
-        response.status_code, response.reason = resp.head.status, resp.head.reason
-        response.headers.update(resp.head.fields)
-        response.raw, response.request, response.url = resp, req, str(req.url)
-        return response
-
-    def urlopen(self, method: str, url: str, headers: Any, **_: Any) -> Message:
-        """Sends a request without a body and returns the response, its body unread."""
-        head = self.route.head(method, url, headers)
-        message = self._fetch(head.origin, head.sent)
-        message.request = head.shown
-        return message
-
-    def _fetch(self, origin: Origin, head: bytes) -> Message:
-        deadline = time.monotonic() + self._limits.whole
-        connection = self.idle.take(origin)
-        if connection is None:
-            return self._exchange(self._connection(origin), deadline, head)
-        try:
-            return self._exchange(connection, deadline, head)
-        except ConnectionError as error:
-            raise IdleClosed("an idle connection was closed") from error
-
-    def _exchange(self, connection: Connection, deadline: float, head: bytes) -> Message:
-        connection.deadline = deadline
-        try:
-            return connection.exchange(head)
-        except BaseException:
-            connection.close()
-            raise
-
-    def _connection(self, origin: Origin) -> Connection:
-        scheme, host, port = origin
-        patience = self._limits.patience
-        connection: Connection
-        if scheme == "https":
-            context = self.route.tls(host)
-            connection = TlsConnection(host, port, timeout=patience, ssl_context=context)
-            connection.checked = self.route.is_checked(host)
-        else:
-            connection = PlainConnection(host, port, timeout=patience)
-        connection.origin, connection.dial = origin, self.route.dial
-        connection.patience, connection.gate = patience, self._gate
-        connection.rate, connection.grace = self._limits.rate, self._limits.grace
-        connection.proxied = self.route.is_proxied(origin)
-        connection.tunnel = self.route.tunnel(origin)
-        return connection
-
-    def release(self, message: Message, whole: bool) -> None:
-        """Keeps the connection of a response for the next request, if it can be used.
-
-        Args:
-            message: A response whose body was read.
-            whole: Whether all of it was, and without errors.
+        Raises:
+            requests.ConnectionError: No response came; its first argument is the cause.
+            ValueError: The URL cannot go into a request.
         """
-        connection = message.connection
-        if whole and message.keeps():
-            self.idle.put(connection)
-        else:
-            connection.close()
+        head = self._route.head(str(request.method), str(request.url), request.headers)
+        try:
+            connection = run(self._transport.send(head))
+        except (OSError, http.client.HTTPException) as error:
+            raise requests.ConnectionError(error, request=request) from error
+        response = requests.Response()
+        response.status_code, response.reason = connection.head.status, connection.head.reason
+        response.headers.update(connection.head.fields)
+        response.raw, response.request, response.url = (
+            RawBody(connection),
+            request,
+            str(request.url),
+        )
+        return response
 
     def close(self) -> None:
         """Closes the idle connections."""
-        self.idle.close()
-        super().close()
+        self._transport.idle.close()
+
+
+class RawBody:
+    """The body of a response, as received but for its transfer coding.
+
+    Attributes:
+        connection: The connection that it is read from.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def read(self, _: int) -> bytes:
+        """Returns the next bytes, in pieces of any size; none at the end."""
+        return run(self.connection.read())
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self.connection.close()

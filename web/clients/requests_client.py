@@ -1,26 +1,22 @@
-"""The HTTP client: one GET at a time, guarded, bounded, and never raising for the web.
+"""The HTTP client on threads: one GET at a time in each, guarded, bounded, and never raising for the web.
 
-``requests`` and urllib3 send the requests, through ``GuardedAdapter``; with
-``http_client=asyncio`` ``aio_client`` does, under the same rules.
+It sends requests by ``requests``, through ``GuardedAdapter``.
 """
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from collections.abc import Coroutine
+from typing import Any, TypeVar, cast
 
 import requests
 
-from ..base.clock import now_ms
 from ..exchange.http_options import HttpOptions
-from ..exchange.response import Response
-from ..network.body import read_body
-from ..network.connection import Message
-from ..network.failures import NETWORK_ERRORS
+from ..network.connection import Connection
 from ..network.guard import Guard
-from ..network.route import split_url
-from ..urls.schemes import scheme_of
-from .client_base import ClientBase, failed_response
-from .requests_adapter import GuardedAdapter
+from ..network.transport import Gate
+from ..network.wire import run
+from .client_base import ClientBase
+from .requests_adapter import GuardedAdapter, RawBody
+
+T = TypeVar("T")
 
 
 class Client(ClientBase):
@@ -30,55 +26,21 @@ class Client(ClientBase):
     """
 
     def __init__(
-        self,
-        options: HttpOptions,
-        guard: Guard | None = None,
-        gate: Callable[[], bool] | None = None,
+        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
     ) -> None:
         super().__init__(options, guard, gate)
-        self._adapter = GuardedAdapter(self.route, self.limits, gate)
-        self.idle = self._adapter.idle
+        self._adapter = GuardedAdapter(self.route, self.transport)
 
-    def get(
-        self,
-        url: str,
-        headers: Iterable[tuple[str, str]] = (),
-        content_limit: int | None = None,
-        fresh: bool = False,
-    ) -> Response:
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """See ``ClientBase``."""
-        other = self._others.get(scheme_of(url))
-        if other is not None:
-            return other.get(url, headers, self._limit_elsewhere(content_limit, url))
-        response = Response(url, started=now_ms())
-        began = time.monotonic()
-        try:
-            if fresh:
-                self.idle.forget(split_url(url)[0])
-            for sent in self._attempts(response, headers):
-                self._exchange(response, sent, content_limit)
-        except NETWORK_ERRORS as error:
-            response = failed_response(response, error)
-        response.elapsed_ms = round((time.monotonic() - began) * 1000)
-        return response
+        return run(coroutine)
 
-    def _exchange(
-        self, response: Response, headers: Mapping[str, str], content_limit: int | None
-    ) -> None:
-        """Sends one request and fills in the response."""
+    async def _send(self, url: str, headers: dict[str, str]) -> Connection:
         request = requests.PreparedRequest()
-        request.method, request.url = "GET", response.url
-        request.headers = headers  # type: ignore[assignment]
-        message = cast(Message, self._adapter.send(request, stream=True).raw)
-        body = read_body(message, self._limit(content_limit, message.head.content_type))
-        self._fill(response, message.head, body, message.request, message.connection)
-        self._adapter.release(message, whole=body.truncated is None and body.error is None)
-
-    def address(self, url: str) -> str | None:
-        """See ``ClientBase``."""
-        other = self._others.get(scheme_of(url))
-        return other.address(url) if other is not None else self.route.address(url)
-
-    def close(self) -> None:
-        """Closes the idle connections."""
-        self._adapter.close()
+        request.method, request.url = "GET", url
+        request.headers = cast(Any, headers)
+        try:
+            raw = cast(RawBody, self._adapter.send(request).raw)
+        except requests.ConnectionError as error:
+            raise error.args[0] from None
+        return raw.connection

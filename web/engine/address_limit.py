@@ -1,4 +1,4 @@
-"""Limits how many requests go to one address at a time, whatever the number of its hosts."""
+"""Limits the requests to one IP address at a time, for all of its hosts together."""
 
 from collections import Counter, deque
 
@@ -11,17 +11,17 @@ class AddressLimit:
 
     Args:
         most: Requests to one address at a time; negative for any number.
-        ready: Receives queues that need not wait any more.
+        ready: Gets the queues that need not wait any longer.
 
     Attributes:
         busy: How many requests are under way, by address.
-        parked: Queues that wait, by address.
+        waiting: Queues that wait, by address.
     """
 
     def __init__(self, most: int, ready: ReadyQueues) -> None:
         self._most, self._ready = most, ready
         self.busy: Counter[str] = Counter()
-        self.parked: dict[str, deque[HostQueue]] = {}
+        self.waiting: dict[str, deque[HostQueue]] = {}
 
     def enter(self, queue: HostQueue) -> bool:
         """Counts a request to the queue's next host; if the address is busy, the queue waits."""
@@ -30,7 +30,7 @@ class AddressLimit:
             return True
         if self.busy[address] >= self._most:
             queue.listed = True
-            self.parked.setdefault(address, deque()).append(queue)
+            self.waiting.setdefault(address, deque()).append(queue)
             return False
         self.busy[address] += 1
         return True
@@ -42,12 +42,12 @@ class AddressLimit:
         self.busy[address] -= 1
         if not self.busy[address]:
             del self.busy[address]
-        parked = self.parked.get(address)
-        while parked:
-            following = parked.popleft()
+        waiting = self.waiting.get(address)
+        while waiting:
+            following = waiting.popleft()
             if following.tasks:
                 self._ready.put_first(following)
                 break
             following.listed = False
-        if parked is not None and not parked:
-            del self.parked[address]
+        if waiting is not None and not waiting:
+            del self.waiting[address]

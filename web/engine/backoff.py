@@ -1,24 +1,25 @@
-"""Computes how long a host gets no request after a visit."""
+"""Computes the pause of a host after a visit."""
 
 import random
 
 from .host_queue import Visit
-from .pace import Pace
+from .pace import FetchOptions
 
-# By how much a back-off is longer, so that many crawlers do not come back at once.
+# Share by which a back-off is longer at most, so that many crawlers do not come back at once.
 _JITTER = 0.2
 _MAX_LEVEL = 30
 
 
-def back_off(visit: Visit, pace: Pace) -> tuple[float, bool, str | None]:
+def back_off(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | None]:
     """Counts a failure, or a success that makes up for one.
 
     Returns:
-        The seconds to wait on top of the delay; whether a later run heeds them,
-        too; and the reason for which the rest of the queue is given up, if it is.
+        The seconds to wait in addition to the delay; whether they hold for a later run, too; and the
+        reason to drop the rest of the queue, or None.
     """
     queue, reason = visit.queue, visit.purge
-    wait = min(visit.wait, pace.max_rest)
+    most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after
+    wait = min(visit.wait, most_wait)
     rests = wait > 0 or visit.busy
     if visit.failed is not None:
         queue.exceptions = queue.exceptions + 1 if visit.failed else 0
@@ -26,12 +27,13 @@ def back_off(visit: Visit, pace: Pace) -> tuple[float, bool, str | None]:
         # The exponent is bounded: 2.0 ** 1024 raises.
         queue.backoff_level = min(max(queue.backoff_level, 0) + 1, _MAX_LEVEL)
         more = 1 + _JITTER * random.random()
-        own = pace.exceptions_delay * 2.0 ** (queue.backoff_level - 1) * more
-        wait = max(wait, min(own, pace.max_rest))
-        if 0 <= pace.max_exceptions <= queue.exceptions:
+        first = options.exceptions_delay
+        first = options.server_delay if first is None else first
+        wait = max(wait, min(first * 2.0 ** (queue.backoff_level - 1) * more, most_wait))
+        if 0 <= most_failures <= queue.exceptions:
             reason, rests = reason or "too_many_exceptions", True
     elif visit.failed is False:
         queue.backoff_level //= 2
-    if wait > pace.max_backoff >= 0:
+    if wait > options.max_backoff >= 0:
         reason, rests = reason or "backoff", True
     return wait, rests, reason

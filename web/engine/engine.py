@@ -1,7 +1,7 @@
-"""The fetch engine: many requests at a time, one queue per host, no host too often.
+"""The fetch engine: many requests at a time, a queue per host, a delay between its requests.
 
-It knows no batch and no table: tasks go in, results come out as they arrive, and
-``hosts`` returns the findings about each host afterwards.
+It uses no batch and no table: it takes tasks and yields results as they arrive. ``hosts`` returns the
+findings about each host afterwards.
 """
 
 import email.utils
@@ -16,7 +16,6 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Fetch, Locate, Steps
 from ..exchange.response import Response
 from ..exchange.status import (
     EXCEPTION,
@@ -26,6 +25,7 @@ from ..exchange.status import (
     FETCH_RETRY,
     PROTOCOL_STATUS_NAMES,
     ROBOTS_DENIED,
+    Outcome,
     classify,
 )
 from ..network.failures import NOT_SENT
@@ -34,8 +34,8 @@ from ..urls.schemes import SCHEMES, is_web, scheme_of
 from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, Visit, origin_of, visit_of
-from .host_records import NOTHING_KNOWN, HostRecord, KnownHosts
-from .pace import FetchOptions, Throughput, crawl_pace
+from .host_records import HostRecord, KnownHosts
+from .pace import FetchOptions, Throughput
 from .queues import Queues
 from .robots_visits import RobotsVisits, earlier_record
 from .tasks import Result, Task
@@ -48,31 +48,29 @@ _MAX_WAITING = 250_000
 _PULSE_SECONDS = 2.0
 _CHECK_SECONDS = 1.0
 _LULL_SECONDS = 0.5
-# Reasons that hold for every task of a queue.
+# Reasons that apply to every task of a queue.
 _FOR_ALL = frozenset({"agent_missing", "stopped", "proxy_error"})
 
 
 class Engine:
-    """Fetches tasks politely; used once.
+    """Fetches tasks politely; an engine is used once.
 
     Args:
-        options: How fast.
+        options: Delays and limits.
         client: Makes the requests; the caller closes it.
         known_hosts: Findings of earlier runs, by host.
         requested_until: Moment on the monotonic clock until which other engines may
             have sent requests to the same hosts.
-        on_pulse: Called on the caller's thread, at least every 2 s, with how
-            many seconds so far tasks have waited for politeness alone (a second
-            in which half of the threads had nothing else to do is half a
-            second). What it raises ends the run.
-        patience: Returns how soon, in s, ``on_pulse`` has something to do.
+        on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which tasks
+            have waited for politeness alone (a second counts half if half of the threads had nothing
+            else to do). An exception that it raises ends the run.
+        patience: Returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
-        follow: Returns the task for the target of a task's redirect, or None to
-            leave it to a later batch. The task waits in its host's queue. Called
-            in any thread.
+        follow: Returns the task for the target of a redirect, or None to leave it to a later batch.
+            The task waits in the queue of its host. Called in any thread.
 
     Attributes:
-        dropped: How many tasks have no result, by reason; they stay due:
+        dropped: Number of tasks without a result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
             robots_redirects, robots_too_costly (see ``robots_match``),
             too_many_exceptions, backoff,
@@ -99,8 +97,8 @@ class Engine:
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
-        known = (known_hosts or NOTHING_KNOWN).get
-        self._queues = Queues(crawl_pace(options), known, deadline, requested_until, on_drop)
+        known = known_hosts.get if known_hosts is not None else lambda host: None
+        self._queues = Queues(options, known, deadline, requested_until, on_drop)
         self._robots = RobotsVisits(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
@@ -114,14 +112,13 @@ class Engine:
     def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
         """Yields the results as they come; closing it stops the engine.
 
-        ``tasks`` is read on the caller's thread, some way ahead; None says that there
-        are no more for now: it is read on after a moment (see ``idle``). What is under
-        way when the iterator is closed is finished in the background, its
-        result lost; nothing more is begun.
+        ``tasks`` is read on the caller's thread, in advance. None means that there are no more tasks
+        for now: reading goes on after a moment (see ``idle``). When the iterator is closed, visits
+        under way end in the background, and their results are lost; no visit is begun any more.
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)
-        delay = crawl_pace(self._options).delay
+        delay = self._options.delay
         PROGRESS.watch(lambda: host_activity(list(queues.queues.values()), delay, time.monotonic()))
         fed, pages = False, 0
         throughput = Throughput(self._options, time.monotonic())
@@ -153,7 +150,7 @@ class Engine:
         return self._queues.idle()
 
     def stop(self, reason: str = "stopped") -> None:
-        """Drops all that waits, counted under ``reason``; ``run`` then ends by itself.
+        """Drops all waiting tasks, counted under ``reason``; then ``run`` ends.
 
         May be called from any thread.
         """
@@ -165,7 +162,7 @@ class Engine:
         Values are the crawl delay in s or None, and the end of the pause in UTC ms, or 0.
         May be called from any thread.
         """
-        return self._queues.notes.copy()  # at once: no other thread runs meanwhile
+        return self._queues.demands.copy()  # at once: no other thread runs meanwhile
 
     def hosts(self) -> Iterator[HostRecord]:
         """Yields the findings about every host that had a request."""
@@ -173,21 +170,18 @@ class Engine:
             yield from queue.records()
 
     def _feed(self, feed: Iterator[Task | None]) -> bool:
-        """Queues the next tasks and has them visited; returns whether all are."""
+        """Queues the next tasks; returns whether they were the last."""
         given = list(itertools.islice(_until_none(feed), _FEED))
         self._paused = given[-1:] == [None]
-        tasks = [task for task in given if task is not None]
-        self._queues.add(self._with_hosts(tasks))
-        more = min(self._options.threads - self._fetch_workers.count, len(tasks))
+        tasks = [task for task in given if task is not None and self._find_host(task)]
+        self._queues.add(tasks)
+        more = min(self._options.threads - self._queues.workers, len(tasks))
         self._queues.workers += more
         self._fetch_workers.grow(more)
         if len(given) < _FEED and not self._paused:
             self._queues.fed()
             return True
         return False
-
-    def _with_hosts(self, tasks: list[Task]) -> list[Task]:
-        return [task for task in tasks if self._find_host(task)]
 
     def _find_host(self, task: Task) -> bool:
         scheme = scheme_of(task.url)
@@ -206,19 +200,19 @@ class Engine:
         if task.robots:
             return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
         queue.searches.pop(origin_of(task.url), None)
-        message = f"internal error: {type(error).__name__}"
-        return Visit(queue, task, _result(queue, task, None, FETCH_RETRY, FAILED, message))
+        outcome = Outcome(FETCH_RETRY, FAILED, f"internal error: {type(error).__name__}")
+        return Visit(queue, task, _result(queue, task, outcome))
 
-    def _visit(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+    async def _visit(self, queue: HostQueue, task: Task) -> Visit:
         if queue.hosts[task.host].address is None:
-            address = (yield Locate(task.url)) or ""
-            return Visit(queue, task, again=True, address=address)
+            address = await self._client.locate(task.url)
+            return Visit(queue, task, again=True, address=address or "")
         if task.robots:
-            return (yield from self._robots.fetch_for_others(queue, task))
+            return await self._robots.fetch_for_others(queue, task)
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
-            visit, rules = yield from self._robots.search(queue, task, origin)
+            visit, rules = await self._robots.search(queue, task, origin)
             return visit if rules is None else self._found(visit, origin, rules)
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
@@ -226,12 +220,12 @@ class Engine:
         if verdict == TOO_COSTLY:
             return Visit(queue, task, drop="robots_too_costly")
         if verdict == DENIED:
-            result = _result(queue, task, None, FETCH_GONE, ROBOTS_DENIED, reason)
-            return Visit(queue, task, result)
-        return (yield from self._fetch(queue, task))
+            outcome = Outcome(FETCH_GONE, ROBOTS_DENIED, reason)
+            return Visit(queue, task, _result(queue, task, outcome))
+        return await self._fetch(queue, task)
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
-        """Returns the robots.txt that an earlier run has read, if it is young enough."""
+        """Returns the robots.txt that an earlier run has read, if it is not too old."""
         options = self._options
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
             queue.rules[origin] = EXEMPT
@@ -247,11 +241,10 @@ class Engine:
         return rules
 
     def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
-        most = self._options.max_crawl_delay
-        queue.keep_rules(origin, rules, most if most >= 0 else math.inf)
+        queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns the next step for the page whose robots.txt has come."""
+        """Returns the visit of a page whose robots.txt has come, or has failed."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
@@ -260,8 +253,8 @@ class Engine:
             return visit
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn
-        # failed. Its retries count, so that pages of dead hosts do not stay due for ever.
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. Retries
+        # count, so that pages of dead hosts do not stay due for ever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or visit.requested
         return failed
@@ -269,37 +262,33 @@ class Engine:
     def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
         if error in _FOR_ALL:
             return Visit(queue, task, again=True, purge=error)
-        if error == "address_changed":  # the host may be another worker's now: it stays due
+        if error == "address_changed":  # another worker may fetch the host now: it stays due
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
-        result = _result(queue, task, None, FETCH_RETRY, EXCEPTION, error)
+        result = _result(queue, task, Outcome(FETCH_RETRY, EXCEPTION, error))
         return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
         """Returns the verdict of a robots.txt on a task, and its reason."""
-        delay, most = rules.crawl_delay, self._options.max_crawl_delay
-        if delay is not None and delay > most >= 0:
+        delay, most = rules.crawl_delay, self._options.longest_crawl_delay
+        if delay is not None and delay > most:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 
-    def _fetch(self, queue: HostQueue, task: Task) -> Steps[Visit]:
-        response: Response = yield Fetch(task.url, _conditions(task), fresh=task.fresh)
+    async def _fetch(self, queue: HostQueue, task: Task) -> Visit:
+        response = await self._client.request(task.url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
             return Visit(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
-        outcome, following = classify(response), None
-        result = _result(
-            queue, task, response, outcome.fetch_status, outcome.protocol_status, outcome.message
-        )
-        result.redirect = outcome.redirect_target
-        result.permanent = outcome.fetch_status == FETCH_REDIR_PERM
-        if result.redirect and self._follow is not None:
-            following = self._follow(task, result.redirect)
+        outcome = classify(response)
         visit = visit_of(queue, task, response, outcome)
-        visit.result = result
-        visit.follow = following if following is not None and self._find_host(following) else None
+        visit.result = _result(queue, task, outcome, response)
+        if outcome.redirect_target and self._follow is not None:
+            following = self._follow(task, outcome.redirect_target)
+            if following is not None and self._find_host(following):
+                visit.follow = following
         return visit
 
 
@@ -324,17 +313,16 @@ def _conditions(task: Task) -> list[tuple[str, str]]:
 
 
 def _result(
-    queue: HostQueue,
-    task: Task,
-    response: Response | None,
-    fetch_status: int,
-    protocol_status: int,
-    message: str,
+    queue: HostQueue, task: Task, outcome: Outcome, response: Response | None = None
 ) -> Result:
+    fetch_status, protocol_status, message, redirect, _ = outcome
     name = PROTOCOL_STATUS_NAMES[protocol_status]
     counts = queue.hosts[task.host].counts
     counts[name] = counts.get(name, 0) + 1
-    return Result(task, response, fetch_status, protocol_status, message, fetched_at=now_ms())
+    result = Result(task, response, fetch_status, protocol_status, message, redirect)
+    result.permanent = fetch_status == FETCH_REDIR_PERM
+    result.fetched_at = now_ms()
+    return result
 
 
 def _count(results: list[Result]) -> None:

@@ -1,66 +1,62 @@
-"""Makes the engine's visits: by a thread for each request at a time, or on one event loop."""
+"""Makes the engine's visits: in a thread for each, or as tasks on one event loop."""
 
 import asyncio
+import contextlib
 import logging
 import math
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
-from ..exchange.fetch_steps import Steps, drive
 from .host_queue import HostQueue, Visit
 from .queues import Queues
 from .tasks import Task
 
 _LOG = logging.getLogger(__name__)
-Visits = Callable[[HostQueue, Task], Steps[Visit]]
+Visits = Callable[[HostQueue, Task], Coroutine[Any, Any, Visit]]
 Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
-class FetchWorkers(Protocol):
+class FetchWorkers(ABC):
     """Takes turns from the queues and makes the visits.
 
-    Attributes:
-        count: How many visits it makes at a time.
+    Args:
+        client: Makes the requests.
+        queues: Choose the next host.
+        visit: Makes a visit.
+        failed: Returns the outcome of a visit that raised an exception.
     """
 
-    count: int
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
+        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
 
+    @abstractmethod
     def grow(self, number: int) -> None:
         """Allows more visits at a time."""
 
+    @abstractmethod
     def join(self) -> None:
         """Waits briefly for visits under way; raises the error that ended the work early."""
 
 
 def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
-    """Returns the workers for a client.
-
-    Args:
-        client: Makes the requests.
-        queues: Choose the next host.
-        visit: The steps of a visit.
-        failed: Returns the outcome of a visit that raised an exception.
-    """
-    if isinstance(client, Client):
-        return FetchThreads(queues, client, visit, failed)
-    return FetchLoop(queues, client, visit, failed)
+    """Returns the workers for a client; see ``FetchWorkers``."""
+    kind = FetchThreads if isinstance(client, Client) else FetchLoop
+    return kind(client, queues, visit, failed)
 
 
-class FetchThreads:
-    """Visits by threads; see ``FetchWorkers``."""
+class FetchThreads(FetchWorkers):
+    """Visits by threads."""
 
-    def __init__(self, queues: Queues, client: Client, visit: Visits, failed: Failed) -> None:
-        self._queues, self._answer = queues, client.answer
-        self._visit, self._failed = visit, failed
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
+        super().__init__(client, queues, visit, failed)
         self._threads: list[threading.Thread] = []
-        self.count = 0
 
     def grow(self, number: int) -> None:
         """Starts more threads."""
-        self.count += number
         for _ in range(number):
             thread = threading.Thread(target=self._work, name="nutbeam-fetch", daemon=True)
             self._threads.append(thread)
@@ -75,33 +71,34 @@ class FetchThreads:
         visit = None
         while (turn := self._queues.next(visit)) is not None:
             try:
-                visit = drive(self._visit(*turn), self._answer)
+                visit = self._client.run(self._visit(*turn))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
                 visit = self._failed(*turn, error)
 
 
-class FetchLoop:
-    """Visits by tasks on the client's event loop; see ``FetchWorkers``.
+class FetchLoop(FetchWorkers):
+    """Visits by tasks on the client's event loop.
 
     One call on the loop returns all visits that have ended and takes all turns
     that are due, so the queues' lock is taken once for many.
     """
 
-    def __init__(self, queues: Queues, client: ClientBase, visit: Visits, failed: Failed) -> None:
-        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
-        self.count = self._under_way = 0
+    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
+        super().__init__(client, queues, visit, failed)
+        self._under_way = 0
         self._ended: list[Visit] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._scheduled = self._over = False
+        self._scheduled = False
         self._alarm: asyncio.TimerHandle | None = None
         self._error: BaseException | None = None
 
     def grow(self, number: int) -> None:
         """Allows more visits at a time."""
         if self._queues.alert is None:
-            self._loop = self._client.loop
+            loop = self._client.loop
+            assert loop is not None
+            self._loop = loop
             self._queues.alert = self._call
-        self.count += number
         self._call()
 
     def join(self) -> None:
@@ -110,28 +107,23 @@ class FetchLoop:
             raise self._error
 
     def _call(self) -> None:
-        """Schedules a look at the queues; may be called in any thread."""
+        """Schedules ``_take_due``; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
-            try:
+            with contextlib.suppress(RuntimeError):  # the client is closed, and its loop
                 self._loop.call_soon_threadsafe(self._take_due)
-            except RuntimeError:  # the client is closed, and its loop
-                self._over = True
 
     def _take_due(self) -> None:
         self._scheduled = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._over:
-            return
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.take_due(ended, self.count - self._under_way)
+            turns, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
             self._queues.close()
-        self._over = due is None
         for turn in turns:
             self._under_way += 1
             task = self._loop.create_task(self._work(*turn))
@@ -142,7 +134,7 @@ class FetchLoop:
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
-            visit = await self._drive(self._visit(queue, task))
+            visit = await self._visit(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
             visit = self._failed(queue, task, error)
         self._under_way -= 1
@@ -150,12 +142,3 @@ class FetchLoop:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take_due)
-
-    async def _drive(self, steps: Steps[Visit]) -> Visit:
-        try:
-            request = next(steps)
-            while True:
-                request = steps.send(await self._client.answered(request))
-        except StopIteration as end:
-            visit: Visit = end.value
-            return visit

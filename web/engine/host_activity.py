@@ -1,30 +1,16 @@
 """Summarizes the hosts of a fetch: how many are active, and which will take longest."""
 
 import heapq
-from collections.abc import Callable, Iterable, Sized
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from ..base.progress import HostActivity, SlowHost
+from .host_queue import HostQueue
 
-SLOWEST = 3
-
-
-class Queue(Protocol):
-    """The part of a host's queue that is read here; see ``HostQueue``."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def tasks(self) -> Sized: ...
-    @property
-    def in_progress(self) -> int: ...
-    @property
-    def ready_at(self) -> float: ...
-    def rest(self, usual: Callable[[float | None], float]) -> float: ...
+_SLOWEST = 3
 
 
 def host_activity(
-    queues: Iterable[Queue], delay: Callable[[float | None], float], now: float
+    queues: Iterable[HostQueue], delay: Callable[[float | None], float], now: float
 ) -> HostActivity:
     """Returns the state of the queues. They may change while they are read, so counts are approximate.
 
@@ -42,6 +28,6 @@ def host_activity(
             first = max(0.0, queue.ready_at - now)
             waiting.append((first + (pages - 1) * queue.rest(delay), pages, queue.name))
     slowest = (
-        SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(SLOWEST, waiting)
+        SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(_SLOWEST, waiting)
     )
     return HostActivity(active, len(waiting), tuple(slowest))

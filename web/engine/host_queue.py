@@ -13,34 +13,31 @@ from .tasks import Result, Task
 
 Recall = Callable[[str], HostRecord | None]
 _BUSY = frozenset({429, 503})
-_SPARE = 16  # free places at the front are kept up to this number, or to half of the list
+_SPARE = 16  # most free places at the front of the list, unless half of it is larger
 
 
+@dataclasses.dataclass(slots=True)
 class HostState:
     """The state of one host.
 
-    Args:
+    Attributes:
         host: Its name.
         recall: Returns the findings of an earlier run about a host.
-
-    Attributes:
-        address: Where the host is; None while unknown, empty where it does not matter.
-        unreachable: The last robots.txt that did not come, with its origin.
+        address: IP address of the host; None while unknown, empty where it does not matter.
+        unreachable: Origin and record of the last robots.txt that could not be fetched.
         counts: Results by the name of their protocol status.
     """
 
-    __slots__ = ("_host", "_recall", "address", "counts", "unreachable")
-
-    def __init__(self, host: str, recall: Recall) -> None:
-        self._host, self._recall = host, recall
-        self.address: str | None = None
-        self.unreachable: tuple[str, RobotsRecord] | None = None
-        self.counts: dict[str, int] = {}
+    host: str
+    recall: Recall
+    address: str | None = None
+    unreachable: tuple[str, RobotsRecord] | None = None
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def known(self) -> HostRecord | None:
         """Findings of an earlier run; read each time, because a robots.txt may be long."""
-        return self._recall(self._host)
+        return self.recall(self.host)
 
 
 class Tasks:
@@ -103,7 +100,7 @@ class Tasks:
 
 
 class HostQueue:
-    """The tasks of one host, or of those of a domain or an address, and how to treat them.
+    """The tasks of one host, or of the hosts of a domain or an address, and their state.
 
     Attributes:
         name: The host, the domain or the address.
@@ -113,17 +110,17 @@ class HostQueue:
         listed: Whether it is in the ready queues.
         begun: Whether it has had a visit.
         ready_at: Monotonic moment of the next request.
-        rules: What robots.txt says, by origin.
-        searches: Searches for robots.txt that are not at their end, by origin.
-        crawl_delay: Seconds that its hosts ask for, the longest.
-        own_delay: Seconds that its tasks ask for, the longest; None where none does.
+        rules: Rules of robots.txt, by origin.
+        searches: Searches for robots.txt under way, by origin.
+        crawl_delay: Longest crawl delay of its hosts, in s.
+        own_delay: Longest delay of its tasks, in s; None if none has one.
         exceptions: Failures in a row.
         backoff_level: See ``HostRecord``.
     """
 
     __slots__ = (
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
-        *("in_progress", "kept", "last_end", "listed", "name", "own_delay", "ready_at"),
+        *("in_progress", "kept", "last_request_end", "listed", "name", "own_delay", "ready_at"),
         *("rules", "searches", "tasks"),
     )
 
@@ -139,7 +136,7 @@ class HostQueue:
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.exceptions = 0
-        self.backoff_level = self.backoff_until = self.last_end = 0
+        self.backoff_level = self.backoff_until = self.last_request_end = 0
 
     def next_search(self) -> RobotsSearch | None:
         """Returns the search for the robots.txt of the first page."""
@@ -158,13 +155,13 @@ class HostQueue:
         return 1 if self.next_host.address is None or self.crawl_delay else most
 
     def rest(self, usual: Callable[[float | None], float]) -> float:
-        """Returns the delay after a request: what the tasks ask for, or the usual one.
+        """Returns the delay after a request: that of its tasks, or the usual one.
 
-        Never less than robots.txt asks for.
+        It is never less than the crawl delay of robots.txt.
 
         >>> queue = HostQueue("foo.com")
         >>> queue.own_delay, queue.crawl_delay = 0.5, 2.0
-        >>> queue.rest(lambda asked: asked or 5.0)
+        >>> queue.rest(lambda crawl_delay: crawl_delay or 5.0)
         2.0
         """
         if self.own_delay is None:
@@ -172,7 +169,7 @@ class HostQueue:
         return max(self.own_delay, self.crawl_delay or 0.0)
 
     def take_over(self, task: Task) -> None:
-        """Notes the delay and the address of a task."""
+        """Takes over the delay and the address of a task."""
         self.own_delay = _longest(self.own_delay, task.delay)
         if task.address is not None:
             self.hosts[task.host].address = task.address
@@ -182,36 +179,36 @@ class HostQueue:
         self.hosts[host] = HostState(host, recall)
         known = recall(host)
         if known is not None:
-            self.crawl_delay = _longest(self.crawl_delay, known.crawl_delay)
-            self.backoff_level = max(self.backoff_level, known.backoff_level)
-            self.backoff_until = max(self.backoff_until, known.backoff_until)
-            self.last_end = max(self.last_end, known.last_request_end)
+            self._take_delays(known)
         return known
 
+    def _take_delays(self, other: "HostRecord | HostQueue") -> None:
+        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
+        self.backoff_level = max(self.backoff_level, other.backoff_level)
+        self.backoff_until = max(self.backoff_until, other.backoff_until)
+        self.last_request_end = max(self.last_request_end, other.last_request_end)
+
     def absorb(self, other: "HostQueue") -> None:
-        """Takes over the hosts and tasks of a queue without visits under way."""
+        """Adds the hosts and tasks of a queue that has no visits under way."""
         self.hosts |= other.hosts
         self.tasks.extend(other.tasks)
         other.tasks.clear()
         self.rules |= other.rules
         self.searches |= other.searches
-        self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.ready_at = max(self.ready_at, other.ready_at)
-        self.backoff_level = max(self.backoff_level, other.backoff_level)
-        self.backoff_until = max(self.backoff_until, other.backoff_until)
-        self.last_end = max(self.last_end, other.last_end)
+        self._take_delays(other)
 
     def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:
         """Keeps the rules of a robots.txt.
 
         Args:
-            origin: Whose it is.
-            rules: What it says.
-            most: Crawl delays that are longer do not count while there are others.
+            origin: Its origin.
+            rules: Its rules.
+            most: Longer crawl delays do not count while there are others.
         """
         self.rules[origin] = rules
-        if len(self.hosts) > 1:  # of many hosts nothing is taken back
+        if len(self.hosts) > 1:  # of several hosts, the longest delay stays
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
@@ -219,18 +216,18 @@ class HostQueue:
         self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
-        """Yields the findings about each host, once there was a visit."""
+        """Yields the findings about each host, after the first visit."""
         if not self.begun:
             return
         for host, state in list(self.hosts.items()):  # at once: workers may add some
-            if not (self.last_end or self.rules or state.counts):
+            if not (self.last_request_end or self.rules or state.counts):
                 continue  # a robots.txt was due, and was not requested
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
                 exceptions=self.exceptions,
                 backoff_until=self.backoff_until,
-                last_request_end=self.last_end,
+                last_request_end=self.last_request_end,
                 counts=dict(state.counts),
                 backoff_level=self.backoff_level,
             )
@@ -263,20 +260,20 @@ class Visit:
     """The outcome of a turn.
 
     Attributes:
-        queue: Whose turn it was.
+        queue: The queue that had the turn.
         task: The task that was taken.
         result: None where the task produced none.
         again: Whether the task goes back to the front of its queue.
         requested: Whether a request was made, so that the host's delay counts from now.
         failed: Whether the server failed; None where that is unknown.
-        busy: Whether the server answered that it gets too many requests (429, 503).
-        wait: Pause that the server demands, in s, on top of the delay.
-        purge: Reason for which all that waits in the queue is dropped.
+        busy: Whether the server has too many requests (429, 503).
+        wait: Pause that the server demands, in s, in addition to the delay.
+        purge: Reason to drop all tasks of the queue, or None.
         address: Address of the host, if it was looked up; see ``HostState``.
-        follow: Task for the target of a redirect, to be queued for its host.
+        follow: Task for the target of a redirect, which is queued for its host.
         search: Search for the robots.txt of the task, which continues there; the task waits for it.
         answer: The response, where the task was to fetch another host's robots.txt.
-        drop: Reason for which the task is dropped.
+        drop: Reason to drop the task, or None.
     """
 
     queue: HostQueue
@@ -296,7 +293,7 @@ class Visit:
 
 
 def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> Visit:
-    """Returns the visit that a response stands for."""
+    """Returns the visit that ended with a response."""
     return Visit(
         queue,
         task,

@@ -1,7 +1,6 @@
-"""Findings about a host: collected while its pages are fetched, kept for the next run."""
+"""Findings about a host: collected by one run of the engine, used by the next one."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Protocol
 
 from ..robots.robots import RobotsRecord
@@ -9,20 +8,20 @@ from ..robots.robots import RobotsRecord
 
 @dataclasses.dataclass(slots=True)
 class HostRecord:
-    """A host as one run of the engine leaves it.
+    """The findings of a run about a host.
 
     Attributes:
         host: Lower-case name, or address; IPv6 in brackets.
         robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
             host with several, the first one requested.
         robots_status: Its HTTP status; 0 if it did not answer, None if it was not requested.
-        robots_text: Its text; where the server fails, the last that it sent.
+        robots_text: Its text; while the server fails, the last one that it sent.
         robots_fetched_at: UTC ms.
         robots_failing_since: UTC ms since when it has failed without a break; 0 if it does not.
         sitemaps: URLs of sitemaps that robots.txt names.
-        crawl_delay: Seconds that robots.txt asks for, if it does.
+        crawl_delay: Crawl delay of robots.txt in s, if it has one.
         exceptions: Failures since the last success.
-        backoff_level: Failures, less what successes made up for: each success halves it.
+        backoff_level: Number of failures; each success halves it.
         backoff_until: UTC ms before which the host gets no request; 0 for none.
         last_request_end: UTC ms at which the last request ended; 0 for none.
         counts: Results by the name of their protocol status.
@@ -55,6 +54,3 @@ class KnownHosts(Protocol):
     """Findings of earlier runs, by host; a mapping will do."""
 
     def get(self, host: str, /) -> HostRecord | None: ...
-
-
-NOTHING_KNOWN: Mapping[str, HostRecord] = {}

@@ -1,55 +1,23 @@
-"""The engine's speed: its options, and the limits computed from them."""
+"""The speed of the engine: its options, and measures of it."""
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 from ..base.options import option
 from ..base.robots_options import RobotsOptions
-from .queue_options import QueueOptions, queue_of
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
-    """The limits that the queues keep; seconds, negative counts for "no limit".
-
-    Attributes:
-        threads_per_host: Requests to one host at a time.
-        threads_per_address: Requests to one address at a time.
-        delay: Returns the delay after a request, given the host's crawl delay.
-        max_exceptions: Failures in a row after which a host is left alone.
-        exceptions_delay: Back-off after the first failure, doubled with each more.
-        max_backoff: A host that wants to be left alone for longer is left alone.
-        max_rest: Longest time for which a host is left alone.
-        max_crawl_delay: Longest crawl delay that counts.
-        queue_of: Returns the name of the queue that a host is in.
-        by_address: Whether hosts at one address share a queue as soon as it is known.
-        robots_targets: Requests to the hosts of a domain because of others' robots.txt.
-    """
-
-    threads_per_host: int
-    threads_per_address: int
-    delay: Callable[[float | None], float]
-    max_exceptions: int
-    exceptions_delay: float
-    max_backoff: float
-    max_rest: float = math.inf
-    max_crawl_delay: float = math.inf
-    queue_of: Callable[[str], str] = str
-    by_address: bool = False
-    robots_targets: int = 10
+from .queue_options import QueueOptions
 
 
 @dataclasses.dataclass(frozen=True)
 class FetchOptions(RobotsOptions, QueueOptions):
-    """How fast, and how many at a time."""
+    """Delays, limits, and the number of requests at a time."""
 
     threads: int = option(
         50, "Requests at a time, in all.", nutch="fetcher.threads.fetch", minimum=1, maximum=2000
     )
     threads_per_host: int = option(
         1,
-        "Requests at a time to one host; one that asks for a crawl delay gets one.",
+        "Requests at a time to one host; a host with a crawl delay gets one.",
         nutch="fetcher.threads.per.queue",
         minimum=1,
     )
@@ -75,21 +43,20 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     max_crawl_delay: float = option(
         30.0,
-        "Pages of a host that asks for a longer crawl delay are not fetched; negative to wait "
-        "that long.",
+        "Pages of a host with a longer crawl delay are not fetched; negative for no limit.",
         unit="s",
         nutch="fetcher.max.crawl.delay",
     )
     min_crawl_delay: float | None = option(
         None,
-        "Least wait where robots.txt asks for a crawl delay; server_delay if not given.",
+        "Least wait for a host with a crawl delay; server_delay if not given.",
         unit="s",
         nutch="fetcher.min.crawl.delay",
         minimum=0,
     )
     time_limit: float = option(
         10_800.0,
-        "Time after which no request is begun; what waits stays due. Negative for no limit.",
+        "Time after which no request is begun; waiting pages stay due. Negative for no limit.",
         unit="s",
         nutch="fetcher.timelimit.mins",
     )
@@ -100,41 +67,41 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     exceptions_delay: float | None = option(
         None,
-        "Extra wait after a failure, doubled with each more, of earlier rounds too; each success "
-        "halves it. Up to a fifth longer, by chance; server_delay if not given.",
+        "Extra wait after a failure, doubled by each further one, also of earlier rounds; each "
+        "success halves it. It is up to a fifth longer, by chance; server_delay if not given.",
         unit="s",
         nutch="fetcher.exceptions.per.queue.delay",
         minimum=0,
     )
     max_backoff: float = option(
         120.0,
-        "The rest of a host that must be left alone for longer (Retry-After) stays due; "
-        "negative to wait as long as it takes.",
+        "If a host must wait for longer (Retry-After, back-off), its other pages stay due; "
+        "negative for no limit.",
         unit="s",
     )
 
     max_retry_after: float = option(
         86_400.0,
-        "A host is left alone for no longer than this, whatever its Retry-After says.",
+        "Longest pause of a host, even if its Retry-After is longer.",
         unit="s",
         minimum=0,
     )
     throughput_threshold_pages: float = option(
         -1.0,
-        "Leave the rest due when fewer pages a second come; negative never does.",
+        "End the fetch when fewer pages a second come; negative for never.",
         unit="pages/s",
         nutch="fetcher.throughput.threshold.pages",
     )
     throughput_threshold_retries: int = option(
         5,
-        "How many seconds in a row must be that slow.",
+        "Seconds in a row that must be as slow.",
         unit="seconds",
         nutch="fetcher.throughput.threshold.retries",
         minimum=1,
     )
     throughput_threshold_check_after: float = option(
         300.0,
-        "Time before which no second counts as slow.",
+        "Time in which no second counts as slow.",
         unit="s",
         nutch="fetcher.throughput.threshold.check.after",
         minimum=0,
@@ -144,37 +111,29 @@ class FetchOptions(RobotsOptions, QueueOptions):
         if self.threads_per_address == 0:
             raise ValueError("threads_per_address must be at least 1, or -1 for any, got 0")
 
+    @property
+    def longest_crawl_delay(self) -> float:
+        """Longest crawl delay that counts, in s; pages of hosts with a longer one are not fetched."""
+        return self.max_crawl_delay if self.max_crawl_delay >= 0 else math.inf
 
-def crawl_pace(options: FetchOptions) -> Pace:
-    """Returns the pace that the options describe.
+    def delay(self, crawl_delay: float | None) -> float:
+        """Returns the delay after a request to a host, in s.
 
-    >>> pace = crawl_pace(FetchOptions(server_delay=2.0))
-    >>> pace.delay(None), pace.delay(1.0), pace.delay(9.0)
-    (2.0, 2.0, 9.0)
-    """
-    most = options.max_crawl_delay if options.max_crawl_delay >= 0 else math.inf
-    usual = options.server_delay
-    least = usual if options.min_crawl_delay is None else options.min_crawl_delay
-    fixed = options.server_min_delay if options.threads_per_host > 1 else usual
-    after = usual if options.exceptions_delay is None else options.exceptions_delay
-    return Pace(
-        threads_per_host=options.threads_per_host,
-        threads_per_address=options.threads_per_address,
-        # Of a host that asks for more than the most, no page is fetched.
-        delay=lambda requested: max(requested, least) if requested and requested <= most else fixed,
-        max_exceptions=options.max_exceptions_per_host,
-        exceptions_delay=after,
-        max_backoff=options.max_backoff,
-        max_rest=options.max_retry_after,
-        max_crawl_delay=most,
-        queue_of=queue_of(options.queue_mode),
-        by_address=options.queue_mode == "ip",
-        robots_targets=options.robots_redirect_targets,
-    )
+        Args:
+            crawl_delay: Crawl delay of its robots.txt in s, if it has one.
+
+        >>> options = FetchOptions(server_delay=2.0)
+        >>> options.delay(None), options.delay(1.0), options.delay(9.0)
+        (2.0, 2.0, 9.0)
+        """
+        if crawl_delay and crawl_delay <= self.longest_crawl_delay:
+            least = self.min_crawl_delay
+            return max(crawl_delay, self.server_delay if least is None else least)
+        return self.server_min_delay if self.threads_per_host > 1 else self.server_delay
 
 
 class Waited:
-    """Adds up waiting over time; a second in which a third of all wait is a third.
+    """Sums up waiting over time; a second in which a third of all wait counts a third.
 
     >>> waited = Waited(0.0)
     >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
@@ -188,7 +147,7 @@ class Waited:
         self._since = now
 
     def account(self, now: float, share: float) -> None:
-        """Sets the share that waits from now on."""
+        """Sets the share of all that wait from now on."""
         self.total += max(0.0, now - self._since) * self._share
         self._since, self._share = now, share
 

@@ -1,7 +1,6 @@
-"""Which hosts share a queue, and so get one request at a time."""
+"""The option that says which hosts share a queue."""
 
 import dataclasses
-from collections.abc import Callable
 
 from ..base.options import option
 from ..urls.domains import registered_domain
@@ -13,19 +12,18 @@ class QueueOptions:
 
     queue_mode: str = option(
         "host",
-        "What gets one request at a time, with a delay: each host; each registered domain, "
-        "with all of its hosts; or each address (with several num_fetchers, generate resolves the "
-        "hosts). Takes effect in generate and in fetch: give it to both.",
+        "Which hosts share a queue, with one request at a time and a delay: each has its own; those "
+        "of a registered domain; or those of an IP address (with several num_fetchers, generate "
+        "resolves the hosts). Takes effect in generate and in fetch: give it to both.",
         choices=("host", "domain", "ip"),
         nutch="fetcher.queue.mode",
         group="fetch",
     )
 
+    def queue_name(self, host: str) -> str:
+        """Returns the name of the queue of a host; addresses are not known beforehand.
 
-def queue_of(mode: str) -> Callable[[str], str]:
-    """Returns the function that names the queue of a host; an address is not known beforehand.
-
-    >>> queue_of("domain")("www.foo.co.uk"), queue_of("host")("www.foo.co.uk")
-    ('foo.co.uk', 'www.foo.co.uk')
-    """
-    return registered_domain if mode == "domain" else str
+        >>> QueueOptions("domain").queue_name("www.foo.co.uk")
+        'foo.co.uk'
+        """
+        return registered_domain(host) if self.queue_mode == "domain" else host

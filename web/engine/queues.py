@@ -1,9 +1,8 @@
-"""Chooses the next host to visit: a queue per host (or domain), and one lock around all.
+"""Chooses the next host to visit: a queue per host (or domain or address), one lock around all.
 
-A worker returns its finished visit and takes the next turn in one call.
-No thread polls: a worker that finds no host ready waits until the first will
-be, or until another worker changes that. An event loop, which must not wait,
-gets the moment of its next call, and an alert when something changes.
+A worker returns its finished visit and takes the next turn in one call. No thread polls: if no host is
+ready, a worker waits until the first one is, or until another worker changes something. An event loop
+must not wait: it gets the time of its next call, and an alert when something changes.
 """
 
 import math
@@ -17,7 +16,7 @@ from .address_limit import AddressLimit
 from .backoff import back_off
 from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
-from .pace import Pace, Waited
+from .pace import FetchOptions, Waited
 from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
 from .tasks import Result, Task
@@ -31,35 +30,35 @@ class Queues:
     """All queues, the waiting results, and the waiting workers.
 
     Args:
-        pace: The limits.
+        options: The limits.
         known: Returns the findings of an earlier run about a host.
         deadline: Monotonic moment after which nothing is begun.
-        requested_until: Monotonic moment until which other engines may have sent requests to the same hosts.
+        requested_until: Monotonic moment until which other engines may have sent requests to the
+            same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
 
     Attributes:
         answers: Responses to requests for robots.txt.
-        notes: What hosts have demanded: (crawl delay, UTC ms until which they
-            want to be left alone), by host.
-        workers: How many visits there may be at a time.
-        alert: What to call when there may be turns to take, in place of waking
-            threads; in any thread, with the lock held.
+        demands: (crawl delay in s, UTC ms of the end of a pause), by host.
+        workers: Most visits at a time.
+        alert: Called when there may be turns to take, in place of waking threads; in any thread,
+            with the lock held.
     """
 
     def __init__(
         self,
-        pace: Pace,
+        options: FetchOptions,
         known: Callable[[str], HostRecord | None],
         deadline: float,
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
     ) -> None:
-        self._pace, self._known, self._deadline = pace, known, deadline
-        self._hops = RobotsHops(pace.robots_targets)
+        self._options, self._known, self._deadline = options, known, deadline
+        self._hops = RobotsHops(options.robots_redirect_targets)
         self.answers = self._hops.answers
         self._on_drop = on_drop
         self._requested_until = requested_until
-        self.notes: dict[str, tuple[float | None, int]] = {}
+        self.demands: dict[str, tuple[float | None, int]] = {}
         self.workers = 0
         self.alert: Callable[[], None] | None = None
         self.dropped: Counter[str] = Counter()
@@ -67,20 +66,19 @@ class Queues:
         self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = 0  # tasks in queues, and pages that wait for a robots.txt
         self._in_progress = 0
-        self._ready = ReadyQueues(pace.delay)
-        self._address_limit = AddressLimit(pace.threads_per_address, self._ready)
+        self._ready = ReadyQueues(options.delay)
+        self._address_limit = AddressLimit(options.threads_per_address, self._ready)
         self._results: list[Result] = []
         self._result_bytes = 0
         self._kept_bytes = 0
         self._stopped: str | None = None
-        self._fed = self._closed = self._consumer_waits = self._held_back = False
+        self._fed = self._closed = self._held_back = False
         self._idle = 0
         self._throttled = Waited(time.monotonic())
-        self._alarm = float("inf")
+        self._alarm = math.inf
         lock = threading.Lock()
         self._work = threading.Condition(lock)
         self._arrived = threading.Condition(lock)
-        self._room = threading.Condition(lock)
 
     def add(self, tasks: Iterable[Task]) -> None:
         """Queues tasks, whose hosts are filled in."""
@@ -95,7 +93,7 @@ class Queues:
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._joined.get(task.host) or task.address or self._pace.queue_of(task.host)
+        name = self._joined.get(task.host) or task.address or self._options.queue_name(task.host)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
             queue = self._open(name, task, now)
@@ -126,27 +124,18 @@ class Queues:
 
     def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
         """Takes back a finished visit and waits for the next turn; None at the end."""
+        ended = [] if visit is None else [visit]
         with self._work:
-            if visit is not None:
-                self._settle(visit)
-            while not self._closed:
-                now = time.monotonic()
-                if now >= self._deadline:
-                    self._stop("time_limit")
-                if self._crowded():
-                    self._room.wait()
-                    continue
-                turn = self._take(now)
-                if turn is not None:
-                    self._account(now)
-                    self._wake_another(now)
-                    return turn
-                if self._done():
-                    break
-                self._wait(now)
-            self._wake()
-            self._arrived.notify_all()
-            return None
+            while True:
+                turns, due = self._turns(ended, 1)
+                if turns:
+                    self._wake_another()
+                    return turns[0]
+                if due is None:
+                    self._wake()
+                    return None
+                ended = []
+                self._wait(due)
 
     def take_due(
         self, ended: Iterable[Visit], room: int
@@ -158,26 +147,32 @@ class Queues:
             room: Most turns to take.
 
         Returns:
-            The turns, and the monotonic moment at which to ask again: infinite
-            where that is for a visit's end or an alert to say, None at the end.
+            The turns, and the monotonic moment of the next call: infinite where the end of a visit
+            or an alert will come first, None at the end.
         """
         with self._work:
-            for visit in ended:
-                self._settle(visit)
-            now = time.monotonic()
-            if now >= self._deadline:
-                self._stop("time_limit")
-            if self._closed or self._done():
-                self._arrived.notify_all()
-                return [], None
-            taken: list[tuple[HostQueue, Task]] = []
-            crowded = self._crowded()
-            while not crowded and len(taken) < room and (turn := self._take(now)) is not None:
-                taken.append(turn)
-            idle = 0 if crowded else room - len(taken)
-            self._held_back, self._idle = crowded, idle
-            self._account(now)
-            return taken, self._due(room=idle > 0)
+            turns, due = self._turns(ended, room)
+            self._idle = room - len(turns)
+            self._account(time.monotonic())
+            return turns, due
+
+    def _turns(
+        self, ended: Iterable[Visit], room: int
+    ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
+        for visit in ended:
+            self._settle(visit)
+        now = time.monotonic()
+        if now >= self._deadline:
+            self._stop("time_limit")
+        if self._closed or self._done():
+            self._arrived.notify_all()
+            return [], None
+        turns: list[tuple[HostQueue, Task]] = []
+        self._held_back = self._crowded()
+        while not self._held_back and len(turns) < room and (turn := self._take(now)) is not None:
+            turns.append(turn)
+        self._account(now)
+        return turns, self._due(room=not self._held_back and len(turns) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns the results that have come; None when there will be no more.
@@ -193,10 +188,8 @@ class Queues:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
-                self._consumer_waits = True
                 self._arrived.wait(left)
             results, self._results, self._result_bytes = self._results, [], 0
-            self._room.notify_all()
             if self._held_back:
                 self._held_back = False
                 self._wake()
@@ -208,7 +201,7 @@ class Queues:
             return not (self.waiting or self._in_progress or self._results)
 
     def throttled(self) -> float:
-        """Returns for how many seconds tasks have waited for politeness alone; see ``Waited``."""
+        """Returns the seconds for which tasks have waited for politeness alone; see ``Waited``."""
         with self._work:
             self._account(time.monotonic())
             return self._throttled.total
@@ -225,41 +218,40 @@ class Queues:
         with self._work:
             self._closed = True
             self._wake()
-            self._room.notify_all()
             self._arrived.notify_all()
 
     def _refused(self, queue: HostQueue) -> str | None:
-        pace = self._pace
+        options = self._options
         if self._stopped:
             return self._stopped
-        if 0 <= pace.max_exceptions <= queue.exceptions:
+        if 0 <= options.max_exceptions_per_host <= queue.exceptions:
             return "too_many_exceptions"
-        if queue.backoff_until and pace.max_backoff >= 0:
+        if queue.backoff_until and options.max_backoff >= 0:
             rest = queue.backoff_until - now_ms()
-            return "backoff" if rest > pace.max_backoff * 1000 else None
+            return "backoff" if rest > options.max_backoff * 1000 else None
         return None
 
     def _open(self, name: str, task: Task, now: float) -> HostQueue:
-        """Returns the queue of a host that has had no task, once it is known what to heed."""
+        """Returns the queue of a host without tasks so far, with the findings of earlier runs."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = HostQueue(name)
         known = queue.add_host(task.host, self._known)
         queue.take_over(task)
         if known is not None:
-            delay = queue.rest(self._pace.delay)
+            delay = queue.rest(self._options.delay)
             since = (now_ms() - known.last_request_end) / 1000
-            rest = min((known.backoff_until - now_ms()) / 1000, self._pace.max_rest)
+            rest = min((known.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._requested_until > -math.inf:
-            delay = queue.rest(self._pace.delay)
+            delay = queue.rest(self._options.delay)
             queue.ready_at = max(queue.ready_at, self._requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
         if queue.listed:
             self._ready.grown(queue)
-        elif queue.tasks and queue.in_progress < queue.limit(self._pace.threads_per_host):
+        elif queue.tasks and queue.in_progress < queue.limit(self._options.threads_per_host):
             self._ready.put(queue, now)
 
     def _take(self, now: float) -> tuple[HostQueue, Task] | None:
@@ -287,12 +279,12 @@ class Queues:
             elif search.refused:
                 self.waiting -= 1
                 self.drop([queue.tasks.popleft()], search.refused)
-                self._notify_consumer()
+                self._arrived.notify()
             else:
                 break
 
     def _may_enter(self, queue: HostQueue) -> bool:
-        if queue.in_progress >= queue.limit(self._pace.threads_per_host):
+        if queue.in_progress >= queue.limit(self._options.threads_per_host):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
             return False  # one at a time until robots.txt is there
@@ -306,7 +298,7 @@ class Queues:
         self._address_limit.leave(host.address)
         if visit.address is not None:
             host.address = visit.address
-            if self._pace.by_address and visit.address not in ("", queue.name):
+            if self._options.queue_mode == "ip" and visit.address not in ("", queue.name):
                 queue = visit.queue = self._join(queue, visit.address)
         self._hold(visit)
         if visit.again:
@@ -314,13 +306,13 @@ class Queues:
             self.waiting += 1
         if visit.drop is not None:
             self.drop([visit.task], visit.drop)
-            self._notify_consumer()
+            self._arrived.notify()
         wait = self._back_off(visit)
         if visit.requested:
-            queue.last_end = now_ms()
-            queue.ready_at = max(queue.ready_at, now + queue.rest(self._pace.delay) + wait)
+            queue.last_request_end = now_ms()
+            queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
-            self.notes[visit.task.host] = queue.crawl_delay, queue.backoff_until
+            self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
             self._hand_over(visit.result)
         if self._stopped:
@@ -353,10 +345,10 @@ class Queues:
 
     def _refuse(self, url: str, reason: str) -> None:
         """Drops the pages that wait for a robots.txt."""
-        pages = self._hops.refuse(url, reason)
+        pages = self._hops.release(url, None, reason)
         self.waiting -= len(pages)
         self.drop(pages, reason)
-        self._notify_consumer()
+        self._arrived.notify()
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
         """Merges a queue without visits under way into that of an address; returns the latter."""
@@ -367,7 +359,7 @@ class Queues:
 
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        wait, rests, reason = back_off(visit, self._pace)
+        wait, rests, reason = back_off(visit, self._options)
         if rests:  # the next generate leaves it out so long
             until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)
@@ -381,10 +373,10 @@ class Queues:
             self.waiting -= len(tasks)
             queue.tasks.clear()
             self._leave_out(tasks, reason)
-            self._notify_consumer()
+            self._arrived.notify()
 
     def _leave_out(self, tasks: list[Task], reason: str) -> None:
-        """Drops what a queue does not take, and pages that wait for a robots.txt among it."""
+        """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""
         self.drop([task for task in tasks if not task.robots], reason)
         for task in tasks:
             if task.robots:  # its host is left alone, so nothing may be fetched for now
@@ -399,7 +391,7 @@ class Queues:
                 self._refuse(url, reason)
 
     def _forget(self, queue: HostQueue) -> None:
-        """Keeps the robots.txt of a host that is through, while there is room for it."""
+        """Keeps the robots.txt of a finished host, while there is room for it."""
         if queue.kept:
             return
         queue.kept = True
@@ -411,12 +403,7 @@ class Queues:
         self._results.append(result)
         if result.response is not None:
             self._result_bytes += len(result.response.body)
-        self._notify_consumer()
-
-    def _notify_consumer(self) -> None:
-        if self._consumer_waits:
-            self._consumer_waits = False
-            self._arrived.notify()
+        self._arrived.notify()
 
     def _crowded(self) -> bool:
         return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES
@@ -425,10 +412,10 @@ class Queues:
         return self._fed and not self.waiting and not self._in_progress
 
     def _account(self, now: float) -> None:
-        delayed = self._ready.due is not None and self.waiting > 0
+        delayed = self._ready.due is not None and self.waiting > 0 and not self._held_back
         self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
-    def _due(self, room: bool = True) -> float:
+    def _due(self, room: bool) -> float:
         """Returns the moment at which there is something to do, if nothing changes before."""
         end = math.inf if self._stopped else self._deadline
         due = self._ready.due if room else None
@@ -443,22 +430,22 @@ class Queues:
         else:
             self._work.notify(number)
 
-    def _wake_another(self, now: float) -> None:
+    def _wake_another(self) -> None:
         """Wakes another worker for a ready host or the alarm, as this one is busy now."""
         due = self._ready.due
         if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()
 
-    def _wait(self, now: float) -> None:
+    def _wait(self, due: float) -> None:
         """Waits for a change; one worker at a time also waits for the next moment due."""
-        due = self._due()
+        now = time.monotonic()
         self._idle += 1
         self._account(now)
         if due < self._alarm:
             self._alarm = due
-            self._work.wait(min(due - now, threading.TIMEOUT_MAX))
+            self._work.wait(min(max(0.0, due - now), threading.TIMEOUT_MAX))
             if self._alarm == due:
-                self._alarm = float("inf")
+                self._alarm = math.inf
         else:
             self._work.wait()
         self._idle -= 1

@@ -11,9 +11,9 @@ from .host_queue import HostQueue
 class ReadyQueues:
     """Queues that wait for a worker, or for the end of a delay.
 
-    Queues that were begun come first, in the order in which their delays end, so
-    none starves and few robots.txt are held at a time. Of the others the one
-    comes first that will take longest, tasks times delay: so few slow hosts are left at the end.
+    Queues that were begun come first, in the order in which their delays end: so none starves, and few
+    robots.txt are kept at a time. Of the others, the one that will take longest (tasks times delay)
+    comes first: so few slow hosts are left at the end.
 
     Args:
         delay: Returns the delay after a request, given the crawl delay.
@@ -24,7 +24,9 @@ class ReadyQueues:
         self._due: list[tuple[float, int, HostQueue]] = []
         self._begun: deque[HostQueue] = deque()
         self._fresh: list[tuple[float, int, HostQueue]] = []
-        self._lengths: dict[HostQueue, int] = {}  # of the fresh, when they were listed
+        self._lengths: dict[
+            HostQueue, int
+        ] = {}  # number of tasks of fresh queues, when they were listed
         self._sequence = itertools.count()
 
     @property
@@ -48,7 +50,7 @@ class ReadyQueues:
             self._list_fresh(queue)
 
     def put_first(self, queue: HostQueue) -> None:
-        """Lists a queue that was begun, before all others of these."""
+        """Lists a queue that was begun before all others that were."""
         queue.listed = True
         self._begun.appendleft(queue)
 

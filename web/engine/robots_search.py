@@ -6,13 +6,12 @@ searches that lead to the same URL.
 """
 
 import dataclasses
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from typing import cast
 
-from ..exchange.fetch_steps import Fetch, Steps
+from ..base.size_cache import SizeCache
 from ..exchange.response import Response
-from ..robots.robots import RobotsRules
+from ..robots.robots import RobotsRules, RobotsSteps
 from ..urls.domains import is_shared_suffix, registered_domain
 from .tasks import Task
 
@@ -22,25 +21,25 @@ _KEPT_HEADERS = ("location", "retry-after")
 
 
 class RobotsSearch:
-    """The search for the robots.txt of one origin, between two of its turns.
+    """The search for the robots.txt of one origin, which may take several turns.
 
     Args:
-        steps: What asks for one URL after the other, see ``robots.ask_robots``.
+        steps: Yields one URL after the other; see ``robots_steps``.
 
     Attributes:
-        request: The request that comes next.
+        url: The URL that is requested next.
         answer: Its response, if it was sent in another host's turn.
-        owner: Whose host that is, see ``owner_of``; empty where it is the origin's own.
+        owner: Owner of its host, see ``owner_of``; empty if the origin has the same owner.
         held: Whether pages of the origin wait for that answer.
         pages: These pages.
-        refused: Reason for which they, and all later ones, are left out; None where they are not.
+        refused: Reason to drop these and all later pages of the origin, or None.
     """
 
-    __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "request")
+    __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "url")
 
-    def __init__(self, steps: Steps[RobotsRules]) -> None:
+    def __init__(self, steps: RobotsSteps) -> None:
         self._steps = steps
-        self.request = cast(Fetch, next(steps))
+        self.url = next(steps)
         self.answer: Response | None = None
         self.owner = ""
         self.held = False
@@ -48,10 +47,10 @@ class RobotsSearch:
         self.refused: str | None = None
 
     def proceed(self, answer: Response) -> RobotsRules | None:
-        """Takes the answer to ``request``; returns the rules where that was the last request."""
+        """Takes the answer from ``url``; returns the rules if it was the last one."""
         self.answer = None
         try:
-            self.request = cast(Fetch, self._steps.send(answer))
+            self.url = self._steps.send(answer)
         except StopIteration as end:
             return cast(RobotsRules, end.value)
         return None
@@ -60,7 +59,7 @@ class RobotsSearch:
 class RobotsHops:
     """Requests for robots.txt in the turns of other hosts, and the searches that wait for each.
 
-    Not safe for threads, but for ``answers``.
+    Not safe for threads, except ``answers``.
 
     Args:
         most: Limit of requests to the hosts of one owner because of other owners' hosts.
@@ -84,7 +83,7 @@ class RobotsHops:
         """Makes a page wait for the next request of its search; returns whether to send that request."""
         search.held = True
         search.pages.append(page)
-        searches = self._searches.setdefault(search.request.url, [])
+        searches = self._searches.setdefault(search.url, [])
         searches.append(search)
         return len(searches) == 1
 
@@ -94,24 +93,17 @@ class RobotsHops:
             self._made[owner] += 1
         return self._made[owner] <= self._most
 
-    def release(self, url: str, answer: Response) -> list[Task]:
-        """Hands an answer to those who wait for it; returns their pages."""
-        return self._end(url, answer, None)
-
-    def refuse(self, url: str, reason: str) -> list[Task]:
-        """Ends the searches that wait for a URL; returns their pages."""
-        return self._end(url, None, reason)
-
-    def _end(self, url: str, answer: Response | None, reason: str | None) -> list[Task]:
+    def release(self, url: str, answer: Response | None, refused: str | None = None) -> list[Task]:
+        """Gives an answer, or a reason for refusal, to the searches for a URL; returns their pages."""
         pages: list[Task] = []
         for search in self._searches.pop(url, ()):
             pages += search.pages
-            search.held, search.answer, search.refused, search.pages = False, answer, reason, []
+            search.held, search.answer, search.refused, search.pages = False, answer, refused, []
         return pages
 
 
 class RobotsAnswers:
-    """The answers to requests for robots.txt, the latest of them, by URL; safe for threads.
+    """The latest answers to requests for robots.txt, by URL; safe for threads.
 
     >>> answers = RobotsAnswers()
     >>> answers.put(Response("http://a/robots.txt", status=404, body=b"x" * 1000)).body
@@ -121,33 +113,16 @@ class RobotsAnswers:
     """
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[str, Response] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, url: str) -> Response | None:
-        """Returns the answer that came from a URL, if it is still kept."""
-        with self._lock:
-            if url in self._answers:
-                self._answers.move_to_end(url)
-            return self._answers.get(url)
+        self._answers: SizeCache[str, Response] = SizeCache(_MAX_BYTES, _bytes_of)
+        self.get = self._answers.get
 
     def put(self, answer: Response) -> Response:
-        """Keeps, and returns, what an answer says about robots.txt; the oldest ones go."""
+        """Keeps the part of an answer that matters for robots.txt, and returns it."""
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
         kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
-        with self._lock:
-            self._forget(answer.url)
-            self._answers[answer.url] = kept
-            self._bytes += _bytes_of(kept)
-            while self._bytes > _MAX_BYTES:
-                self._forget(next(iter(self._answers)))
+        self._answers.put(answer.url, kept)
         return kept
-
-    def _forget(self, url: str) -> None:
-        answer = self._answers.pop(url, None)
-        self._bytes -= _bytes_of(answer) if answer is not None else 0
 
 
 def _bytes_of(answer: Response) -> int:
@@ -156,7 +131,7 @@ def _bytes_of(answer: Response) -> int:
 
 
 def owner_of(host: str) -> str:
-    """Returns the name of all that belongs to whom a host belongs.
+    """Returns the owner of a host: its registered domain, or the host itself if strangers share that.
 
     >>> owner_of("www.foo.co.uk"), owner_of("foo.github.io"), owner_of("[::1]")
     ('foo.co.uk', 'foo.github.io', '[::1]')

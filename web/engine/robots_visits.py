@@ -2,21 +2,20 @@
 
 from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Fetch, Steps
 from ..exchange.response import Response
 from ..exchange.status import classify
 from ..network.failures import NOT_SENT
-from ..robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, robots_steps
+from ..robots.robots import MAX_ROBOTS_BYTES, RobotsRecord, RobotsRules, robots_steps
 from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
 
 
 class RobotsVisits:
-    """Makes the visits of the engine that ask for robots.txt.
+    """Makes the engine's visits for robots.txt.
 
     Args:
-        options: Whose rules, how many redirects.
+        options: Agents, and limits of redirects.
         client: Makes the requests.
         answers: Responses to earlier requests.
     """
@@ -24,20 +23,20 @@ class RobotsVisits:
     def __init__(self, options: RobotsOptions, client: ClientBase, answers: RobotsAnswers) -> None:
         self._options, self._client, self._answers = options, client, answers
 
-    def search(
+    async def search(
         self, queue: HostQueue, task: Task, origin: str
-    ) -> Steps[tuple[Visit, RobotsRules | None]]:
+    ) -> tuple[Visit, RobotsRules | None]:
         """Continues the search for the robots.txt of a page; sends at most one request to the page's host.
 
         Returns:
-            The visit, and the rules. They are None where the search continues: in
-            another turn of the same host, or in that of the host that the visit says to follow.
+            The visit, and the rules. They are None if the search continues: in another turn of the
+            same host, or in a turn of the host of ``visit.follow``.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
         visit, rules = Visit(queue, task), None
         while rules is None:
             hop = self._hop(search, task.host)
-            answer = search.answer or self._known(search.request.url, own=hop is None)
+            answer = search.answer or self._known(search.url, own=hop is None)
             if answer is None and hop is not None:
                 visit.search, visit.follow = search, hop
                 return visit, None
@@ -45,7 +44,7 @@ class RobotsVisits:
                 visit.again = True
                 return visit, None
             if answer is None:
-                answer = yield search.request
+                answer = await self._request(search.url)
                 visit.requested = answer.error not in NOT_SENT
                 if answer.status:
                     answer = self._answers.put(answer)
@@ -61,7 +60,7 @@ class RobotsVisits:
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:
         """Returns the task for another host, where the next request of a search is for one."""
-        hop = Task(search.request.url, robots=True)
+        hop = Task(search.url, robots=True)
         try:
             hop.host = self._client.host(hop.url)
         except ValueError:
@@ -73,18 +72,21 @@ class RobotsVisits:
         search.owner = owner if owner != owner_of(own) else ""
         return hop
 
+    async def _request(self, url: str) -> Response:
+        # On a connection of its own: an idle one may be closed unanswered.
+        return await self._client.request(url, content_limit=MAX_ROBOTS_BYTES, fresh=True)
+
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
-        # If other searches have not reached a host, its own pages still try it.
+        # A failure of other searches does not count for the host's own pages.
         return None if answer is None or (own and not answer.status) else answer
 
-    def fetch_for_others(self, queue: HostQueue, task: Task) -> Steps[Visit]:
+    async def fetch_for_others(self, queue: HostQueue, task: Task) -> Visit:
         """Fetches a robots.txt to which those of other hosts redirect."""
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
-        received: Response = yield Fetch(task.url, content_limit=MAX_BYTES + 1, fresh=True)
-        answer = self._answers.put(received)
+        answer = self._answers.put(await self._request(task.url))
         refused = not answer.status and answer.error in NOT_SENT
         visit = Visit(queue, task) if refused else visit_of(queue, task, answer, classify(answer))
         visit.answer = answer

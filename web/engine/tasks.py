@@ -14,16 +14,16 @@ class Task:
         key: Row key.
         score: Of the page.
         distance: Links from a seed.
-        etag: Of the copy we have, for a conditional request.
+        etag: ETag of the stored copy, for a conditional request.
         last_modified: Last-Modified of that copy, as the server sent it.
         modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
-        hops: Redirects that were followed to come here.
-        depth: Links that were followed within this fetch to come here.
-        delay: Seconds between two requests to its queue, in place of the usual; None for those.
+        hops: Redirects that led here.
+        depth: Links that led here within this fetch.
+        delay: Seconds between two requests to its queue, in place of the usual delay; None for that.
         address: Address of its host, which names its queue; None if it is to be looked up.
         host: Of the URL; the engine fills it in.
-        robots: Whether it is no page, but a robots.txt that another host's redirects to.
-        fresh: Whether it needs a new connection, for a server closed an idle one unanswered.
+        robots: Whether it is not a page, but the target of a redirect of another host's robots.txt.
+        fresh: Whether it needs a new connection, as a server closed an idle one without an answer.
     """
 
     url: str
@@ -49,9 +49,9 @@ class Result:
     Attributes:
         task: The task.
         response: The response; None if no request was sent.
-        fetch_status: One of ``protocol.FETCH_…``.
+        fetch_status: One of ``status.FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
-        message: Why, in a few words; empty for success.
+        message: The reason, in a few words; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
         permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.

@@ -52,7 +52,7 @@ class Addresses:
         self._proxied = parse_proxy(options.http_proxy) is not None
 
     def by_name(self, host: str, ports: Iterable[int]) -> bool:
-        """Returns whether a host is reached past its address: by ``connect_to`` or a proxy."""
+        """Returns whether a host is reached by its name alone: by ``connect_to`` or a proxy."""
         return not self._direct_ports(host, ports)
 
     def _direct_ports(self, host: str, ports: Iterable[int]) -> list[int]:
@@ -61,17 +61,16 @@ class Addresses:
         return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
 
     def of(self, host: str, ports: Iterable[int]) -> str | None:
-        """Returns the address of a host: the smallest that it has, rather IPv4.
+        """Returns the address of a host: its smallest one, of IPv4 if it has some.
 
-        So hosts with the same addresses have the same one, whatever the order in which a
-        name server gives them. None where the host is reached by its name; empty where
-        no address may be connected to.
+        So hosts with the same addresses get the same one, in whatever order the name server lists
+        them. None if the host is reached by its name; empty if no address may be connected to.
         """
-        asked = self._direct_ports(host, ports)
-        if not asked:
+        direct = self._direct_ports(host, ports)
+        if not direct:
             return None
         found: set[str] = set()
-        for port in asked:
+        for port in direct:
             with contextlib.suppress(OSError):
                 target = self._guard.target(host.strip("[]"), port)
                 found.update(entry[1][0] for entry in target.addresses)
@@ -85,7 +84,7 @@ class Addresses:
     ) -> dict[str, str | None]:
         """Returns the addresses of hosts, see ``of``, by reversed host.
 
-        Hosts for which the time did not suffice are missing.
+        Hosts that were not looked up in time are missing.
 
         Args:
             hosts: Ports by reversed host.
@@ -131,7 +130,7 @@ class PinnedGuard(Guard):
         """Returns where a host may be reached: see ``Guard.target``.
 
         Raises:
-            Denied: Also where it has not, or no longer, the address that it is pinned to.
+            Denied: Also if its pinned address is not among its addresses.
         """
         target = super().target(host, port, own)
         pin = self._pins.get(host)
@@ -145,7 +144,7 @@ class PinnedGuard(Guard):
 
 
 def endpoints(keys: pl.Series) -> dict[str, set[int]]:
-    """Returns the ports that row keys ask for, by reversed host; those of http alone.
+    """Returns the ports of row keys, by reversed host; those of http and https alone.
 
     >>> endpoints(pl.Series(["com.a:http:81/x", "com.a:https/", "com.b:ftp/"]))
     {'com.a': {81, 443}, 'com.b': set()}

@@ -1,12 +1,10 @@
-"""Cookies, if the operator enables them: no cookie goes to a wrong host.
+"""Cookies, if the operator enables them.
 
 RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
 public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
 """
 
-import calendar
 import dataclasses
-import ipaddress
 import re
 import threading
 import time
@@ -14,8 +12,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from ..network.proxy import as_address
 from ..network.route import split_url
 from ..urls.domains import is_shared_suffix
+from .status import moment_of
 
 _MAX_COOKIE_BYTES = 4_096
 _MAX_PER_HOST = 50
@@ -23,9 +23,6 @@ _MAX_BYTES = 16 << 20
 _ROUGHLY = 300  # bytes that a cookie takes besides name and value
 _MAX_AGE_S = 400 * 86_400.0  # 6265bis 5.5
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_DELIMITER = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D|$)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 @dataclasses.dataclass(slots=True)
@@ -39,8 +36,8 @@ class Cookie:
         host_only: Whether ``domain`` is a host, and nothing below it counts.
         path: Path prefix.
         secure: Whether it goes over https alone.
-        expires: Moment, in s since the epoch.
-        order: When it came, among others.
+        expires: Time in s since the epoch.
+        order: Number in the order of arrival.
     """
 
     name: str
@@ -67,7 +64,7 @@ class CookieJar:
         self._lock = threading.Lock()
 
     def header(self, url: str, now: float | None = None) -> str | None:
-        """Returns the value of Cookie for a URL; None where there is nothing to send."""
+        """Returns the value of Cookie for a URL; None if there is none."""
         (scheme, host, _), target = split_url(url)
         path = target.partition("?")[0]
         now = time.time() if now is None else now
@@ -85,7 +82,7 @@ class CookieJar:
         return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in found) or None
 
     def take(self, url: str, values: Iterable[str], now: float | None = None) -> None:
-        """Keeps what the Set-Cookie headers of a response say, as far as it may."""
+        """Keeps the cookies of Set-Cookie headers, except those that must be ignored."""
         now = time.time() if now is None else now
         for value in values:
             cookie = parse_cookie(value, url, now)
@@ -98,7 +95,7 @@ class CookieJar:
             self._by_domain.move_to_end(cookie.domain)
             key = (cookie.name, cookie.path)
             old = cookies.get(key)
-            # 6265bis 5.7: what came over https is not for http to overlay.
+            # 6265bis 5.7: a cookie from http must not replace one from https.
             if old is None or secure or not old.secure:
                 self._count += 1
                 cookie.order = old.order if old else self._count
@@ -117,7 +114,7 @@ class CookieJar:
 
 
 def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
-    """Returns the cookie that a Set-Cookie header sets; None where it must be ignored.
+    """Returns the cookie that a Set-Cookie header sets; None if it must be ignored.
 
     >>> cookie = parse_cookie("a=1; Domain=example.com; Path=/", "http://www.example.com/x", 0)
     >>> cookie.domain, cookie.host_only, cookie.path
@@ -130,55 +127,47 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     pair, *rest = text.split(";")
     name, equals, value = pair.partition("=")
     name, value = (name.strip(), value.strip()) if equals else ("", pair.strip())
-    if (not name and not value) or len(name) + len(value) > _MAX_COOKIE_BYTES:
+    if not 0 < len(name) + len(value) <= _MAX_COOKIE_BYTES:
         return None
-    attributes = {}
-    for part in rest:
-        key, _, given = part.partition("=")
-        attributes[key.strip().lower()] = given.strip()
+    parts = (part.partition("=") for part in rest)
+    attributes = {key.strip().lower(): given.strip() for key, _, given in parts}
     (scheme, host, _), target = split_url(url)
     domain = attributes.get("domain", "").lower().removeprefix(".")
     wide = bool(domain) and _domain_allowed(host, domain)
     if domain and not wide and domain != host:
         return None
-    secure, path = "secure" in attributes, attributes.get("path", "")
-    path = path if path.startswith("/") else _default_path(target)
+    secure = "secure" in attributes
     if secure and scheme != "https":
         return None
-    lower = name.lower()
-    hidden = value.lower() if not name else ""
-    if lower.startswith(("__secure-", "__host-")) and not secure:
+    prefix = (name or value).lower()  # of a value alone, too: it could pass for a name
+    if prefix.startswith(("__secure-", "__host-")) and not (name and secure):
         return None
-    if lower.startswith("__host-") and (domain or path != "/" or "path" not in attributes):
+    if prefix.startswith("__host-") and (domain or attributes.get("path") != "/"):
         return None
-    if hidden.startswith(("__secure-", "__host-")):
-        return None
-    expires = _expires(attributes, now)
+    path = attributes.get("path", "")
+    path = path if path.startswith("/") else _default_path(target)
     owner = domain if wide else host
-    return Cookie(name, value, owner, not wide, path, secure, expires, 0)
+    return Cookie(name, value, owner, not wide, path, secure, _expires(attributes, now), 0)
 
 
 def _domain_allowed(host: str, domain: str) -> bool:
-    """Whether a host may set a cookie for a domain and all below it."""
+    """Returns whether a host may set a cookie for a domain and all below it."""
     return (
         (host == domain or host.endswith(f".{domain}"))
-        and not _is_address(host)
+        and not as_address(host.strip("[]"))
         and "." in domain.strip(".")
         and not is_shared_suffix(domain)
     )
 
 
-def _is_address(host: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        return False
-
-
 def _domains(host: str) -> list[str]:
     """Returns a host and the domains above it."""
     labels = host.split(".")
-    return [host] if _is_address(host) else [".".join(labels[n:]) for n in range(len(labels))]
+    return (
+        [host]
+        if as_address(host.strip("[]"))
+        else [".".join(labels[n:]) for n in range(len(labels))]
+    )
 
 
 def _default_path(target: str) -> str:
@@ -196,26 +185,5 @@ def _expires(attributes: dict[str, str], now: float) -> float:
     age = attributes.get("max-age", "")
     if re.fullmatch(r"-?[0-9]+", age):
         return now + min(_MAX_AGE_S, float(age[:12])) if not age.startswith("-") else 0.0
-    moment = _moment(attributes["expires"]) if "expires" in attributes else None
+    moment = moment_of(attributes.get("expires", ""))
     return now + _MAX_AGE_S if moment is None else min(moment, now + _MAX_AGE_S)
-
-
-def _moment(text: str) -> float | None:
-    """Returns the moment that a cookie's date names (RFC 6265 5.1.1)."""
-    clock = day = month = year = None
-    for token in _DELIMITER.split(text):
-        match = _CLOCK.match(token)
-        if clock is None and match:
-            clock = tuple(map(int, match.groups()))
-        elif day is None and re.match(r"\d{1,2}(?:\D|$)", token):
-            day = int(re.match(r"\d+", token)[0])  # type: ignore[index]
-        elif month is None and token[:3].lower() in _MONTHS:
-            month = _MONTHS.index(token[:3].lower()) + 1
-        elif year is None and re.match(r"\d{2,4}(?:\D|$)", token):
-            year = int(re.match(r"\d+", token)[0])  # type: ignore[index]
-    if clock is None or day is None or month is None or year is None:
-        return None
-    year += 1900 if 70 <= year <= 99 else 2000 if year < 70 else 0
-    if not 1 <= day <= 31 or year < 1601 or clock[0] > 23 or max(clock[1:]) > 59:
-        return None
-    return float(calendar.timegm((year, month, day, *clock)))

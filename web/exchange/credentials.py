@@ -1,4 +1,4 @@
-"""User names, passwords and tokens, from a file of the operator's, each for one origin alone.
+"""User names, passwords and tokens from a file of the operator, each for one origin.
 
 Secrets are never printed: errors name the file and the line.
 """
@@ -6,27 +6,27 @@ Secrets are never printed: errors name the file and the line.
 import base64
 import dataclasses
 import hashlib
+import itertools
 import os
 import re
 import secrets
 import stat
-import threading
-from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import parse_http_list
 
 from ..base.errors import UsageError
-from ..network.idle_connections import Origin
-from ..network.route import split_url
+from ..base.size_cache import SizeCache
+from ..network.route import Origin, split_url
 from ..urls.schemes import split_ftp
 
 _ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1
 _KINDS = ("basic", "digest", "bearer")
-_CHALLENGE = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
-_SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s+(?!=)|\Z)")
 _HASHES = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}
 _MAX_CHALLENGES = 1_000
-_MAX_CHALLENGE = 8_192  # letters of a header that are looked at
+_MAX_CHALLENGE = 8_192  # letters of a header that are read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,10 +87,12 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
 def _entry(line: str) -> tuple[Origin, Credential]:
     words = line.split(None, 2)
     if len(words) < 3 or words[1].lower() not in _KINDS:
-        raise ValueError("expected ORIGIN and then basic, digest or bearer, and what goes with it")
+        raise ValueError(
+            "expected ORIGIN, then basic, digest or bearer, then user and password or token"
+        )
     if not _ORIGIN.fullmatch(words[0]):
         raise ValueError(
-            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if need be"
+            "ORIGIN must be http://HOST, https://HOST or ftp://HOST, with :PORT if needed"
         )
     try:
         ftp = words[0].startswith("ftp:")
@@ -99,7 +101,7 @@ def _entry(line: str) -> tuple[Origin, Credential]:
         raise ValueError("ORIGIN must have a host, in ASCII") from None
     kind, rest = words[1].lower(), words[2]
     if ftp and kind != "basic":
-        raise ValueError("FTP has user and password alone: ftp://HOST basic USER PASSWORD")
+        raise ValueError("FTP needs user and password: ftp://HOST basic USER PASSWORD")
     if kind == "bearer":
         if not _TOKEN.fullmatch(rest):
             raise ValueError("bearer needs one token, of letters, digits and -._~+/=")
@@ -126,15 +128,15 @@ class Credentials:
 
     def __init__(self, entries: dict[Origin, Credential]) -> None:
         self._entries = entries
-        self._challenges: OrderedDict[Origin, dict[str, str]] = OrderedDict()
-        self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
+        # With the numbers of the requests that answer each.
+        self._challenges: SizeCache[Origin, tuple[dict[str, str], Iterator[int]]]
+        self._challenges = SizeCache(_MAX_CHALLENGES)
 
     def proxy_header(self, host: str, port: int) -> str:
-        """Returns the value of Proxy-Authorization for a proxy; empty where it needs none.
+        """Returns the value of Proxy-Authorization for a proxy; empty if it has no entry.
 
         Raises:
-            UsageError: The entry is one of digest.
+            UsageError: The entry is for digest.
         """
         entry = self._entries.get(("http", f"[{host}]" if ":" in host else host, port))
         if entry is None:
@@ -161,13 +163,11 @@ class Credentials:
             return None
         if entry.kind != "digest":
             return entry.header()
-        with self._lock:
-            challenge = self._challenges.get(origin)
-            if challenge is None:
-                return None
-            nonce = challenge["nonce"]
-            count = self._counts[nonce] = self._counts.get(nonce, 0) + 1
-        return digest_header(entry, challenge, target, count, secrets.token_hex(8))
+        known = self._challenges.get(origin)
+        if known is None:
+            return None
+        challenge, counts = known
+        return digest_header(entry, challenge, target, next(counts), secrets.token_hex(8))
 
     def challenged(self, url: str, values: list[str], sent: bool) -> bool:
         """Reads the WWW-Authenticate headers of a 401; returns whether to send the request once more.
@@ -187,14 +187,7 @@ class Credentials:
         # A second challenge is answered only if the first was too old.
         if challenge is None or (sent and challenge.get("stale", "").lower() != "true"):
             return False
-        with self._lock:
-            old = self._challenges.pop(origin, None)
-            if old is not None:
-                self._counts.pop(old["nonce"], None)
-            self._challenges[origin] = challenge
-            if len(self._challenges) > _MAX_CHALLENGES:
-                _, oldest = self._challenges.popitem(last=False)
-                self._counts.pop(oldest["nonce"], None)
+        self._challenges.put(origin, (challenge, itertools.count(1)))
         return True
 
 
@@ -215,23 +208,21 @@ def choose_challenge(values: list[str]) -> dict[str, str] | None:
     return best
 
 
-def _digests(values: list[str]) -> list[dict[str, str]]:
-    found = []
-    for value in (value[:_MAX_CHALLENGE] for value in values):
-        # Quoted texts may hold anything: for finding the schemes they are blanked.
-        blank = re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: "_" * len(match[0]), value)
-        starts = [(match.start(1), match[1]) for match in _SCHEME.finditer(blank)]
-        ends = [*(start for start, _ in starts[1:]), len(value)]
-        for (start, scheme), end in zip(starts, ends, strict=False):
-            if scheme.lower() == "digest":
-                part = value[start + len(scheme) : end]
-                found.append(
-                    {
-                        match[1].lower(): re.sub(r"\\(.)", r"\1", match[2] or match[3] or "")
-                        for match in _CHALLENGE.finditer(part)
-                    }
-                )
-    return found
+def _digests(values: list[str]) -> Iterator[dict[str, str]]:
+    """Yields the parameters of the digest challenges in WWW-Authenticate headers."""
+    for value in values:
+        scheme, found = "", dict[str, str]()
+        for part in parse_http_list(value[:_MAX_CHALLENGE]):
+            begins = _SCHEME.match(part)
+            if begins:  # with its first parameter, if there is one
+                if scheme == "digest":
+                    yield found
+                scheme, found, part = begins[1].lower(), {}, part[begins.end() :]
+            name, _, text = part.partition("=")
+            text = text.strip()
+            found[name.strip().lower()] = text[1:-1] if text.startswith('"') else text
+        if scheme == "digest":
+            yield found
 
 
 def digest_header(

@@ -7,6 +7,7 @@ from ..base.agent import AgentOptions
 from ..base.options import option
 from ..network.guard import Guard
 from ..network.headers import parse_headers
+from ..network.limits import Limits
 from ..network.proxy import parse_proxy
 from .file_options import FileOptions
 
@@ -36,7 +37,7 @@ class HttpOptions(AgentOptions, FileOptions):
     document_limit: int = option(
         8_388_608,
         "The same for PDF, office documents and e-books, which cannot be read when they are cut; "
-        "content_limit where that is larger.",
+        "content_limit if that is larger.",
         unit="bytes",
     )
     accept: str = option(
@@ -49,13 +50,14 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     connect_to: tuple[str, ...] = option(
         (),
-        "Reach a host elsewhere, as curl's: HOST:PORT:ADDRESS:PORT. HOST must be named; "
-        "*.DOMAIN is the domain and all below it. Empty ports are any, or the same.",
+        "Connect to another address for a host, as curl's option: HOST:PORT:ADDRESS:PORT. HOST must "
+        "be named; *.DOMAIN is the domain and all below it. An empty first PORT is any port, an empty "
+        "second one the same.",
     )
     allow_addresses: tuple[str, ...] = option(
         (),
-        "CIDR blocks that may be reached though they are private or special. A block within "
-        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 hold no IPv4 address.",
+        "CIDR blocks of private or special addresses that may be reached. A block within "
+        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address.",
     )
     allowed_ports: tuple[str, ...] = option(
         ("80", "443", "8000-8999"),
@@ -71,17 +73,17 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     min_rate: float = option(
         100.0,
-        "Least bytes per second of an answer; 0 for no least. What comes more slowly is cut.",
+        "Least bytes per second of an answer, 0 for no limit; slower answers are cut.",
         unit="bytes/s",
         minimum=0.0,
     )
     min_rate_grace: float = option(
-        10.0, "How long an answer may come more slowly than that.", unit="s", minimum=0.0
+        10.0, "Time for which an answer may be slower than min_rate.", unit="s", minimum=0.0
     )
     http_header: tuple[str, ...] = option(
         (),
-        "Header to send with every request, 'Name: value'. It is stored with the pages: no "
-        "place for secrets.",
+        "Header to send with every request, 'Name: value'. It is stored with the pages, so it must "
+        "not contain secrets.",
     )
     http_credentials: str = option(
         "",
@@ -91,12 +93,12 @@ class HttpOptions(AgentOptions, FileOptions):
         nutch="http.auth.file",
     )
     http_cookies: bool = option(
-        False, "Keep cookies and send them back, as long as a fetch of a partition lasts."
+        False, "Keep cookies and send them back, during the fetch of a partition."
     )
     http_proxy: str = option(
         "",
-        "Proxy that all requests go through, http://HOST:PORT; hosts of connect_to are reached "
-        "past it. It resolves names itself.",
+        "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names "
+        "itself.",
         nutch="http.proxy.host",
     )
 
@@ -114,6 +116,13 @@ class HttpOptions(AgentOptions, FileOptions):
         guard_of(self)
         parse_headers(self.http_header)
         parse_proxy(self.http_proxy)
+
+
+def limits_of(options: HttpOptions) -> Limits:
+    """Returns the limits on each request that the options describe."""
+    return Limits(
+        options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
+    )
 
 
 def guard_of(options: HttpOptions) -> Guard:

@@ -1,22 +1,22 @@
-"""What comes over the wire for one request, whatever the protocol."""
+"""The response to one request, of any protocol."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(slots=True)
 class Response:
-    """What came over the wire for one request.
+    """The response to one request, or why there is none.
 
     Attributes:
         url: As requested.
-        http_version: ``HTTP/1.1``; ``HTTP/0.9`` of a page without a head; empty without an answer.
+        http_version: ``HTTP/1.1``; ``HTTP/0.9`` for a page without a head; empty without an answer.
         status: Status code; 0 without an answer.
         reason: Reason phrase.
         headers: (name, value) in the order received.
         body: Decoded bytes.
-        truncated: None, or why the body is not whole; see ``Body``.
+        truncated: None, or the reason why the body is not whole; see ``Body``.
         ip: Address connected to; empty if there was none.
-        request: Head of the request, as sent, but for secrets.
+        request: Head of the request as sent, without secrets.
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
@@ -25,9 +25,9 @@ class Response:
             framing_too_large (trailers, chunk extensions), bad_encoding, bad_url, address_denied, port_denied, agent_missing,
             ftp_through_proxy, stopped.
         status_line: As received, without the line's end.
-        tls: None, ``checked`` or, where the operator wants no check, ``unchecked``.
-        resend: Whether a connection that had been idle was closed without an answer, so that the
-            request may be sent again when it is the host's turn; ``error`` is reset then.
+        tls: None, ``checked``, or ``unchecked`` if the operator has turned the check off.
+        resend: Whether an idle connection was closed without an answer, so that the request may be
+            sent again in the host's next turn; ``error`` is ``reset`` then.
     """
 
     url: str
@@ -48,10 +48,7 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""
-        for key, value in self.headers:
-            if key.lower() == name:
-                return value
-        return None
+        return next(iter(self.header_values(name)), None)
 
     def header_values(self, name: str) -> list[str]:
         """Returns the values of all headers of a name, given in lower case."""

@@ -46,7 +46,7 @@ PROTOCOL_STATUS_NAMES = {SUCCESS: "success", FAILED: "failed"} | dict(
 
 # Message of a page whose server's certificate was not checked.
 UNCHECKED = "certificate not checked"
-# Longest pause that a server can demand: a typing error must not hold for ever.
+# Longest pause that a server can demand: its mistake must not last for ever.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
@@ -68,26 +68,24 @@ class StatusRow(NamedTuple):
 
 # Every code from 100 to 599 once; docs/reference/status.md is generated from it.
 STATUS_TABLE = (
-    StatusRow("100-199", FETCH_RETRY, EXCEPTION, "Interim, and no other answer came."),
-    StatusRow("200-299", FETCH_SUCCESS, SUCCESS, "A page; 204 and 205 are empty ones."),
-    StatusRow("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Elsewhere for now."),
-    StatusRow("304", FETCH_NOTMODIFIED, NOTMODIFIED, "As it was, where the request asked so."),
-    StatusRow("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Elsewhere for good."),
-    StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Not for us: gone at once."),
-    StatusRow("404", FETCH_GONE, NOTFOUND, "Not there: gone at once."),
+    StatusRow("100-199", FETCH_RETRY, EXCEPTION, "Interim response, and no other came."),
+    StatusRow("200-299", FETCH_SUCCESS, SUCCESS, "A page; with 204 and 205 an empty one."),
+    StatusRow("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Moved for now."),
+    StatusRow("304", FETCH_NOTMODIFIED, NOTMODIFIED, "Not changed, if the request had conditions."),
+    StatusRow("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Moved for good."),
+    StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Access denied: gone at once."),
+    StatusRow("404", FETCH_GONE, NOTFOUND, "Not found: gone at once."),
     StatusRow(
         "400,402,405,406,409-428,430-499",
         *(FETCH_GONE, GONE),
-        "Refused, and asking again will not help.",
+        "Refused, and another request will not help.",
     ),
-    # 408: the server gave up waiting, and says that asking again may help (RFC 9110 15.5.9).
-    StatusRow("408", FETCH_RETRY, EXCEPTION, "The server waited too long; another time."),
+    # 408: the server waited too long; another request may help (RFC 9110 15.5.9).
+    StatusRow("408", FETCH_RETRY, EXCEPTION, "The server waited too long: tried again later."),
     StatusRow(
         "429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."
     ),
-    StatusRow(
-        "500-599", FETCH_RETRY, EXCEPTION, "The server's fault; 503 with Retry-After as 429."
-    ),
+    StatusRow("500-599", FETCH_RETRY, EXCEPTION, "The server failed; 503 with Retry-After as 429."),
 )
 
 
@@ -109,13 +107,13 @@ _REDIRECTED = frozenset({FETCH_REDIR_TEMP, FETCH_REDIR_PERM})
 
 
 class Outcome(NamedTuple):
-    """What a response means.
+    """The meaning of a response for its page.
 
     Attributes:
         fetch_status: One of ``FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
-        message: Why, in a few words; empty for success.
-        redirect_target: Absolute URL, where the page is elsewhere and says so.
+        message: The reason, in a few words; empty for success.
+        redirect_target: Absolute URL of the target of a redirect, if there is one.
         retry_after_s: Pause in s that the server demands, if it does.
     """
 
@@ -127,10 +125,10 @@ class Outcome(NamedTuple):
 
 
 def classify(response: Response) -> Outcome:
-    """Returns what a response means for its page.
+    """Returns the meaning of a response for its page: see ``STATUS_TABLE``.
 
-    As ``STATUS_TABLE`` says. Different from Nutch's: all of 2xx succeeds; 4xx
-    is gone at once, except 408 and 429; 304 counts only if the request had conditions.
+    Unlike in Nutch, all of 2xx succeeds; 4xx is gone at once, except 408 and 429; 304 counts only if
+    the request had conditions.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \
@@ -155,7 +153,7 @@ redirect_target=None, retry_after_s=None)
 
 
 def redirect_target(response: Response) -> str | None:
-    """Returns the absolute URL that Location names, without user; None where it names none."""
+    """Returns the absolute URL in Location, without user; None if there is none."""
     location = response.header("location")
     if not location:
         return None
@@ -165,25 +163,26 @@ def redirect_target(response: Response) -> str | None:
 def _retry_after(response: Response) -> float | None:
     """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3).
 
-    A date counts from the response's own, whatever the clock says here. At most
-    ``MAX_RETRY_AFTER_S``; None where it is neither, or negative.
+    A date is compared with the date of the response, not with the clock of this machine. At most
+    ``MAX_RETRY_AFTER_S``; None if the value is neither a date nor a number of at least 0.
     """
     value = response.header("retry-after")
     if value is None:
         return None
     if value.isascii() and value.isdigit():
         return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
-    moment = _moment(value)
+    moment = moment_of(value)
     if moment is None:
         return None
-    sent = _moment(response.header("date") or "")
+    sent = moment_of(response.header("date") or "")
     wait = moment - (now_ms() / 1000 if sent is None else sent)
     return min(max(0.0, wait), float(MAX_RETRY_AFTER_S))
 
 
-def _moment(date: str) -> float | None:
-    """Returns what a date of a header says, s since the epoch; None where it says none."""
+def moment_of(date: str) -> float | None:
+    """Returns the seconds since the epoch of a date in a header, UTC if it has no zone; or None."""
     try:
-        return email.utils.parsedate_to_datetime(date).timestamp()
+        parts = email.utils.parsedate_tz(date)
+        return email.utils.mktime_tz(parts) if parts else None
     except (ValueError, OverflowError):
         return None

@@ -2,14 +2,15 @@
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import brotli
 
-from .connection import Message
+from .connection import Connection
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
+from .heads import list_values
+from .wire import PIECE_BYTES
 
-_PIECE_BYTES = 65_536
 _MAX_CODINGS = 2
 _MAX_RATIO = 200
 # Small bodies may have any ratio: 1 MiB of spaces is harmless.
@@ -64,7 +65,9 @@ class Taker:
 
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
         self.parts: list[bytes] = []
-        self._inflaters = [_decoder(coding) for coding in _codings(fields)]
+        self._inflaters = [
+            _Unbrotli() if coding == "br" else _Inflater(coding) for coding in _codings(fields)
+        ]
         self._limit = limit
         self._taken = self._received = 0
 
@@ -86,54 +89,38 @@ class Taker:
                 return "ratio"
         return None
 
-    def end(self) -> Body:
-        """Returns the whole body."""
+    def end(self) -> str | None:
+        """Ends the body; returns ``encoding`` if its last part is missing, else None."""
         ended = all(inflater.ended for inflater in self._inflaters)
-        return Body(b"".join(self.parts), None if ended else "encoding")
-
-    def cut(self, why: str) -> Body:
-        """Returns the body read so far, with the reason for the cut."""
-        return Body(b"".join(self.parts), why)
+        return None if ended else "encoding"
 
 
-def broken_body(parts: Iterable[bytes], error: BaseException) -> Body:
-    """Returns the part of a body that came before a network error."""
-    reason = reason_of(error)
-    return Body(b"".join(parts), _KEPT.get(reason, "disconnect"), reason)
+async def read_body(connection: Connection, limit: int) -> Body:
+    """Reads and decodes a body; never raises for a fault of the server.
 
-
-def read_body(message: Message, limit: int) -> Body:
-    """Reads and decodes a body; never raises for what the server does.
-
-    Where it returns less than the whole, the connection must not be used again.
+    If the body is not whole, the connection must not be used again.
 
     Args:
-        message: A response whose head was read.
+        connection: A connection on which the head of a response has come.
         limit: Most decoded bytes to return; negative for no limit.
     """
     parts: list[bytes] = []
+    why = reason = None
     try:
-        taker = Taker(message.head.fields, limit)
+        taker = Taker(connection.head.fields, limit)
         parts = taker.parts
-        while piece := message.read(_PIECE_BYTES):
+        while why is None and (piece := await connection.read()):
             why = taker.take(piece)
-            if why is not None:
-                return taker.cut(why)
-        return taker.end()
+        why = why or taker.end()
     except NETWORK_ERRORS as error:
-        return broken_body(parts, error)
+        reason = reason_of(error)
+        why = _KEPT.get(reason, "disconnect")
+    return Body(b"".join(parts), why, reason)
 
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns the codings to undo, outermost first."""
-    names = [
-        coding.strip().lower()
-        for name, value in fields
-        if name.lower() == "content-encoding"
-        for coding in value.split(",")
-    ]
-    if not names:
-        return names
+    """Returns the codings to undo, the last one applied first."""
+    names = [coding.lower() for coding in list_values(fields, "content-encoding")]
     # Any other name, such as "utf-8" or "none", is a mistake and means nothing.
     known = [name for name in reversed(names) if name in _DECODED]
     if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:
@@ -141,20 +128,7 @@ def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     return known
 
 
-class _Decoder(Protocol):
-    """Undoes a coding, in parts of bounded size."""
-
-    ended: bool
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to; BadEncoding if it is damaged."""
-
-
-def _decoder(coding: str) -> _Decoder:
-    return _Unbrotli() if coding == "br" else _Inflater(coding)
-
-
-def _inflate(inflaters: list[_Decoder], piece: bytes) -> Iterator[bytes]:
+def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator[bytes]:
     if not inflaters:
         yield piece
         return
@@ -163,7 +137,7 @@ def _inflate(inflaters: list[_Decoder], piece: bytes) -> Iterator[bytes]:
 
 
 class _Inflater:
-    """Undoes gzip or deflate, at most ``_PIECE_BYTES`` at a time."""
+    """Undoes gzip or deflate, at most ``PIECE_BYTES`` at a time."""
 
     def __init__(self, coding: str) -> None:
         self._zipped = coding != "deflate"
@@ -171,10 +145,10 @@ class _Inflater:
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._begun = False
         self._plain = False
-        self.ended = True  # no data, no stream
+        self.ended = True  # an empty body is whole
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to, in bounded parts.
+        """Yields the decoded bytes of a piece of the stream, in bounded parts.
 
         Raises:
             BadEncoding: The stream is damaged.
@@ -186,7 +160,7 @@ class _Inflater:
             return
         while data and not self.ended:
             try:
-                part = self._zlib.decompress(data, _PIECE_BYTES)
+                part = self._zlib.decompress(data, PIECE_BYTES)
             except zlib.error as error:
                 raise BadEncoding(str(error)) from error
             yield part
@@ -195,8 +169,8 @@ class _Inflater:
                 data = self._zlib.unused_data
                 self.ended = not data.startswith(_GZIP_MAGIC)  # RFC 1952 2.2: members
                 self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
-            elif not data and len(part) == _PIECE_BYTES:
-                yield self._zlib.decompress(b"", _PIECE_BYTES)
+            elif not data and len(part) == PIECE_BYTES:
+                yield self._zlib.decompress(b"", PIECE_BYTES)
 
     def _begin(self, data: bytes) -> None:
         self._begun, self.ended = True, False
@@ -209,14 +183,14 @@ class _Inflater:
 
 
 class _Unbrotli:
-    """Undoes brotli, about ``_PIECE_BYTES`` at a time."""
+    """Undoes brotli, about ``PIECE_BYTES`` at a time."""
 
     def __init__(self) -> None:
         self._brotli = brotli.Decompressor()
-        self.ended = True  # no data, no stream
+        self.ended = True  # an empty body is whole
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yields what a piece of the stream decodes to, in bounded parts.
+        """Yields the decoded bytes of a piece of the stream, in bounded parts.
 
         Raises:
             BadEncoding: The stream is damaged.
@@ -225,11 +199,11 @@ class _Unbrotli:
             return
         while True:
             try:
-                part = self._brotli.process(data, output_buffer_limit=_PIECE_BYTES)
+                part = self._brotli.process(data, output_buffer_limit=PIECE_BYTES)
             except brotli.error as error:
                 raise BadEncoding(str(error)) from error
             yield part
             data = b""
-            if self._brotli.is_finished() or len(part) < _PIECE_BYTES:
+            if self._brotli.is_finished() or len(part) < PIECE_BYTES:
                 break
         self.ended = self._brotli.is_finished()

@@ -8,7 +8,7 @@ _MAX_BYTES = 16_384
 _MAX_EXTENSIONS = 64
 _MAX_TRAILERS = 100
 
-# What ends the chunk before, and the next one's size.
+# The end of a chunk, and the size of the next one.
 _NEXT = re.compile(rb"\r\n([0-9A-Fa-f]{1,15})(?:[ \t]*(;[^\r\n]*))?\r\n")
 _ODD_NEXT = re.compile(rb"\r?\n([0-9A-Fa-f]{1,15})[ \t]*(;[^\r\n]*)?\r?\n")
 _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n")
@@ -19,7 +19,7 @@ class FramingTooLarge(http.client.HTTPException):
 
 
 class ChunkReader:
-    """Decodes one body; the work grows with its chunks, not with its bytes.
+    """Decodes one body; the work grows with the number of chunks, not of bytes.
 
     Attributes:
         ended: Whether the body is whole.
@@ -35,7 +35,7 @@ class ChunkReader:
         self.ended = self.lenient = False
         self.error: Exception | None = None
         self._rest = bytearray(b"\r\n")  # as if a chunk had come before the first
-        self._waits = True  # for the end of a line that has begun
+        self._waits = True  # for the end of an incomplete line
         self._left = 0
         self._excess = 0
         self._trailing = False
@@ -45,7 +45,9 @@ class ChunkReader:
         """Returns the bytes of the body in a piece; sets ``error`` if the body breaks off."""
         if self.error is not None:
             return b""
-        if self._waits and b"\n" not in data:  # a line that drips is not read with each piece
+        if (
+            self._waits and b"\n" not in data
+        ):  # an incomplete line is not read again with each piece
             self._rest += data
             if self._trailer_bytes + len(self._rest) <= _MAX_BYTES:
                 return b""

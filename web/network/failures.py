@@ -1,17 +1,18 @@
-"""Names the errors of requests: one reason for each kind."""
+"""Reasons for failed requests: one for each kind of error."""
 
 import http.client
 import socket
 import ssl
 
-import requests
-import urllib3
-
 from .chunked import FramingTooLarge
-from .connection import LowRate, ProxyFailed, ProxyRefused, TooSlow
 from .guard import Denied
 from .heads import HeadTooLarge
-from .idle_connections import IdleClosed
+from .limits import LowRate, TooSlow
+from .proxy import ProxyFailed, ProxyRefused
+
+
+class IdleClosed(ConnectionResetError):
+    """A server closed an idle connection in place of an answer (RFC 9112 9.3.1)."""
 
 
 class BadEncoding(Exception):
@@ -19,27 +20,21 @@ class BadEncoding(Exception):
 
 
 class UnsendableUrl(ValueError):
-    """A URL that cannot go into a request."""
+    """A URL that cannot be put into a request."""
 
 
 # Exceptions that a request can raise.
-NETWORK_ERRORS = (
-    OSError,
-    ValueError,
-    http.client.HTTPException,
-    urllib3.exceptions.HTTPError,
-    BadEncoding,
-)
+NETWORK_ERRORS = (OSError, ValueError, http.client.HTTPException, BadEncoding)
 
 # The first class that fits an error names it.
-_REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+_REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (ProxyFailed, "proxy_error"),
     (ProxyRefused, "proxy_refused"),
     (LowRate, "low_rate"),
     (TooSlow, "too_slow"),
     (BadEncoding, "bad_encoding"),
     (socket.gaierror, "dns"),
-    ((ssl.SSLError, ssl.CertificateError, urllib3.exceptions.SSLError), "tls"),
+    (ssl.SSLError, "tls"),
     (TimeoutError, "timeout"),
     (ConnectionRefusedError, "refused"),
     (UnsendableUrl, "bad_url"),
@@ -51,7 +46,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((http.client.HTTPException, ValueError), "protocol_error"),
 )
 
-# Refused before anything was sent: no failure of the server, and no delay is due.
+# Nothing was sent: the server did not fail, and no delay is due.
 NOT_SENT = frozenset(
     {
         *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),
@@ -63,25 +58,12 @@ NOT_SENT = frozenset(
 def reason_of(error: BaseException) -> str:
     """Returns the snake_case reason of a network error.
 
-    >>> reason_of(requests.ConnectionError(ConnectionRefusedError())), reason_of(TimeoutError())
+    >>> reason_of(ConnectionRefusedError()), reason_of(TimeoutError())
     ('refused', 'timeout')
     """
-    error = _unwrapped(error)
     if isinstance(error, Denied):
         return error.reason
     for classes, reason in _REASONS:
         if isinstance(error, classes):
             return reason
     return "protocol_error"
-
-
-def may_resend(error: BaseException) -> bool:
-    """Returns whether an error only means that an idle connection was closed."""
-    return isinstance(_unwrapped(error), IdleClosed)
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    wrapped = (requests.RequestException, urllib3.exceptions.HTTPError)
-    while isinstance(error, wrapped) and error.args and isinstance(error.args[0], BaseException):
-        error = error.args[0]
-    return error

@@ -1,18 +1,18 @@
 """Decides where a connection may go: after the name was resolved, before the connection is made.
 
-Every address that a name resolves to is judged; the connection goes to an
-address that was judged, with no second lookup in between, so that neither a
-spelling (``0x7f.1``) nor a name server that changes its mind leads inside.
+Every address of a name is checked. The connection goes to an address that was checked, without a
+second lookup. So neither a spelling (``0x7f.1``) nor a name server that changes its answers leads to
+an internal address.
 """
 
 import ipaddress
 import re
 import socket
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+from ..base.size_cache import SizeCache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -29,7 +29,7 @@ _DENIED_V4 = tuple(
         *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
 )
-# All of IPv6's global unicast lies in 2000::/3; what does not is denied unseen.
+# All global unicast addresses of IPv6 are in 2000::/3; all others are denied.
 _UNICAST_V6 = ipaddress.IPv6Network("2000::/3")
 _DENIED_V6 = tuple(
     ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "3fff::/20")
@@ -80,8 +80,8 @@ class Target(NamedTuple):
 
     Attributes:
         addresses: (family, socket address), in the order to try them.
-        opened: Whether the operator opened this way: by ``connect_to``, or
-            ``allow_addresses`` holds every address.
+        opened: Whether the operator allows it: ``connect_to`` names the host, or
+            ``allow_addresses`` contains every address.
     """
 
     addresses: tuple[tuple[int, SockAddress], ...]
@@ -89,19 +89,24 @@ class Target(NamedTuple):
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an address literal is global unicast, all the way through.
+    """Returns whether an address literal is global unicast.
 
-    Addresses that carry an IPv4 address are judged by what they carry as well.
-    Text that is not an address, or has a zone, is not public.
+    If it carries an IPv4 address, that one must be public, too. Text that is not an address, or has
+    a zone, is not public.
 
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
     """
+    parsed = parse_address(address)
+    return parsed is not None and _is_public(parsed)
+
+
+def parse_address(text: str) -> Address | None:
+    """Returns the IP address that a text is; None if it is none."""
     try:
-        parsed = ipaddress.ip_address(address)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return _is_public(parsed)
+        return None
 
 
 def _is_public(address: Address) -> bool:
@@ -118,8 +123,8 @@ def _is_public(address: Address) -> bool:
 def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
     """Returns the IPv4 addresses that an IPv6 address maps or tunnels to.
 
-    IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are
-    outside ``2000::/3`` and so denied whatever they carry.
+    IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are outside of
+    ``2000::/3``, and so always denied.
     """
     if address.ipv4_mapped is not None:
         return (address.ipv4_mapped,)
@@ -135,8 +140,8 @@ def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
 
     A block within ``::ffff:0:0/96`` is the IPv4 block that it maps to, since
     a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
-    hold no IPv4 address. Blocks of NAT64 and 6to4 are IPv6 alone: what they
-    carry is reached in another way, so neither opens the other.
+    hold no IPv4 address. Blocks of NAT64 and 6to4 allow no IPv4 address: the addresses that they
+    carry are reached in another way.
 
     Raises:
         ValueError: An entry is no address and no CIDR block.
@@ -178,18 +183,12 @@ def parse_connect_to(entry: str) -> ConnectTo:
         raise ValueError(f"connect_to must be HOST:PORT:ADDRESS:PORT, got {entry!r}")
     host, port, address, to_port = match.groups()
     host = host.lower()
-    if not _NAME.fullmatch(host) and not _is_bracketed(host):
+    bracketed = isinstance(parse_address(host[1:-1]), ipaddress.IPv6Address) and host[0] == "["
+    if not _NAME.fullmatch(host) and not bracketed:
         raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
     if max(int(port or 0), int(to_port or 0)) > 65535:
         raise ValueError(f"connect_to must have ports up to 65535, got {entry!r}")
     return ConnectTo(host.strip("[]"), int(port or 0), address.strip("[]"), int(to_port or 0))
-
-
-def _is_bracketed(host: str) -> bool:
-    try:
-        return host.startswith("[") and bool(ipaddress.IPv6Address(host[1:-1]))
-    except ValueError:
-        return False
 
 
 def parse_ports(entries: Iterable[str]) -> tuple[range, ...]:
@@ -237,8 +236,8 @@ class Guard:
         self._ports = parse_ports(allowed_ports)
         self._connect_to = tuple(parse_connect_to(entry) for entry in connect_to)
         self._lookup = lookup
-        self._names: OrderedDict[str, tuple[float, list[tuple[int, SockAddress]]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._names: SizeCache[str, tuple[float, list[tuple[int, SockAddress]]]]
+        self._names = SizeCache(_MAX_NAMES)
 
     def connect_to(self, host: str, port: int) -> ConnectTo | None:
         """Returns the first ``connect_to`` entry that names a host and port, if any."""
@@ -266,11 +265,10 @@ class Guard:
             self.check_port(port)
         resolved = self._resolve(host)
         opened = [entry for entry in resolved if self.allows(entry[1][0])]
-        passed = [e for e in resolved if e in opened or is_public(e[1][0])]
+        passed = [entry for entry in resolved if entry in opened or is_public(entry[1][0])]
         if not passed:
             raise Denied("address_denied", f"{resolved[0][1][0]} is no public address")
-        addresses = tuple((family, (a[0], port, *a[2:])) for family, a in passed)
-        return Target(addresses, len(opened) == len(passed))
+        return Target(_with_port(passed, port), len(opened) == len(passed))
 
     def check_port(self, port: int) -> None:
         """Checks the port of a URL.
@@ -282,33 +280,31 @@ class Guard:
             raise Denied("port_denied", f"port {port} is not in allowed_ports")
 
     def addresses(self, host: str, port: int) -> tuple[tuple[int, SockAddress], ...]:
-        """Returns the addresses of a host that the operator named himself, unjudged.
+        """Returns the addresses of a host that the operator has named, unchecked.
 
         Raises:
             socket.gaierror: The name does not resolve.
         """
-        return tuple((f, (a[0], port, *a[2:])) for f, a in self._resolve(host))
+        return _with_port(self._resolve(host), port)
 
     def allows(self, address: str) -> bool:
-        """Returns whether ``allow_addresses`` holds an address literal."""
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
+        """Returns whether ``allow_addresses`` contains an address literal."""
+        parsed = parse_address(address)
+        if parsed is None:
             return False
         mapped = getattr(parsed, "ipv4_mapped", None) or parsed
         return any(mapped in block for block in self._allowed if block.version == mapped.version)
 
     def knows(self, host: str) -> bool:
         """Returns whether the address of a name is cached, so that no lookup is needed."""
-        with self._lock:
-            return time.monotonic() < self._names.get(host, (0.0, []))[0]
+        known = self._names.get(host)
+        return known is not None and time.monotonic() < known[0]
 
     def _resolve(self, host: str) -> list[tuple[int, SockAddress]]:
         now = time.monotonic()
-        with self._lock:
-            expires, known = self._names.get(host, (0.0, []))
-        if now < expires:
-            return known
+        known = self._names.get(host)
+        if known is not None and now < known[0]:
+            return known[1]
         try:
             found = self._lookup(host, 0, type=socket.SOCK_STREAM)
         except UnicodeError as error:  # a label over 63 characters
@@ -316,12 +312,14 @@ class Guard:
         resolved = list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
         if not resolved:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
-        with self._lock:
-            self._names[host] = (now + _DNS_TTL_S, resolved)
-            self._names.move_to_end(host)
-            if len(self._names) > _MAX_NAMES:
-                self._names.popitem(last=False)
+        self._names.put(host, (now + _DNS_TTL_S, resolved))
         return resolved
+
+
+def _with_port(
+    resolved: list[tuple[int, SockAddress]], port: int
+) -> tuple[tuple[int, SockAddress], ...]:
+    return tuple((family, (to[0], port, *to[2:])) for family, to in resolved)
 
 
 def _names(pattern: str, host: str) -> bool:

@@ -1,4 +1,4 @@
-"""Headers of the operator's own, which go with every request."""
+"""Headers that the operator adds to every request."""
 
 import re
 from collections.abc import Iterable
@@ -32,8 +32,8 @@ def parse_headers(entries: Iterable[str]) -> dict[str, str]:
     """Returns the headers of ``http_header`` by name.
 
     Raises:
-        ValueError: An entry is no header, would break the request, or is not
-            for an option to give; the value is not quoted, it may be a secret.
+        ValueError: An entry is no header, would break the request, or has another option. The
+            message does not quote the value, as it may be a secret.
 
     >>> parse_headers(["X-Crawl: nightly", "From: crawl@example.com"])
     {'X-Crawl': 'nightly', 'From': 'crawl@example.com'}

@@ -1,11 +1,12 @@
-"""Heads of HTTP/1.1 responses, read as browsers read them, and where the body after one ends.
+"""Heads of HTTP/1.1 responses, read as browsers read them, and the length of the body after a head.
 
-What RFC 9112 does not allow is read where only one reading makes sense, and
-marked: a connection that carried it must not carry another request.
+A head that RFC 9112 does not allow is read if only one reading makes sense. Then the connection must
+not carry another request.
 """
 
 import http.client
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 65_536
@@ -27,7 +28,7 @@ _BLANK = " \t"
 _LEAD = re.compile(rb"(?:\A\xef\xbb\xbf)?[ \t\r\n]*")
 # The binary data bytes of https://mimesniff.spec.whatwg.org/#binary-data-byte.
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-# Servers of another protocol: SSH, SMTP, FTP, POP3, IMAP, Redis, memcached, VNC, rsync, RTSP. And
+# Greetings of other protocols: SSH, SMTP, FTP, POP3, IMAP, Redis, memcached, VNC, rsync, RTSP; and
 # PNG, whose first line has no binary data byte.
 _GREETING = re.compile(
     rb"[0-9]{3}[ -]|[A-Z]+[/-][0-9]+\.[0-9]|[+](?:OK|PONG)\b|-[A-Z]+ |[*] (?:OK|BYE|PREAUTH)\b"
@@ -50,7 +51,7 @@ class Head(NamedTuple):
         status_line: As received, without the line's end.
         fields: (name, value) of each header, in the order received.
         chunked: Whether the body is chunked.
-        length: Bytes of a body that is not; None if it ends with the connection.
+        length: Bytes of a body that is not chunked; None if it ends with the connection.
         keeps: Whether the connection may carry another request after the body.
     """
 
@@ -91,8 +92,8 @@ def lead_of(data: bytes | bytearray, start: int = 0) -> int:
     """Returns how many bytes come before the status line: white space and a byte order mark.
 
     Args:
-        data: What came.
-        start: How many are known already.
+        data: The bytes received so far.
+        start: How many such bytes are known already.
     """
     match = _LEAD.match(data, start)
     return match.end() if match else start
@@ -112,10 +113,10 @@ def check_page(line: bytes) -> None:
 
 
 def parse_head(data: bytes) -> Head:
-    """Returns the head that bytes are, white space before it and all.
+    """Parses a head, which may have white space before it.
 
     Raises:
-        http.client.HTTPException: They are no HTTP, or too many.
+        http.client.HTTPException: It is not HTTP, or too large.
 
     >>> parse_head(b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\n").length
     5
@@ -150,7 +151,7 @@ def _clean_fields(lines: list[str]) -> list[tuple[str, str]]:
 
 
 def _odd_fields(data: bytes, at: int) -> list[tuple[str, str]]:
-    """Returns the headers that begin at ``at``, though not all are as they should be."""
+    """Returns the headers that begin at ``at``, where some are not valid."""
     fields: list[tuple[str, list[str]]] = []
     for match in _LINE.finditer(data, at):
         line = match[0]
@@ -170,14 +171,14 @@ def _add_odd(fields: list[tuple[str, list[str]]], line: bytes) -> None:
 
 
 def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | None, bool]:
-    """Returns whether a body is chunked, its length, and whether its head says so cleanly.
+    """Returns whether a body is chunked, its length, and whether its head follows RFC 9112.
 
     Raises:
         http.client.HTTPException: Lengths disagree. To take either could make a
             part of the body the next response (RFC 9112 6.3, 11.2).
     """
-    lengths = _values(fields, "content-length")
-    named = _values(fields, "transfer-encoding")
+    lengths = list_values(fields, "content-length")
+    named = list_values(fields, "transfer-encoding")
     codings = [coding.lower() for coding in named if coding.lower() not in ("", "identity")]
     if status in (204, 304) or status < 200:
         return False, 0, not named
@@ -190,7 +191,12 @@ def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | No
     return False, length, len(lengths) == 1 and length is not None and not named
 
 
-def _values(fields: list[tuple[str, str]], wanted: str) -> list[str]:
+def list_values(fields: Iterable[tuple[str, str]], wanted: str) -> list[str]:
+    """Returns the values of all headers of a name that are lists; the name in lower case.
+
+    >>> list_values([("A", "b, c"), ("a", "d")], "a")
+    ['b', 'c', 'd']
+    """
     found: list[str] = []
     for name, value in fields:
         if len(name) == len(wanted) and name.lower() == wanted:
@@ -211,12 +217,12 @@ def _length(text: str) -> int | None:
 
 
 def _is_kept(version: str, fields: list[tuple[str, str]]) -> bool:
-    connection = ",".join(_values(fields, "connection")).lower()
+    connection = ",".join(list_values(fields, "connection")).lower()
     return "keep-alive" in connection if version == "HTTP/1.0" else "close" not in connection
 
 
 def end_of_head(data: bytes | bytearray) -> int:
-    """Returns where a head ends; 0 if it does not.
+    """Returns the length of a head with its empty line; 0 if its end has not come.
 
     >>> end_of_head(b"HTTP/1.1 200 OK\\r\\n\\r\\nmore"), end_of_head(b"HTTP/1.1 200 OK\\r\\n")
     (19, 0)

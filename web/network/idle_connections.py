@@ -2,7 +2,9 @@
 
 import threading
 from collections import OrderedDict
-from typing import Generic, Protocol, TypeVar
+
+from .connection import Connection
+from .route import Origin
 
 try:
     import resource
@@ -11,28 +13,10 @@ try:
 except ImportError:  # Windows has neither the module nor the limit
     _MAX_FILES = 2048
 _MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
-Origin = tuple[str, str, int]
 
 
-class IdleClosed(ConnectionResetError):
-    """A server closed an idle connection in place of an answer (RFC 9112 9.3.1)."""
-
-
-class _Connection(Protocol):
-    origin: Origin
-
-    def is_idle(self) -> bool:
-        """Returns whether it may carry another request."""
-
-    def close(self) -> None:
-        """Ends it."""
-
-
-C = TypeVar("C", bound=_Connection)
-
-
-class IdleConnections(Generic[C]):
-    """Idle connections, at most ``_MAX_IDLE`` whatever the number of hosts; safe for threads.
+class IdleConnections:
+    """Idle connections, at most ``_MAX_IDLE`` for all hosts together; safe for threads.
 
     Attributes:
         count: Number of idle connections.
@@ -40,33 +24,38 @@ class IdleConnections(Generic[C]):
 
     def __init__(self) -> None:
         self.count = 0
-        self._waiting: OrderedDict[Origin, list[C]] = OrderedDict()
+        self._waiting: OrderedDict[Origin, list[Connection]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def take(self, origin: Origin) -> C | None:
+    def take(self, origin: Origin) -> Connection | None:
         """Removes and returns a connection that can be used."""
         while True:
             with self._lock:
-                waiting = self._waiting.get(origin)
-                if not waiting:
+                if origin not in self._waiting:
                     return None
-                connection = waiting.pop()
-                self.count -= 1
-                if not waiting:
-                    del self._waiting[origin]
+                connection = self._pop(origin, -1)
             if connection.is_idle():
                 return connection
             connection.close()
 
-    def put(self, connection: C) -> None:
+    def put(self, connection: Connection) -> None:
         """Keeps a connection; over the limit, closes the one that has waited longest."""
         with self._lock:
             self._waiting.setdefault(connection.origin, []).append(connection)
             self._waiting.move_to_end(connection.origin)
             self.count += 1
-            oldest = self._oldest() if self.count > _MAX_IDLE else None
+            full = self.count > _MAX_IDLE
+            oldest = self._pop(next(iter(self._waiting)), 0) if full else None
         if oldest is not None:
             oldest.close()
+
+    def _pop(self, origin: Origin, at: int) -> Connection:
+        waiting = self._waiting[origin]
+        connection = waiting.pop(at)
+        if not waiting:
+            del self._waiting[origin]
+        self.count -= 1
+        return connection
 
     def forget(self, origin: Origin) -> None:
         """Closes the idle connections to an origin."""
@@ -76,18 +65,7 @@ class IdleConnections(Generic[C]):
         for connection in waiting:
             connection.close()
 
-    def _oldest(self) -> C:
-        origin, waiting = next(iter(self._waiting.items()))
-        if len(waiting) == 1:
-            del self._waiting[origin]
-        self.count -= 1
-        return waiting.pop(0)
-
     def close(self) -> None:
         """Closes them all."""
-        with self._lock:
-            idle = [connection for waiting in self._waiting.values() for connection in waiting]
-            self._waiting.clear()
-            self.count = 0
-        for connection in idle:
-            connection.close()
+        for origin in list(self._waiting):
+            self.forget(origin)

@@ -1,17 +1,16 @@
-"""A proxy that all requests go through, and the checks of names that remain possible."""
+"""A proxy for all requests, and the checks of host names that need no lookup."""
 
-import ipaddress
 import re
 import socket
 from typing import NamedTuple
 
 from ..urls.domains import is_known_suffix
-from .guard import Denied, is_public
+from .guard import Denied, is_public, parse_address
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
-# Names of no public host though their last label is a top-level domain:
-# infrastructure (RFC 3172, home.arpa of RFC 8375 below it) and RFC 7686, then what routers and
-# development tools answer themselves, or the name server with a loopback address.
+# Names of no public host, although their last label is a top-level domain: infrastructure (RFC 3172,
+# with home.arpa of RFC 8375) and RFC 7686; then names that routers answer themselves; then names that
+# development tools use, and that resolve to a loopback address.
 _SPECIAL = frozenset(
     (  # noqa: SIM905
         "arpa onion fritz.box easy.box o2.box congstar.box pi.hole router.asus.com asusrouter.com "
@@ -34,6 +33,14 @@ OPEN = (
 )
 
 
+class ProxyFailed(OSError):
+    """The proxy cannot be reached, or refuses our credentials."""
+
+
+class ProxyRefused(OSError):
+    """The proxy refuses to connect to this host."""
+
+
 class Proxy(NamedTuple):
     """Where the proxy is.
 
@@ -44,15 +51,6 @@ class Proxy(NamedTuple):
 
     host: str
     port: int
-
-    @property
-    def url(self) -> str:
-        """The proxy as it is typed."""
-        return (
-            f"http://[{self.host}]:{self.port}"
-            if ":" in self.host
-            else f"http://{self.host}:{self.port}"
-        )
 
 
 def parse_proxy(text: str) -> Proxy | None:
@@ -82,7 +80,7 @@ def judge_name(host: str, opened: bool = False) -> None:
 
     Args:
         host: Name or address literal, without brackets, lower-case.
-        opened: Whether the operator allows the address that it is.
+        opened: Whether the operator allows it, if it is an address.
 
     Raises:
         Denied: It is no public address, or a name of no public host.
@@ -94,18 +92,16 @@ def judge_name(host: str, opened: bool = False) -> None:
         if not opened and not is_public(literal):
             raise Denied("address_denied", f"{literal} is no public address")
         return
-    if not _is_of_the_internet(host.removesuffix(".")):
+    if not _is_public_name(host.removesuffix(".")):
         raise Denied("address_denied", f"{host!r} is no name of a public host")
 
 
-def _is_of_the_internet(name: str) -> bool:
+def _is_public_name(name: str) -> bool:
     """Returns whether a name may be that of a public host.
 
-    A top-level domain that the public suffix list does not know is a private
-    world's (``belkin``, ``consul``, ``intra``, ``lan``) or a special one
-    (``localhost``, ``local``, ``internal``, ``test``): IANA's registry of
-    special-use names, ICANN's name collisions, and whatever else a network
-    makes up.
+    A top-level domain that the public suffix list does not know is that of a private network
+    (``belkin``, ``consul``, ``intra``, ``lan``) or a special one (``localhost``, ``local``,
+    ``internal``, ``test``): see IANA's registry of special-use names, and ICANN's name collisions.
     """
     labels = name.split(".")
     if len(labels) < 2 or not all(labels) or _NUMBER.fullmatch(labels[-1]):
@@ -116,15 +112,14 @@ def _is_of_the_internet(name: str) -> bool:
 
 
 def as_address(host: str) -> str | None:
-    """Returns the address that a host is a spelling of, as resolvers read it; None for a name.
+    """Returns the IP address that a host spells, as resolvers read it; None for a name.
 
     >>> as_address("0x7f.1"), as_address("2130706433"), as_address("www.example.com")
     ('127.0.0.1', '127.0.0.1', None)
     """
-    try:
-        return str(ipaddress.ip_address(host.split("%")[0]))
-    except ValueError:
-        pass
+    address = parse_address(host.split("%")[0])
+    if address is not None:
+        return str(address)
     labels = host.rstrip(".").split(".")
     if len(labels) <= 4 and all(map(_NUMBER.fullmatch, labels)):
         try:

@@ -44,8 +44,8 @@ class ResponseReader:
         self._fresh = fresh
         self._clean, self._begun = True, False
         self._data = bytearray()
-        # Of the data: what comes before the status line, where the last line begins, and up to
-        # where it was searched. No byte is looked at again with each piece.
+        # Positions in the data: of the status line, of the last line, and of the first byte that was
+        # not searched yet. So no byte is searched again with each piece.
         self._lead = self._line = self._looked = 0
         self._interim = 0
         self._left: int | None = None
@@ -106,7 +106,7 @@ class ResponseReader:
         return data
 
     def _check_lead(self) -> None:
-        """Checks that little comes before the status line; else it could go on for ever."""
+        """Checks that there are not too many bytes before the status line."""
         if self._lead > MAX_LEAD_BYTES:
             if not self._fresh:
                 raise http.client.RemoteDisconnected("what came is no response")
@@ -128,7 +128,7 @@ class ResponseReader:
             raise http.client.BadStatusLine("too many interim responses")
 
     def _take_page(self, last: bool) -> bool:
-        """Takes data without a head as a page, once its first line is complete (HTTP/0.9)."""
+        """Takes data without a head as a page (HTTP/0.9), once its first line is complete."""
         if last and not self._data:
             raise http.client.RemoteDisconnected("no response")
         end = self._end_of_line()

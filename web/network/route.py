@@ -1,5 +1,6 @@
-"""The way to a server: addresses, proxy and certificates, for both clients."""
+"""The route to a server: addresses, proxy and certificates."""
 
+import dataclasses
 import functools
 import re
 import ssl
@@ -8,11 +9,9 @@ from typing import NamedTuple
 
 import certifi
 
-from .connection import tls_context
 from .failures import UnsendableUrl
 from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
-from .idle_connections import Origin
 from .proxy import Proxy, as_address, judge_name
 
 # Not urlsplit: it drops tabs and newlines without a word.
@@ -21,6 +20,8 @@ _URL = re.compile(
     r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
 )
 _PORTS = {"http": 80, "https": 443}
+
+Origin = tuple[str, str, int]  # scheme, host, port
 
 
 def split_url(url: str) -> tuple[Origin, str]:
@@ -43,7 +44,7 @@ def split_url(url: str) -> tuple[Origin, str]:
 
 
 def request_url(url: str) -> str:
-    """Returns the part of a URL that makes a difference to its request.
+    """Returns a URL without the parts that do not change its request.
 
     Raises:
         UnsendableUrl: See ``split_url``.
@@ -69,10 +70,11 @@ class RequestHead(NamedTuple):
     shown: bytes
 
 
+@dataclasses.dataclass(eq=False)
 class Route:
     """Chooses the addresses of connections and writes the heads of requests; safe for threads.
 
-    Args:
+    Attributes:
         guard: Decides where connections may go.
         ca_file: Certificates to trust; empty for the bundled ones.
         missing_agent: Options to add before requests to hosts that the operator did not
@@ -82,18 +84,12 @@ class Route:
         proxy_auth: Value of Proxy-Authorization; empty for none.
     """
 
-    def __init__(
-        self,
-        guard: Guard,
-        ca_file: str = "",
-        missing_agent: str | None = None,
-        unchecked: frozenset[str] = frozenset(),
-        proxy: Proxy | None = None,
-        proxy_auth: str = "",
-    ) -> None:
-        self.guard = guard
-        self._ca_file, self._missing_agent, self._unchecked = ca_file, missing_agent, unchecked
-        self._proxy, self._proxy_auth = proxy, proxy_auth
+    guard: Guard
+    ca_file: str = ""
+    missing_agent: str | None = None
+    unchecked: frozenset[str] = frozenset()
+    proxy: Proxy | None = None
+    proxy_auth: str = ""
 
     def head(self, method: str, url: str, headers: Mapping[str, str]) -> RequestHead:
         """Returns the head of a request without a body.
@@ -106,7 +102,7 @@ class Route:
         fields = [("Host", host), *headers.items()]
         if forwarded:  # RFC 9112 3.2.2: absolute-form
             target = f"http://{host}{target}"
-            fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+            fields += [("Proxy-Authorization", self.proxy_auth)] if self.proxy_auth else []
         start = f"{method} {target} HTTP/1.1"
         sent = shown = _head(start, fields)
         if not SECRET.isdisjoint([name.lower() for name, _ in fields]):
@@ -119,32 +115,22 @@ class Route:
         if scheme != "https" or not self.is_proxied(origin):
             return b""
         fields = [("Host", f"{host}:{port}")]
-        fields += [("Proxy-Authorization", self._proxy_auth)] if self._proxy_auth else []
+        fields += [("Proxy-Authorization", self.proxy_auth)] if self.proxy_auth else []
         return _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
 
     def is_proxied(self, origin: Origin) -> bool:
         """Returns whether requests to an origin go through the proxy."""
-        return (
-            self._proxy is not None and self.guard.connect_to(_name(origin[1]), origin[2]) is None
-        )
+        return self.proxy is not None and self.guard.connect_to(_name(origin[1]), origin[2]) is None
 
     def is_checked(self, host: str) -> bool:
         """Returns whether the certificate of a host is checked."""
-        return host not in self._unchecked
+        return host not in self.unchecked
 
     def tls(self, host: str) -> ssl.SSLContext:
         """Returns the context for TLS with a host."""
-        return self._checking if self.is_checked(host) else self._trusting
+        return tls_context(self.ca_file, self.is_checked(host))
 
-    @functools.cached_property
-    def _checking(self) -> ssl.SSLContext:
-        return tls_context(self._ca_file or certifi.where())
-
-    @functools.cached_property
-    def _trusting(self) -> ssl.SSLContext:
-        return tls_context(self._ca_file or certifi.where(), check=False)
-
-    def dial(self, host: str, port: int) -> Target:
+    def dial(self, host: str, port: int, own: int = 0) -> Target:
         """Returns where to connect to for the host of an origin; see ``Guard.target``.
 
         For the proxy, the host is checked as far as possible without a lookup.
@@ -154,17 +140,17 @@ class Route:
         """
         host = _name(host)
         proxied = self.is_proxied(("", host, port))
-        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port)
-        if self._missing_agent and not target.opened:
-            raise Denied("agent_missing", f"add {self._missing_agent}")
+        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port, own)
+        if self.missing_agent and not target.opened:
+            raise Denied("agent_missing", f"add {self.missing_agent}")
         return target
 
     def _through_proxy(self, host: str, port: int) -> Target:
-        assert self._proxy is not None
+        assert self.proxy is not None
         self.guard.check_port(port)
         opened = self.guard.allows(as_address(host) or "")
         judge_name(host, opened)
-        return Target(self.guard.addresses(*self._proxy), opened)
+        return Target(self.guard.addresses(*self.proxy), opened)
 
     def needs_lookup(self, host: str, port: int) -> bool:
         """Returns whether ``dial`` may need a name server, and so take long."""
@@ -172,27 +158,37 @@ class Route:
         entry = self.guard.connect_to(host, port)
         if entry is not None:
             host = entry.address or host
-        elif self._proxy is not None:
-            host = self._proxy.host
+        elif self.proxy is not None:
+            host = self.proxy.host
         return as_address(host) is None and not self.guard.knows(host)
 
-    def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
+    def is_direct(self, origin: Origin) -> bool:
+        """Returns whether an origin is reached at its own address, without proxy or ``connect_to``."""
+        _, host, port = origin
+        return self.proxy is None and self.guard.connect_to(_name(host), port) is None
 
-        None where ``connect_to`` names the host, or it cannot be reached.
-        """
-        try:
-            origin, _ = split_url(url)
-            _, host, port = origin
-            if self.guard.connect_to(_name(host), port) or self.is_proxied(origin):
-                return None
-            return str(self.dial(host, port).addresses[0][1][0])
-        except (OSError, ValueError):
-            return None
+
+@functools.lru_cache(maxsize=16)  # to read the certificates takes long
+def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
+    """Returns the context of TLS connections.
+
+    Args:
+        ca_file: Certificates to trust; empty for the bundled ones.
+        check: Whether certificates and names are checked; False only for hosts
+            that the operator has named.
+    """
+    context = ssl.create_default_context(cafile=ca_file or certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    if not check:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    # RFC 9525 2: the common name of a certificate names no server.
+    context.hostname_checks_common_name = False
+    return context
 
 
 def _name(host: str) -> str:
-    """Returns the host of an origin as the guard knows it."""
+    """Returns the host of an origin in the form that the guard takes."""
     return host.strip("[]").rstrip(".")
 
 

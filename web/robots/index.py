@@ -1,8 +1,8 @@
-"""Finds the rules of a robots.txt that a path can meet, however many there are.
+"""Finds the rules of a robots.txt that may match a path, also if there are very many.
 
-A rule is listed under the hash of one of its pieces, which are what stands between its wildcards: of
-the piece that the fewest other rules have. All pieces that a path begins with, ends with, or has
-somewhere are looked up at once. An index takes little more memory than the patterns themselves.
+The wildcards of a rule divide it into pieces. A rule is listed under the hash of its rarest piece, the
+one that the fewest other rules have. All pieces that a path begins with, ends with, or contains are
+looked up at once. An index takes little more memory than the patterns themselves.
 """
 
 from typing import NamedTuple
@@ -64,7 +64,7 @@ class Index:
         return fitting.tolist()
 
     def _hashes_of(self, path: str) -> Hashes:
-        """Returns the hashes of all pieces that a path has, as far as some rule is listed so."""
+        """Returns the hashes of all pieces of a path under which a rule may be listed."""
         sums = _Sums(np.frombuffer(path.encode(), np.uint8))
         places = np.arange(len(path) + 1)
         zeros = np.zeros_like(places)
@@ -88,7 +88,7 @@ class _Pieces(NamedTuple):
         starts: Where they begin.
         ends: Where they end.
         within: Whether they may stand anywhere, not at the beginning or the end alone.
-        hashes: By which they are listed.
+        hashes: Under which they are listed.
     """
 
     rules: Numbers
@@ -113,7 +113,7 @@ def _pieces(octets: NDArray[np.uint8], rule_ends: NDArray[np.int32]) -> _Pieces:
 
 
 def _rarest(pieces: _Pieces) -> Numbers:
-    """Returns, for each rule that has a piece, which one the fewest rules have, of these the longest."""
+    """Returns for each rule with pieces its rarest piece, of equally rare ones the longest."""
     buckets = (pieces.hashes & np.uint32(0x3FFFF)).astype(np.int64)
     most = np.bincount(buckets)[buckets]
     lengths = np.minimum(pieces.ends - pieces.starts, 0xFFF)
@@ -126,7 +126,7 @@ def _rarest(pieces: _Pieces) -> Numbers:
 
 
 def _cut(lengths: Numbers) -> Numbers:
-    """Returns the greatest of the lengths by which pieces are listed, that are no longer."""
+    """Returns for each length the greatest of ``_LENGTHS`` that is not longer."""
     return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
 
 
@@ -144,20 +144,15 @@ class _Sums:
         return ((parts ^ kinds) * _MIXER >> _HIGH).astype(np.uint32)
 
 
-def _powers(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Returns the first powers of the multiplier, and of its inverse."""
-    if number <= len(_POWERS[0]):
-        return _POWERS[0][:number], _POWERS[1][:number]
-    return _new_powers(number)
+def _powers(number: int) -> NDArray[np.uint64]:
+    """Returns the first powers of the multiplier, and of its inverse, in two rows."""
+    return _POWERS[:, :number] if number <= _POWERS.shape[1] else _new_powers(number)
 
 
-def _new_powers(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    found = []
-    for base in (_MULTIPLIER, _INVERSE):
-        powers = np.full(number, base)
-        powers[0] = 1
-        found.append(np.cumprod(powers))
-    return found[0], found[1]
+def _new_powers(number: int) -> NDArray[np.uint64]:
+    powers = np.repeat(np.array([[_MULTIPLIER], [_INVERSE]]), number, axis=1)
+    powers[:, 0] = 1
+    return np.cumprod(powers, axis=1)
 
 
 _POWERS = _new_powers(8192)

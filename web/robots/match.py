@@ -1,7 +1,7 @@
 """Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
 
-A path is compared with those rules that an index finds, the one that would decide first: the longest
-(RFC 9309 2.2.2). Steps are counted, so that what they come to is the same on each machine.
+A path is compared with the rules that an index finds, the longest first, as it would decide (RFC 9309
+2.2.2). Steps are counted, not seconds, so the result is the same on each machine.
 """
 
 import re
@@ -15,7 +15,7 @@ from .index import Index
 from .paths import comparable_patterns
 from .rules import Rule
 
-# For a URL; they take a millisecond or two. See ``_Steps``.
+# For a URL; they take a millisecond or two. See ``_Subject``.
 MAX_STEPS = 1_000_000
 _STEPS_OF_A_PIECE = 300
 # Fewer rules are not worth an index.
@@ -25,7 +25,7 @@ _PAGE = "index.html"
 
 
 class TooCostly(Exception):
-    """Comparing a path with all rules that it can meet takes too many steps."""
+    """To compare a path with its rules takes too many steps."""
 
 
 class Decision(NamedTuple):
@@ -70,7 +70,7 @@ class Matcher:
         return len(self._text) + sum(array.nbytes for array in arrays) + index + 800
 
     def decide(self, path: str, most: int = MAX_STEPS) -> Decision:
-        """Returns what decides about a path; the longest rule, of equally long ones one that allows.
+        """Returns the decision about a path: the longest rule counts, of equal length one that allows.
 
         Args:
             path: As ``comparable_path`` returns it.
@@ -79,41 +79,38 @@ class Matcher:
         Raises:
             TooCostly: It would take more.
         """
-        steps = _Steps(most)
         every = range(len(self._ends))
-        subject = _Subject(path, steps)
+        subject = _Subject(path, most)
         rules = every if self._index is None else self._index.candidates(path)
-        steps.take(len(rules))
+        subject.take(len(rules))
         for rule in rules:
             start = self._ends[rule - 1] + 1 if rule else 0
             if subject.matches(self._text[start : self._ends[rule]]):
                 allow = bool(self._allow[rule])
-                return Decision(allow, int(self._origins[rule]), most - steps.left)
-        return Decision(True, None, most - steps.left)
-
-
-class _Steps:
-    """Counts the steps for a path.
-
-    A piece that is looked for takes three hundred steps, and as many as characters may have to be
-    compared for it: those of the piece, times the places that are tried.
-    """
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def take(self, number: int) -> None:
-        self.left -= number
-        if self.left < 0:
-            raise TooCostly
+                return Decision(allow, int(self._origins[rule]), most - subject.left)
+        return Decision(True, None, most - subject.left)
 
 
 class _Subject:
-    """A path that is compared with patterns."""
+    """A path that is compared with patterns, and the steps that are left for it.
 
-    def __init__(self, path: str, steps: _Steps) -> None:
-        self._path, self._steps = path, steps
+    To search a piece takes three hundred steps, and one for each comparison of characters that it may
+    need: the length of the piece, times the places that are tried.
+    """
+
+    def __init__(self, path: str, left: int) -> None:
+        self._path, self.left = path, left
         self._last: dict[str, int] = {}
+
+    def take(self, number: int) -> None:
+        """Counts steps.
+
+        Raises:
+            TooCostly: There are not as many left.
+        """
+        self.left -= number
+        if self.left < 0:
+            raise TooCostly
 
     def matches(self, pattern: str) -> bool:
         """Returns whether a pattern matches.
@@ -122,7 +119,7 @@ class _Subject:
         """
         path = self._path
         head, *pieces = pattern.split("*") if len(pattern) <= 2 * len(path) + 2 else ("\n",)
-        self._steps.take(_STEPS_OF_A_PIECE + len(head))
+        self.take(_STEPS_OF_A_PIECE + len(head))
         if not pieces and head.endswith("$"):
             return path == head[:-1]
         if not path.startswith(head):
@@ -130,7 +127,7 @@ class _Subject:
         at, end = len(head), len(path)
         if pieces and pieces[-1].endswith("$"):
             tail = pieces.pop()[:-1]
-            self._steps.take(_STEPS_OF_A_PIECE + len(tail))
+            self.take(_STEPS_OF_A_PIECE + len(tail))
             end -= len(tail)
             if not path.endswith(tail):
                 return False
@@ -138,7 +135,7 @@ class _Subject:
             if self._last_place(piece) < at:
                 return False
             place = path.find(piece, at)
-            self._steps.take(_STEPS_OF_A_PIECE + (place - at + 1) * len(piece))
+            self.take(_STEPS_OF_A_PIECE + (place - at + 1) * len(piece))
             at = place + len(piece)
         return at <= end
 
@@ -148,12 +145,12 @@ class _Subject:
         if place is None:
             place = self._last[piece] = self._path.rfind(piece)
             tried = len(self._path) - place if place >= 0 else len(self._path)
-            self._steps.take(_STEPS_OF_A_PIECE + tried * len(piece))
+            self.take(_STEPS_OF_A_PIECE + tried * len(piece))
         return place
 
 
 def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
-    """Returns patterns, the longest first, what each says, and the number of the rule it is from."""
+    """Returns patterns, the longest first, whether each allows, and the number of its rule."""
     denied: dict[str, int] = {}
     allowed: dict[str, int] = {}
     patterns = comparable_patterns([rule.pattern for rule in rules])
@@ -162,7 +159,7 @@ def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDAr
         found.setdefault(pattern, number)
         if pattern.endswith("$"):  # some mean the character
             found.setdefault(f"{pattern[:-1]}%24", number)
-        elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # that is what the folder shows
+        elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # it is the page of the folder
             found.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
     every = [*allowed, *denied]
     order = np.argsort(-np.fromiter(map(len, every), np.int32, len(every)), kind="stable")

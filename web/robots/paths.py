@@ -21,7 +21,7 @@ _IN_PATTERNS = {
 _UNKEPT = re.compile(rf"[^{re.escape(_KEPT)}]")
 _UNKEPT_IN_PATTERNS = re.compile(rf"[^{re.escape(_KEPT_IN_PATTERNS)}]")
 _DIGITS = "0123456789abcdefABCDEF"
-# What two digits after a "%" stand for: octets that are no ASCII are looked at together.
+# The meaning of two digits after a "%"; octets that are not ASCII are decoded together later.
 _OCTETS = {
     digits.encode(): bytes([octet]) if octet > 127 or chr(octet) in _PLAIN else b"%%%02X" % octet
     for digits in (high + low for high in _DIGITS for low in _DIGITS)
@@ -69,7 +69,7 @@ def comparable_patterns(patterns: Sequence[str]) -> list[str]:
 def _unescaped(text: str) -> str:
     """Returns text, one character per octet, in which unneeded escapes are decoded.
 
-    Octets that are no UTF-8 are one and the same: robots.txt is read so, too.
+    All octets that are not UTF-8 are equal, as in the text of robots.txt.
     """
     if text.isascii() and "%" not in text:
         return text

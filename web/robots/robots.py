@@ -1,24 +1,25 @@
 """robots.txt by RFC 9309: which URLs of a site may be fetched, and how fast."""
 
 import contextlib
+import operator
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
+from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
-from ..exchange.fetch_steps import Fetch, Steps, drive
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
 from ..network.route import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
-from .matcher_cache import cache_for
 from .paths import comparable_path
-from .rules import Reading, read_rules
+from .rules import read_rules
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
+MAX_ROBOTS_BYTES = MAX_BYTES + 1  # to request: the last line may be cut
 _BOM = b"\xef\xbb\xbf"
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
@@ -35,6 +36,13 @@ ALLOWED = "allowed"
 DENIED = "denied"
 TOO_COSTLY = "too_costly"
 
+# Matchers of rules, within limits of memory. Those of large texts have a cache of their own, so that
+# a few hosts do not push out all others.
+_LARGE_CHARS = 32_768
+_LARGE, _OTHERS = (
+    SizeCache["RobotsRules", Matcher](most, operator.attrgetter("size"))
+    for most in (48 << 20, 16 << 20)
+)
 _ROBOTS_PATH = "/robots.txt"
 _ALL_ALLOWED = Decision(True, None, 0)
 _NONE_ALLOWED = Decision(False, None, 0)
@@ -45,7 +53,7 @@ class RobotsRecord(NamedTuple):
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
-        text: Its text; where the server fails, the last that it sent.
+        text: Its text; while the server fails, the last one that it sent.
         fetched_at: UTC ms.
         failing_since: UTC ms of the first of the failures in a row; 0 if it does not fail.
     """
@@ -59,12 +67,12 @@ class RobotsRecord(NamedTuple):
 class RobotsRules:
     """The rules of a robots.txt for one agent.
 
-    The text is kept compressed; rules that were read are kept while there is room.
+    The text is kept compressed; its parsed rules are cached.
 
     Args:
         record: The robots.txt as the server sent it.
         agents: Product tokens of the agent; the groups of all of them count.
-        error: Why the server could not be reached, if so.
+        error: Reason why the server could not be reached, or None.
         retry_after: Pause in s that the server demands, if it does.
 
     Attributes:
@@ -101,10 +109,10 @@ class RobotsRules:
         self.sitemaps: tuple[str, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
         self._packed = b""
-        self._cache = cache_for(text)
+        self._cache = _LARGE if len(text) > _LARGE_CHARS else _OTHERS
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
-            reading = self._reading(text)
+            reading = read_rules(text, self._agents)
             self.crawl_delay = reading.crawl_delay
             self.sitemaps = _sitemaps(reading.sitemaps)
             self._cache.put(self, Matcher(reading.rules))
@@ -114,7 +122,7 @@ class RobotsRules:
         return self.verdict(url) == ALLOWED
 
     def verdict(self, url: str) -> str:
-        """Returns ``allowed``, ``denied``, or ``too_costly`` where finding out takes too many steps.
+        """Returns ``allowed``, ``denied``, or ``too_costly`` if the decision takes too many steps.
 
         Text that is not a URL is denied, if there are rules.
         """
@@ -124,10 +132,10 @@ class RobotsRules:
             return TOO_COSTLY
 
     def decide(self, url: str) -> Decision:
-        """Returns what decides about a URL.
+        """Returns the decision about a URL.
 
         Raises:
-            TooCostly: Finding out takes too many steps.
+            TooCostly: It takes too many steps.
         """
         if self.state != RULES or not self._packed:
             return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED
@@ -153,19 +161,19 @@ class RobotsRules:
     def _text(self) -> str:
         return zlib.decompress(self._packed).decode()
 
-    def _reading(self, text: str) -> Reading:
-        return read_rules(text, self._agents)
-
     def _matcher(self) -> Matcher:
         matcher = self._cache.get(self)
         if matcher is None:
-            matcher = Matcher(self._reading(self._text()).rules)
+            matcher = Matcher(read_rules(self._text(), self._agents).rules)
             self._cache.put(self, matcher)
         return matcher
 
 
+RobotsSteps = Generator[str, Response, RobotsRules]
+
+
 def is_exempt(host: str, allowlist: Iterable[str]) -> bool:
-    """Returns whether a host is one of those in a list, or below one.
+    """Returns whether a host is in a list, or below a domain in it.
 
     >>> [is_exempt(host, ["foo.com"]) for host in ("foo.com", "www.foo.com", "afoo.com")]
     [True, True, False]
@@ -185,8 +193,8 @@ def _state(record: RobotsRecord) -> str:
         return RULES
     if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
         return RULES if text.strip() else ALLOW
-    # RFC 9309 2.3.1.3: 4xx is "unavailable", everything is allowed; a redirect
-    # that leads nowhere counts the same (2.3.1.2). 429 is no "unavailable".
+    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads nowhere
+    # counts as 4xx (2.3.1.2). 429 is not "unavailable".
     return ALLOW if 300 <= status < 500 and status != 429 else DEFER
 
 
@@ -224,13 +232,23 @@ def fetch_robots(
         agents: Product tokens besides the client's.
         earlier: The record of an earlier run.
     """
-    return drive(robots_steps((client.token, *agents), origin, redirects, earlier), client.answer)
+    steps = robots_steps((client.token, *agents), origin, redirects, earlier)
+    try:
+        url = next(steps)
+        while True:
+            url = steps.send(client.get(url, content_limit=MAX_ROBOTS_BYTES, fresh=True))
+    except StopIteration as end:
+        rules: RobotsRules = end.value
+        return rules
 
 
 def robots_steps(
     agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
-) -> Steps[RobotsRules]:
-    """The steps of ``fetch_robots``; ``agents`` begins with the client's product token."""
+) -> RobotsSteps:
+    """Yields the URLs to request for ``fetch_robots``, takes the responses, and returns the rules.
+
+    ``agents`` begins with the client's product token.
+    """
     response = yield from _follow(f"{origin}/robots.txt", redirects)
     now = response.started or now_ms()
     # A body that broke off may lack the rule that matters.
@@ -247,15 +265,14 @@ def robots_steps(
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
-    """Returns since when it has failed without a break; times of a wrong clock do not count."""
+    """Returns the time of the first failure in a row; impossible times do not count."""
     since = earlier.failing_since if earlier else 0
     return since if EARLIEST_MS < since <= now else now
 
 
-def _follow(url: str, redirects: int) -> Steps[Response]:
+def _follow(url: str, redirects: int) -> Generator[str, Response, Response]:
     while True:
-        # On a connection of its own: an idle one may be closed unanswered.
-        response: Response = yield Fetch(url, content_limit=MAX_BYTES + 1, fresh=True)
+        response = yield url
         target = redirect_target(response) if 300 <= response.status < 400 else None
         if target is None or not redirects or not target.startswith(("http://", "https://")):
             return response

@@ -1,7 +1,7 @@
-"""Reads the lines of a robots.txt that one agent has to obey (RFC 9309 2.2).
+"""Reads the lines of a robots.txt for one agent (RFC 9309 2.2).
 
-Reading is one regular expression over the whole text, and a few steps for each line that it finds,
-so that no text takes longer than its length.
+One regular expression reads the whole text, and each line that it finds takes a few steps. So the time
+grows with the length of the text and no faster.
 """
 
 import math
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# A field, and what stands after it; the colon may be missing.
+# A field and its value; the colon may be missing.
 _LINE = re.compile(
     r"^[^\S\n]*+(user[- ]?agent|allow|dis{1,2}al{1,2}ow|diasllow|disallaw|site-?map|sitemaps"
     r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
@@ -74,8 +74,8 @@ class _Group(NamedTuple):
 def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
     """Returns the part of a robots.txt for one agent.
 
-    The groups of all its names are taken as one (RFC 9309 2.2.1). Without any, those count whose
-    name is how the first name begins, the longest such; without these, those for all.
+    All groups of its names count together (RFC 9309 2.2.1). If there are none, the groups count with
+    the longest name that the first name begins with. If there are none either, those for all agents.
 
     Args:
         text: The robots.txt.

@@ -233,6 +233,24 @@ def test_a_slow_name_server_holds_up_nobody_else():
     assert [response.body for response in found] == [b"x"]
 
 
+def test_names_are_looked_up_after_it_was_closed_too():
+    def lookup(*_, **__):
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    with serve(lambda path, connection: reply(b"x")) as server:
+        allowed = {"allow_addresses": ("127.0.0.0/8",), "allowed_ports": ("1-65535",)}
+        client = client_of(HttpOptions(http_client="asyncio"), Guard(**allowed, lookup=lookup))
+        for host in ("a", "b"):
+            thread = threading.Thread(
+                target=client.get, args=(f"http://{host}.example.com:{server.port}/",), daemon=True
+            )
+            thread.start()
+            thread.join(20)
+            assert not thread.is_alive()
+            client.close()
+    assert server.connections == 2
+
+
 def test_the_event_loop_client_is_loaded_only_where_it_is_wanted():
     code = (
         "import sys, nutbeam.web.engine.engine; from nutbeam.web.clients.open_client import client_of;"

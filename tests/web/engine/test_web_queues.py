@@ -11,11 +11,10 @@ import pytest
 from nutbeam.web.engine import queues as module
 from nutbeam.web.engine.host_queue import Visit, origin_of
 from nutbeam.web.engine.host_records import HostRecord
-from nutbeam.web.engine.pace import FetchOptions, Throughput, crawl_pace
+from nutbeam.web.engine.pace import FetchOptions, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.exchange.fetch_steps import Fetch
 from nutbeam.web.exchange.response import Response
 from nutbeam.web.robots.robots import robots_steps
 
@@ -44,12 +43,17 @@ def tasks_of(lengths):
     return [Task(f"http://{host}/{n}", host=host) for host, many in lengths for n in range(many)]
 
 
+def take(queues, now):
+    with queues._work:
+        return queues._take(now)
+
+
 def work(clock, queues, threads, latency, visit=None):
     """Lets threads work through queues; returns the (moment, host) of each request."""
     visit = visit or (lambda queue, task: Visit(queue, task, requested=True, failed=False))
     begin, requested, busy, ties = clock.now, [], [], itertools.count()
     while True:
-        while len(busy) < threads and (turn := queues._take(clock.now)) is not None:
+        while len(busy) < threads and (turn := take(queues, clock.now)) is not None:
             requested.append((clock.now - begin, turn[1].host))
             heapq.heappush(busy, (clock.now + latency, next(ties), turn))
         due = queues._ready.due
@@ -58,11 +62,13 @@ def work(clock, queues, threads, latency, visit=None):
         moments = [busy[0][0]] if busy else []
         clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
         while busy and busy[0][0] <= clock.now:
-            queues._settle(visit(*heapq.heappop(busy)[2]))
+            ended = visit(*heapq.heappop(busy)[2])
+            with queues._work:
+                queues._settle(ended)
 
 
 def queues_of(lengths, known=None, **options):
-    queues = Queues(crawl_pace(FetchOptions(**options)), (known or {}).get, float("inf"))
+    queues = Queues(FetchOptions(**options), (known or {}).get, float("inf"))
     queues.add(tasks_of(lengths))
     return queues
 
@@ -163,10 +169,8 @@ def held(queue, task):
         return Visit(queue, task)
     search = queue.searches[origin] = RobotsSearch(robots_steps(("bot",), origin, 5))
     host = f"h{zlib.crc32(task.url.encode()) % 12}.d1.com"  # some have pages of their own
-    search.request, search.owner = Fetch(f"http://{host}/robots.txt"), "d1.com"
-    return Visit(
-        queue, task, search=search, follow=Task(search.request.url, host=host, robots=True)
-    )
+    search.url, search.owner = f"http://{host}/robots.txt", "d1.com"
+    return Visit(queue, task, search=search, follow=Task(search.url, host=host, robots=True))
 
 
 def hop(queue, task, dice):
@@ -205,7 +209,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         work(clock, queues, 4, 0.1, visit)
         assert queues._in_progress == queues.waiting == 0
         assert not queues._address_limit.busy
-        assert not queues._address_limit.parked
+        assert not queues._address_limit.waiting
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert not queues._hops.urls
         assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
@@ -219,8 +223,8 @@ def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begu
             search = queue.searches["http://a"] = RobotsSearch(
                 robots_steps(("bot",), "http://a", 5)
             )
-            search.request = Fetch("http://v/robots.txt")
-            follow = Task(search.request.url, host="v", robots=True)
+            search.url = "http://v/robots.txt"
+            follow = Task(search.url, host="v", robots=True)
             return Visit(queue, task, requested=True, search=search, follow=follow)
         visit = Visit(queue, task, requested=True, failed=False)
         visit.answer = Response(task.url, status=404) if task.robots else None
@@ -319,7 +323,7 @@ def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
 
 
 def test_what_changes_is_told_to_the_loop(clock):
-    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     alerts = []
     queues.alert = lambda: alerts.append(None)
     for number, change in enumerate(
@@ -331,7 +335,7 @@ def test_what_changes_is_told_to_the_loop(clock):
 
 
 def test_after_the_time_limit_nothing_is_waited_for(clock):
-    queues = Queues(crawl_pace(FetchOptions()), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     queues.add(tasks_of([("a", 2)]))
     queues.fed()
     (turn,), due = queues.take_due([], 9)

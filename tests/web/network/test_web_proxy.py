@@ -212,4 +212,4 @@ def test_names_that_pass():
     with pytest.raises(Denied):
         judge_name("")
     assert parse_proxy("") is None
-    assert parse_proxy("http://[::1]:8080").url == "http://[::1]:8080"
+    assert parse_proxy("http://[::1]:8080") == ("::1", 8080)

@@ -9,12 +9,12 @@ from robots_texts import ATTACKS, MOST, filled, honest, honest_urls
 from short_form import first
 from web_servers import doors, reply, serve
 
+from nutbeam.web.base.size_cache import SizeCache
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
-from nutbeam.web.robots import matcher_cache as robots_shelf
+from nutbeam.web.robots import robots as robots_module
 from nutbeam.web.robots.match import MAX_STEPS, Matcher
-from nutbeam.web.robots.matcher_cache import MatcherCache
 from nutbeam.web.robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots
 from nutbeam.web.robots.rules import read_rules
 
@@ -105,27 +105,13 @@ def test_memory_of_rules_is_about_that_of_the_text(name):
     assert matcher.size <= 5 * MOST // 10
 
 
-class Sized:
-    def __init__(self, size):
-        self.size = size
-
-
-def test_the_shelf_is_bounded_and_keeps_what_was_used_of_late():
-    shelf, owners = MatcherCache(100), [object() for _ in range(5)]
-    for owner in owners[:4]:
-        shelf.put(owner, Sized(25))
-    assert shelf.get(owners[0]) is not None
-    shelf.put(owners[4], Sized(25))
-    assert [shelf.get(owner) is not None for owner in owners] == [True, False, True, True, True]
-    assert shelf.size == 100
-    shelf.put(owners[1], Sized(200))
-    assert [shelf.get(owner) is not None for owner in owners] == [False, True, False, False, False]
-    assert shelf.size == 200
+def cache(most):
+    return SizeCache(most, lambda matcher: matcher.size)
 
 
 def test_small_rules_stay_beside_many_large_ones(monkeypatch):
     for name in ("_LARGE", "_OTHERS"):
-        monkeypatch.setattr(robots_shelf, name, MatcherCache(200_000))
+        monkeypatch.setattr(robots_module, name, cache(200_000))
     small = rules_of("User-agent: *\nDisallow: /x\n" * 20)
     small.allowed(f"{SITE}/x")
     expected = calls(small.allowed, f"{SITE}/x")
@@ -135,7 +121,7 @@ def test_small_rules_stay_beside_many_large_ones(monkeypatch):
 
 
 def test_rules_that_left_the_shelf_are_read_again(monkeypatch):
-    monkeypatch.setattr(robots_shelf, "_OTHERS", MatcherCache(0))
+    monkeypatch.setattr(robots_module, "_OTHERS", cache(0))
     both = [rules_of(f"User-agent: *\nDisallow: /{name}\n" * 50) for name in "ab"]
     for _ in range(3):
         found = [calls(rules.allowed, f"{SITE}/a") for rules in both]

@@ -1,0 +1,213 @@
+"""Bodies: framing, limits and codings, with both HTTP clients."""
+
+import functools
+import gzip
+import random
+import tracemalloc
+import zlib
+
+import brotli
+import pytest
+from http_clients import Client, HttpOptions
+from one_request import URL, ask
+from web_servers import doors, reply, serve
+
+from nutbeam.web.exchange.status import classify
+
+pytestmark = pytest.mark.usefixtures("each_client")
+
+
+def test_chunked_bodies():
+    wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"
+    response, _ = ask(lambda _: wire)
+    assert (response.body, response.error) == (b"abcde", None)
+
+
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
+def test_no_body_where_there_can_be_none(status):
+    with serve(lambda path, connection: f"HTTP/1.1 {status}\r\n\r\n".encode()) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        assert [client.get(URL).error for _ in range(2)] == [None, None]
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_body_that_breaks_off_is_an_error(chunked):
+    head = (
+        b"Transfer-Encoding: chunked\r\n\r\n64\r\n" if chunked else b"Content-Length: 100\r\n\r\n"
+    )
+    wire = b"HTTP/1.1 200 OK\r\n" + head + b"abc"
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert (response.status, response.error, response.truncated) == (
+        200,
+        "incomplete",
+        "disconnect",
+    )
+    assert classify(response)[:3] == (34, 16, "incomplete")
+
+
+def test_a_broken_body_of_another_status_does_not_matter():
+    wire = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\nabc"
+    response, _ = ask(lambda connection: connection.sendall(wire))
+    assert classify(response)[:2] == (37, 14)
+
+
+@pytest.mark.parametrize(
+    "framing", ["", "Transfer-Encoding: chunked\r\n", "Content-Length: 99999999\r\n"]
+)
+def test_an_endless_body_is_cut_at_the_limit(framing):
+    def answer(connection):
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n".encode())
+        part = b"x" * 10_000
+        for _ in range(10_000):
+            connection.sendall(b"2710\r\n%s\r\n" % part if "chunked" in framing else part)
+
+    response, _ = ask(answer, content_limit=50_000)
+    assert (response.body, response.truncated, response.error) == (b"x" * 50_000, "length", None)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "options", "kept"),
+    [
+        ("text/html", {}, 1 << 20),
+        ("application/pdf", {}, 3_000_000),
+        (" Application/PDF; x=y", {}, 3_000_000),
+        ("application/vnd.oasis.opendocument.text", {}, 3_000_000),
+        ("application/pdf", {"document_limit": 2_000_000}, 2_000_000),
+        ("application/pdf", {"document_limit": 10}, 1 << 20),
+        ("application/pdf", {"document_limit": -1}, 3_000_000),
+        ("application/pdf", {"content_limit": -1, "document_limit": 10}, 3_000_000),
+    ],
+)
+def test_documents_have_a_limit_of_their_own(content_type, options, kept):
+    header = f"Content-Type: {content_type}"
+    response, _ = ask(lambda _: reply(b"x" * 3_000_000, "200 OK", header), **options)
+    assert len(response.body) == kept
+    assert response.truncated == (None if kept == 3_000_000 else "length")
+
+
+def test_a_body_as_long_as_the_limit_is_whole():
+    for length, truncated in ((10, None), (11, "length")):
+        response, _ = ask(lambda _, length=length: reply(b"x" * length), content_limit=10)
+        assert (response.body, response.truncated) == (b"x" * 10, truncated)
+
+
+def test_a_negative_limit_is_none():
+    body = b"x" * 5_000_000
+    assert ask(lambda _: reply(body), content_limit=-1)[0].body == body
+    zipped = reply(gzip.compress(b"x" * 2_000), "200 OK", "Content-Encoding: gzip")
+    assert len(ask(lambda _: zipped, content_limit=-1)[0].body) == 2_000
+
+
+def raw_deflate(data):
+    deflater = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return deflater.compress(data) + deflater.flush()
+
+
+@pytest.mark.parametrize(
+    ("coding", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", raw_deflate),
+        ("br", brotli.compress),
+        ("BR", brotli.compress),
+        ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
+        ("br, deflate", lambda data: zlib.compress(brotli.compress(data))),
+        ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
+        ("gzip", lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:])),
+        ("gzip", lambda data: gzip.compress(data) + b"trailing"),
+        ("gzip", lambda data: data),
+        ("identity", lambda data: data),
+        ("utf-8", lambda data: data),
+    ],
+)
+def test_codings_are_undone(coding, encode):
+    body = b"<html>" + bytes(range(256)) * 1000
+    wire = reply(encode(body), "200 OK", f"Content-Encoding: {coding}")
+    response, _ = ask(lambda _: wire)
+    assert (response.body, response.truncated, response.error) == (body, None, None)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("br", b"\xff" * 20),
+        ("br", brotli.compress(bytes(range(256)) * 100)[:200] + b"\xff" * 200),
+        ("br, br, br", b"x"),
+        ("zstd", b"x"),
+        ("gzip, gzip, gzip", b"x"),
+        ("gzip", gzip.compress(b"x" * 10_000, mtime=0)[:15] + b"\xff" * 20),
+    ],
+)
+def test_codings_that_cannot_be_undone(coding, body):
+    response, _ = ask(lambda _: reply(body, "200 OK", f"Content-Encoding: {coding}"))
+    assert (response.error, response.truncated) == ("bad_encoding", "encoding")
+
+
+def test_a_gzip_body_without_its_end_is_kept_as_truncated():
+    half = gzip.compress(b"x" * 10_000)[:-8]
+    response, _ = ask(lambda _: reply(half, "200 OK", "Content-Encoding: gzip"))
+    assert (response.body, response.truncated, response.error) == (b"x" * 10_000, "encoding", None)
+
+
+@functools.cache
+def bomb(layers):
+    """200 MB of zeros, 200 kB once compressed, 1 kB twice."""
+    deflater = zlib.compressobj(9, wbits=31)
+    data = b"".join(deflater.compress(bytes(1_000_000)) for _ in range(200)) + deflater.flush()
+    return data if layers == 1 else gzip.compress(data)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("limit", [2_000_000, -1])
+def test_bombs_are_cut(layers, limit):
+    wire = reply(bomb(layers), "200 OK", "Content-Encoding: " + ", ".join(["gzip"] * layers))
+    response, _ = ask(lambda _: wire, content_limit=limit)
+    # One layer of gzip cannot hide 2 MB in what is read at once; two can.
+    assert response.truncated == ("length" if (layers, limit) == (1, 2_000_000) else "ratio")
+    assert len(response.body) < 25_000_000
+    assert response.error is None
+
+
+@functools.cache
+def gigabyte(coding):
+    """1 GiB of zeros: 1 MB of gzip, 1.6 kB of brotli."""
+    part = bytes(1 << 20)
+    if coding == "gzip":
+        member = gzip.compress(part, 9)  # RFC 1952 2.2: members may follow each other
+        return member * 1024
+    compressor = brotli.Compressor(quality=5)
+    return b"".join(compressor.process(part) for _ in range(1024)) + compressor.finish()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize(("limit", "most"), [(1 << 20, 1 << 20), (-1, 16 << 20)])
+def test_a_gigabyte_in_disguise_takes_little_memory(coding, limit, most):
+    wire = reply(gigabyte(coding), "200 OK", f"Content-Encoding: {coding}")
+    ask(lambda _: reply(b"x"))  # what is loaded once is not counted
+    tracemalloc.start()
+    try:
+        response, _ = ask(lambda _: wire, content_limit=limit)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert response.truncated in ("length", "ratio")
+    assert response.error is None
+    assert len(response.body) <= most
+    assert peak < 3 * most + (8 << 20)
+
+
+def test_a_brotli_body_without_its_end_is_kept_as_truncated():
+    body = random.Random(1).randbytes(100_000)
+    half = brotli.compress(body)[:-1000]
+    response, _ = ask(lambda _: reply(half, "200 OK", "Content-Encoding: br"))
+    assert (response.truncated, response.error) == ("encoding", None)
+    assert body.startswith(response.body)
+
+
+def test_what_is_decoded_is_what_is_asked_for():
+    response, _ = ask(lambda _: reply(b"x"))
+    assert "\r\nAccept-Encoding: gzip, deflate, br\r\n" in response.request

@@ -1,0 +1,102 @@
+"""Sends requests to servers: on an idle connection, or on a new one where the guard allows it."""
+
+from collections.abc import Awaitable, Callable
+
+from .connection import Connection
+from .failures import IdleClosed
+from .guard import Target, check_gate
+from .idle_connections import IdleConnections
+from .limits import Limits, Stopwatch
+from .route import Origin, RequestHead, Route
+from .wire import SocketWire, Wire
+
+Gate = Callable[[], bool]
+Blocking = Callable[[Callable[[], Target]], Awaitable[Target]]
+
+
+async def in_this_thread(call: Callable[[], Target]) -> Target:
+    """Runs a call that may block in the calling thread."""
+    return call()
+
+
+class Transport:
+    """Sends requests, and keeps connections for the next ones.
+
+    Args:
+        route: Where connections go, with which certificates.
+        limits: Limits on time and rate.
+        gate: Called right before each request; False denies it.
+        wire: Makes the wire of a connection.
+        blocking: Runs a lookup of a name, which may block, where it does no harm.
+
+    Attributes:
+        idle: The idle connections.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        limits: Limits = Limits(),  # noqa: B008 - it is immutable
+        gate: Gate | None = None,
+        wire: Callable[[], Wire] = SocketWire,
+        blocking: Blocking = in_this_thread,
+    ) -> None:
+        self._route, self._limits, self._gate = route, limits, gate
+        self._wire, self._blocking = wire, blocking
+        self.idle = IdleConnections()
+
+    async def send(self, head: RequestHead) -> Connection:
+        """Sends a request and returns its connection, from which the body is still to be read.
+
+        Raises:
+            http.client.HTTPException: The response is not HTTP.
+            OSError: No connection, or it broke.
+            Denied: The gate is shut; nothing was sent.
+            IdleClosed: An idle connection was closed.
+        """
+        check_gate(self._gate)
+        stopwatch = Stopwatch(self._limits)
+        idle = self.idle.take(head.origin)
+        connection = idle or await self._connected(head.origin, stopwatch)
+        try:
+            if idle is None:
+                check_gate(self._gate)  # connecting may have taken long
+            await connection.exchange(head.sent, stopwatch)
+            connection.request = head.shown
+        except BaseException as error:
+            connection.close()
+            if idle is not None and isinstance(error, ConnectionError):
+                raise IdleClosed("an idle connection was closed") from error
+            raise
+        return connection
+
+    async def dial(self, host: str, port: int) -> Target:
+        """Returns where to connect to; see ``Route.dial``."""
+        if self._route.needs_lookup(host, port):
+            return await self._blocking(lambda: self._route.dial(host, port))
+        return self._route.dial(host, port)
+
+    async def _connected(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
+        scheme, host, port = origin
+        target, route = await self.dial(host, port), self._route
+        connection = Connection(origin, self._wire(), route.is_proxied(origin))
+        try:
+            await connection.connect(target, route.tunnel(origin), stopwatch)
+            if scheme == "https":
+                await connection.secure(route.tls(host), route.is_checked(host))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def release(self, connection: Connection, whole: bool) -> None:
+        """Keeps a connection for the next request if it can carry one; else closes it.
+
+        Args:
+            connection: A connection whose exchange is over.
+            whole: Whether all of the body was read, and without errors.
+        """
+        if connection.rest() and whole:
+            self.idle.put(connection)
+        else:
+            connection.close()

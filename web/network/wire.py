@@ -1,0 +1,160 @@
+"""Bytes to and from a server, on a blocking socket or on an event loop, with limits on time.
+
+The coroutines of ``SocketWire`` never wait for an event loop: ``run`` runs them, and all that is built
+on them, in the calling thread. So the threads' client and the event loop's share the code above.
+"""
+
+import socket
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from urllib3.util.wait import wait_for_read
+
+from .guard import Target
+from .limits import Stopwatch
+
+T = TypeVar("T")
+PIECE_BYTES = 65_536
+
+
+class Wire(ABC):
+    """A connection that carries bytes.
+
+    Attributes:
+        stopwatch: Measures the exchange under way.
+        ip: Address connected to; empty before.
+        resting: Whether no exchange is under way; bytes that come now were not requested.
+    """
+
+    stopwatch: Stopwatch
+    ip = ""
+    resting = False
+
+    async def dial(self, target: Target) -> None:
+        """Connects to the first checked address that answers.
+
+        Raises:
+            OSError: No address answers.
+        """
+        failure: OSError = OSError("no address")
+        for family, address in target.addresses:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                await self._open(sock, address)
+            except OSError as error:
+                failure = error
+                sock.close()
+            except BaseException:
+                sock.close()
+                raise
+            else:
+                self.ip = str(address[0])
+                return
+        raise failure
+
+    @abstractmethod
+    async def _open(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        """Connects a socket."""
+
+    @abstractmethod
+    async def secure(self, context: ssl.SSLContext, name: str) -> None:
+        """Starts TLS with the server of a name."""
+
+    @abstractmethod
+    async def send(self, data: bytes) -> None:
+        """Sends a request."""
+
+    @abstractmethod
+    async def receive(self) -> bytes:
+        """Returns the next bytes, at most ``PIECE_BYTES``; none at the end of the connection.
+
+        Raises:
+            OSError: They do not come in time, or the connection broke.
+        """
+
+    @abstractmethod
+    def is_quiet(self) -> bool:
+        """Returns whether the connection is open and there is nothing to be read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the connection at once."""
+
+
+class SocketWire(Wire):
+    """A wire on a blocking socket.
+
+    Attributes:
+        sock: The socket; None before.
+    """
+
+    sock: socket.socket | None = None
+
+    async def _open(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        self.sock = sock
+        try:
+            self._timed().connect(address)
+        except TimeoutError as error:
+            raise self.stopwatch.timed_out() from error
+
+    async def secure(self, context: ssl.SSLContext, name: str) -> None:
+        """See ``Wire``."""
+        sock = self._timed()
+        try:
+            self.sock = context.wrap_socket(sock, server_hostname=name)
+        except TimeoutError as error:
+            raise self.stopwatch.timed_out() from error
+
+    async def send(self, data: bytes) -> None:
+        """See ``Wire``."""
+        self._timed().sendall(data)
+
+    async def receive(self) -> bytes:
+        """See ``Wire``."""
+        sock = self._timed()
+        try:
+            data = sock.recv(PIECE_BYTES)
+        except TimeoutError as error:
+            raise self.stopwatch.timed_out() from error
+        self.stopwatch.count(len(data))
+        return data
+
+    def _timed(self) -> socket.socket:
+        """Returns the socket, with the time that is left as its timeout."""
+        left = self.stopwatch.time_left()
+        if self.sock is None:
+            raise ConnectionResetError("the connection is closed")
+        if left != self.sock.gettimeout():  # to set it is a call of the system
+            self.sock.settimeout(left)
+        return self.sock
+
+    def is_quiet(self) -> bool:
+        """See ``Wire``."""
+        if self.sock is None or wait_for_read(self.sock, timeout=0.0):
+            return False
+        return not (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending())
+
+    def close(self) -> None:
+        """See ``Wire``."""
+        if self.sock is not None:
+            self.sock.close()
+            self.sock = None
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that never waits for an event loop, and returns its result.
+
+    >>> async def double(number):
+    ...     return 2 * number
+    >>> run(double(21))
+    42
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("expected a coroutine that does not wait for an event loop")

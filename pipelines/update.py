@@ -28,7 +28,7 @@ from ..io.tablets.tablets import rows_of_large_hosts
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
-from ..policy.status import UpdateOptions, update_state
+from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -150,13 +150,10 @@ class _StatusResolver:
 
     def __call__(self, operation: Operation) -> Any:
         known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
-
-        since = oldest_open(operation.manifest(), operation.now)
+        table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(
-                rows, changes, operation.now, self.options, known, since
-            )
+            kept, outcome, counts = update_state(rows, changes, operation.now, self.options, table)
             return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
         return resolve

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from ..web.base.columns import reason_if
 from ..web.pages.page import Page
 from ..web.rules.url_rules import host_keys
 from .scope import Seeds, TargetOptions, judge
@@ -49,16 +50,14 @@ class Parts:
         found = judge(pl.DataFrame({"source": sources}), urls, "outlink", options, seeds)
         foreign = host_keys(found.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
-        judged = found.with_columns(
-            reason=pl.when((pl.col("reason") == "out_of_scope").fill_null(foreign))
-            .then(pl.lit("foreign_part"))
-            .when(pl.col("reason").is_not_null())
-            .then("part_" + pl.col("reason"))
-            .when(repeated)
-            .then(pl.lit("part_repeated"))
+        reason = pl.coalesce(
+            reason_if((pl.col("reason") == "out_of_scope").fill_null(foreign), "foreign_part"),
+            "part_" + pl.col("reason"),
+            reason_if(repeated, "part_repeated"),
         )
+        judged = found.select("key", reason=reason)
         records = []
-        for at, (key, reason) in enumerate(judged.select("key", "reason").iter_rows()):
+        for at, (key, reason) in enumerate(judged.iter_rows()):
             if reason is None:
                 records.append((_record(self._pages[at], key), self._urls[at], self._parts[at]))
             else:
@@ -68,12 +67,11 @@ class Parts:
 
 
 def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
-    distance = (row["distance"] or 0) + 1  # as if the page linked to it
     return {
         "key": key,
         "part_of": row["key"],
         "score": 0.0,
-        "distance": distance,
+        "distance": (row["distance"] or 0) + 1,  # as if the page linked to it
         "fetch_time": row["fetch_time"],
     }
 

@@ -6,6 +6,7 @@ can look whether it is barred; who does not, learns nothing but the number.
 
 import dataclasses
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
@@ -102,18 +103,13 @@ class Bars:
 
 def bars_of(rows: pl.DataFrame) -> Bars:
     """Returns what BARS rows bar."""
-    found: dict[str, set[str]] = {"url": set(), "host": set(), "domain": set()}
-    urls: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = defaultdict(set)
+    urls: dict[str, set[str]] = defaultdict(set)
     for key, host in rows.select("key", "host").iter_rows():
         kind, _, value = key.partition(":")
-        found.setdefault(kind, set()).add(value)
-        if kind == "url":
-            urls.setdefault(host, set()).add(value)
-    return Bars(
-        frozenset(found["host"]),
-        frozenset(found["domain"]),
-        {host: frozenset(values) for host, values in urls.items()},
-    )
+        (urls[host] if kind == "url" else found[kind]).add(value)
+    of_hosts = {host: frozenset(values) for host, values in urls.items()}
+    return Bars(frozenset(found["host"]), frozenset(found["domain"]), of_hosts)
 
 
 def hashed(name: str) -> str:

@@ -10,7 +10,7 @@ from crawling import manifest_of, nutbeam
 from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files, store_files
-from nutbeam.pipelines.command_line.reference import TEMPLATES
+from nutbeam.pipelines.command_line.flex_templates import TEMPLATES
 from nutbeam.web.simweb.server import SimWeb
 
 TABLETS = 5000

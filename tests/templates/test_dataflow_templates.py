@@ -11,7 +11,7 @@ from crawling import asked, assert_same, assert_whole, contents, crawl, manifest
 from dataflow_parameters import matches
 from running import PRISM
 
-from nutbeam.pipelines.command_line.reference import TEMPLATES, template
+from nutbeam.pipelines.command_line.flex_templates import TEMPLATES, template
 from nutbeam.web.simweb.server import SimWeb
 
 pytest.importorskip("google.cloud.storage", reason="make test-dataflow installs the extra gcp")

@@ -1,5 +1,6 @@
 import dataclasses
 import re
+import shutil
 
 import pytest
 from dataflow_parameters import matches
@@ -7,20 +8,13 @@ from here import ROOT
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nutbeam.pipelines.command_line import reference
+from nutbeam.pipelines.command_line import flex_templates
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import COMMANDS, load
 from nutbeam.pipelines.command_line.command import Argument, CommonOptions
-from nutbeam.pipelines.command_line.reference import (
-    NOT_IN_TEMPLATES,
-    TEMPLATES,
-    main,
-    modules,
-    reference_page,
-    status_page,
-    template,
-)
+from nutbeam.pipelines.command_line.flex_templates import NOT_IN_TEMPLATES, TEMPLATES, template
+from nutbeam.pipelines.command_line.reference import main, modules, option_tables
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.web.base.options import (
     Option,
@@ -41,22 +35,13 @@ from_source = pytest.mark.skipif(
 
 
 @from_source
-def test_the_reference_page_is_up_to_date():
-    committed = (ROOT / "docs" / "reference" / "options.md").read_text()
-    assert committed == reference_page(), "run make docs"
-
-
-@from_source
-def test_the_page_of_status_codes_is_up_to_date():
-    committed = (ROOT / "docs" / "reference" / "status.md").read_text()
-    assert committed == status_page(), "run make docs"
-
-
-@from_source
-def test_the_templates_are_up_to_date(tmp_path):
-    assert main(["templates", str(tmp_path)]) == 0
-    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    committed = {path.name: path.read_text() for path in (ROOT / "templates").glob("*.json")}
+@pytest.mark.parametrize("folder", ["docs/reference", "templates"])
+def test_generated_files_are_up_to_date(folder, tmp_path):
+    for name in ("docs/reference", "templates"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    main([str(tmp_path)])
+    made = {path.name: path.read_text() for path in (tmp_path / folder).glob("*.*")}
+    committed = {path.name: path.read_text() for path in (ROOT / folder).glob("*.*")}
     assert committed == made, "run make docs"
 
 
@@ -160,7 +145,7 @@ def verdicts(declared, text):
         says = True
     except ValueError as error:
         says = None if RANGE.search(str(error)) else False
-    return matches(reference._parameter(declared), text), says
+    return matches(flex_templates._parameter(declared), text), says
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,7 +236,7 @@ class Fake:
 
 
 def test_kinds_of_parameters(monkeypatch):
-    monkeypatch.setattr(reference, "load", lambda command: Fake)
+    monkeypatch.setattr(flex_templates, "load", lambda command: Fake)
     by_name = {parameter["name"]: parameter for parameter in template("generate")["parameters"]}
     assert {name: parameter["paramType"] for name, parameter in by_name.items()} == {
         "table": "TEXT",
@@ -279,9 +264,8 @@ def test_kinds_of_parameters(monkeypatch):
     assert by_name["scope"]["enumOptions"][1] == {"value": "any", "label": "any"}
 
 
-def test_rows_of_the_reference_page(monkeypatch):
-    monkeypatch.setattr(reference, "modules", lambda: {"generate": Fake})
-    page = reference_page()
+def test_rows_of_the_tables_of_options():
+    page = option_tables({"generate": Fake})
     assert (
         "| `--delay` | number (s) ≥ 0 | `5` | `fetcher.server.delay` | Wait. | generate |" in page
     )

@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
-from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
+from ..io.snapshots.manifest import PHASES, Batch, load_manifest
 from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
 from ..io.storage.errors import PurgedMeanwhile
 from ..io.upkeep.over_purges import commit_over_purges
@@ -185,8 +185,7 @@ class Commit(Displayed):
     over_purges: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        how = (self.reads, self.phase, self.dedups, self.opens, self.over_purges)
-        commits = beam.Map(_commit, self.whole, *how).with_output_types(Ticket)
+        commits = beam.Map(_commit, dataclasses.replace(self)).with_output_types(Ticket)
         return inputs | Together() | "Commit" >> commits
 
 
@@ -352,54 +351,37 @@ def _work(
         yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
 
 
-def _commit(
-    grouped: tuple[int, Iterable[Any]],
-    whole: tuple[str, ...],
-    reads: tuple[str, ...],
-    phase: str | None,
-    dedups: bool,
-    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
-    over_purges: bool,
-) -> Ticket:
-    operation, written, _ = gathered(grouped, whole)
+def _commit(grouped: tuple[int, Iterable[Any]], how: Commit) -> Ticket:
+    operation, written, _ = gathered(grouped, how.whole)
     if operation.idle:
-        nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
-        return ticket_after(operation, nothing=nothing)
-    return commit_job(operation, written, reads, phase, dedups, opens, over_purges)
+        no_batch = how.opens is not None and not _has_batch(operation)
+        return ticket_after(operation, nothing=operation.idle == "nothing" or no_batch)
+    return commit_job(operation, written, how)
 
 
-def commit_job(
-    operation: Operation,
-    written: list[Written],
-    reads: tuple[str, ...],
-    phase: str | None,
-    dedups: bool,
-    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
-    over_purges: bool = False,
-) -> Ticket:
-    """Commits one job's work; see ``Commit``."""
+def commit_job(operation: Operation, written: list[Written], how: Commit) -> Ticket:
+    """Commits the work of a job; see ``Commit``."""
+    before = operation.manifest()
     batch: Batch | None = None
-    if opens is not None:
-        batch = opens(operation, sum_counts(part.counts for part in written))
+    if how.opens is not None:
+        batch = how.opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # nothing was chosen: no batch, no files, only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
-    elif phase is not None and operation.batch is not None:
-        batch = dataclasses.replace(operation.manifest().batches[operation.batch], phase=phase)
-    names = frozenset(name.format(batch=operation.batch) for name in reads)
-    before = operation.manifest()
-    others = {
-        name: dataclasses.replace(before.batches[name], deduped=True)
-        for name in (before.without_dedup() if dedups else ())
-    }
-    if over_purges:
-        made = commit_over_purges(operation, written, names, batch)
+    elif how.phase is not None and operation.batch is not None:
+        batch = dataclasses.replace(before.batches[operation.batch], phase=how.phase)
+    reads = frozenset(name.format(batch=operation.batch) for name in how.reads)
+    if how.over_purges:
+        made = commit_over_purges(operation, written, reads, batch)
     else:
-        made = commit(operation, written, reads=names, batch=batch, others=others)
+        waiting = before.without_dedup() if how.dedups else ()
+        others = {n: dataclasses.replace(before.batches[n], deduped=True) for n in waiting}
+        made = commit(operation, written, reads=reads, batch=batch, others=others)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    return ticket_after(operation, nothing=opens is not None and batch is None)
+    return ticket_after(operation, nothing=how.opens is not None and batch is None)
 
 
-def _batch_of(operation: Operation) -> bool:
-    manifest: Manifest = load_manifest(operation.root, operation.root.latest_snapshot())
+def _has_batch(operation: Operation) -> bool:
+    """Returns whether the batch of an operation is in the newest snapshot."""
+    manifest = load_manifest(operation.root, operation.root.latest_snapshot())
     return operation.batch in manifest.batches

@@ -177,21 +177,16 @@ def read(
         validate(options)
     except ValueError as error:
         raise UsageError(one_line(error)) from error
-    return _invocation(command, arguments, options, typed, common), common
-
-
-def _invocation(
-    command: str, arguments: dict[str, Any], options: Any, typed: Typed, common: CommonOptions
-) -> Invocation:
-    return Invocation(
-        command=command,
-        arguments=arguments,
-        options=options,
-        beam_args=typed.beam_args,
+    invocation = Invocation(
+        command,
+        arguments,
+        options,
+        typed.beam_args,
         format=common.format,
         table=arguments.get("table"),
         progress=common.progress,
     )
+    return invocation, common
 
 
 def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,41 +55,29 @@ COMMANDS = {
     "generate": Command("generate", "Choose what to fetch next, as a new batch."),
     "fetch": Command("fetch", "Fetch the pages of a batch."),
     "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
-    "updatedb": Command("update", "Apply what a batch brought to the table."),
+    "updatedb": Command("update", "Apply the results of a batch to the table."),
     "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
-    "compact": Command("compact", "Fold tablets, delete what is too old to be of use."),
+    "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "round": Command("round", "Run one round of a crawl as one pipeline."),
-    "next": Command("next", "Run the phase that is next in line."),
-    "readdb": Command(
-        "views.readdb", "Show the table: statistics, one URL, the best, or all of it."
-    ),
+    "next": Command("next", "Run the next phase of the crawl."),
+    "readdb": Command("views.readdb", "Show statistics, one URL, the best URLs, or all rows."),
     "pages": Command("views.pages", "Write the pages found, as JSON lines or Parquet."),
-    "export": Command(
-        "views.export_table", "Write a component of the table to a file, as it is stored."
-    ),
+    "export": Command("views.export_table", "Write a component of the table to a file."),
     "copy": Command("upkeep.copy_table", "Copy the table as it is now to another place."),
-    "sql": Command("views.sql", "Ask the table in SQL, by DuckDB.", False),
+    "sql": Command("views.sql", "Query the table in SQL, with DuckDB.", False),
     "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),
-    "rollback": Command("upkeep.rollback", "Go back to an older snapshot, by a new one.", False),
-    "fsck": Command(
-        "upkeep.fsck", "Check that the table's files are whole, and repair them.", False
-    ),
-    "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
-    "table": Command("views.table", "Make, describe or drop a table in Bigtable.", False),
+    "rollback": Command("upkeep.rollback", "Return to an older snapshot, by a new one.", False),
+    "fsck": Command("upkeep.fsck", "Check the files of the table, and repair them.", False),
+    "purge": Command("purge", "Remove a URL, a host or a domain, and keep it out."),
+    "table": Command("views.table", "Create, describe or drop a table in Bigtable.", False),
     "filterchecker": Command(
-        "checkers.filterchecker", "Show which URLs the URL filters take.", False
+        "checkers.filterchecker", "Show which URLs the filters accept.", False
     ),
-    "normalizerchecker": Command(
-        "checkers.normalizerchecker", "Show what the URL normalizers make of URLs.", False
-    ),
-    "robotsparser": Command(
-        "checkers.robotsparser", "Show what a robots.txt allows of URLs.", False
-    ),
-    "explain": Command("views.explain", "Say what would happen to URLs, and why.", False),
-    "parsechecker": Command(
-        "checkers.parsechecker", "Fetch and parse single URLs, and show it.", False
-    ),
-    "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
+    "normalizerchecker": Command("checkers.normalizerchecker", "Show normalized URLs.", False),
+    "robotsparser": Command("checkers.robotsparser", "Show what a robots.txt allows.", False),
+    "explain": Command("views.explain", "Explain what would happen to URLs, and why.", False),
+    "parsechecker": Command("checkers.parsechecker", "Fetch and parse URLs, and show it.", False),
+    "simweb": Command("simweb", "Serve a simulated web on this machine, to try crawls on.", False),
 }
 _READERS = ("readdb", "pages", "export")  # of those with Beam's options
 _GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"

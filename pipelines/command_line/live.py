@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INTERVAL = 5.0  # s between plain lines
 _POLL = 0.1  # s
 _shown = threading.Lock()
+Polls = Iterator[tuple[Sequence[Phase], Phase | None]]  # phases that have ended, the current one
 
 
 @contextlib.contextmanager
@@ -48,9 +49,8 @@ def live_view(
     seen = len(progress.snapshot().history)
     view = _live if out.isatty() and os.environ.get("TERM") != "dumb" else _plain
     stop = threading.Event()
-    thread = threading.Thread(
-        target=view, args=(progress, seen, out, interval, stop), name="progress", daemon=True
-    )
+    args = (_polls(progress, seen, stop), out, interval)
+    thread = threading.Thread(target=view, args=args, name="progress", daemon=True)
     thread.start()
     try:
         yield
@@ -129,43 +129,30 @@ def _details(phase: Phase) -> list[str]:
     return details
 
 
-def _watch(
-    progress: Progress,
-    seen: int,
-    stop: threading.Event,
-    ended: Callable[[Phase], None],
-    current: Callable[[Phase | None], None],
-) -> None:
-    """Calls ``ended`` once per phase after the first ``seen``, and ``current`` at every poll."""
+def _polls(progress: Progress, seen: int, stop: threading.Event) -> Polls:
+    """Yields the phases that have ended since the last poll, after the first ``seen``."""
     stopping = False
     while not stopping:
         stopping = stop.wait(_POLL)
         snapshot = progress.snapshot()
-        for phase in snapshot.history[seen:]:
-            ended(phase)
+        yield snapshot.history[seen:], snapshot.current
         seen = len(snapshot.history)
-        current(snapshot.current)
 
 
-def _plain(
-    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
-) -> None:
+def _plain(polls: Polls, out: TextIO, interval: float) -> None:
     due = time.monotonic() + interval
-
-    def say(phase: Phase | None) -> None:
-        nonlocal due
-        with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
-            if phase is not None and (phase.finished or time.monotonic() >= due):
-                due = time.monotonic() + interval
-                hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
+    for ended, current in polls:
+        shown = list(ended)
+        if current is not None and not ended and time.monotonic() >= due:
+            shown.append(current)
+        for phase in shown:
+            due = time.monotonic() + interval
+            hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
+            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
                 print(", ".join([line(phase), *hosts]), file=out, flush=True)
 
-    _watch(progress, seen, stop, say, say)
 
-
-def _live(
-    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
-) -> None:
+def _live(polls: Polls, out: TextIO, _: float) -> None:
     from rich.live import Live
     from rich.spinner import Spinner
     from rich.text import Text
@@ -179,15 +166,12 @@ def _live(
         console=console, auto_refresh=False, transient=True,
         redirect_stdout=False, redirect_stderr=False,
     ) as live:  # fmt: skip
-
-        def ended(phase: Phase) -> None:
-            live.update("")
-            console.print(done, line(phase))
-
-        def current(phase: Phase | None) -> None:
-            live.update(_bar(spinner, phase) if phase else "", refresh=True)
-
-        _watch(progress, seen, stop, ended, current)
+        for ended, current in polls:
+            if ended:
+                live.update("")
+            for phase in ended:
+                console.print(done, line(phase))
+            live.update(_bar(spinner, current) if current else "", refresh=True)
 
 
 def _bar(spinner: object, phase: Phase) -> "Group | Table":

@@ -36,7 +36,7 @@ from ..policy.bars import without
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of
 from ..transforms.fetch_pages import FetchPages
-from ..transforms.fetch_urls import fetch_tasks
+from ..transforms.fetching import fetch_tasks
 from ..transforms.metrics import Throttling
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..transforms.parse_pages import document_options

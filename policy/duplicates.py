@@ -78,11 +78,6 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
 def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Returns the rows with the losers marked db_duplicate, and how many were marked."""
     lost = pl.col("key").is_in(losers.get_column("key").implode())
-    marked = rows.with_columns(
-        pl.when(lost)
-        .then(int(Status.DB_DUPLICATE))
-        .otherwise("status")
-        .cast(pl.UInt8)
-        .alias("status")
-    )
+    duplicate = pl.lit(int(Status.DB_DUPLICATE), pl.UInt8)
+    marked = rows.with_columns(status=pl.when(lost).then(duplicate).otherwise("status"))
     return marked, int(marked.select(lost.sum()).item())

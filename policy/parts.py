@@ -15,9 +15,7 @@ class Parts:
     """The parts of many pages; their URLs are judged together."""
 
     def __init__(self) -> None:
-        self._pages: list[dict[str, Any]] = []
-        self._urls: list[str] = []
-        self._parts: list[Page] = []
+        self._parts: list[tuple[dict[str, Any], str, Page]] = []
 
     def add(self, row: dict[str, Any], page: Page) -> None:
         """Takes the parts of a page.
@@ -30,10 +28,7 @@ class Parts:
         if said is not None:
             page.drop(f"part_{said}", len(page.parts))
             return
-        for url, part in page.parts:
-            self._pages.append(row)
-            self._urls.append(url)
-            self._parts.append(part)
+        self._parts += [(row, url, part) for url, part in page.parts]
 
     def records(
         self, options: TargetOptions, seeds: Seeds, counts: Counter[str]
@@ -45,9 +40,10 @@ class Parts:
         """
         if not self._parts:
             return []
-        urls = pl.Series(self._urls, dtype=pl.String)
-        sources = pl.Series("source", [row["key"] for row in self._pages], dtype=pl.String)
-        found = judge(pl.DataFrame({"source": sources}), urls, "outlink", options, seeds)
+        urls = pl.Series([url for _, url, _ in self._parts], dtype=pl.String)
+        keys = [row["key"] for row, _, _ in self._parts]
+        sources = pl.Series("source", keys, dtype=pl.String)
+        found = judge(sources.to_frame(), urls, "outlink", options, seeds)
         foreign = host_keys(found.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
         reason = pl.coalesce(
@@ -57,9 +53,9 @@ class Parts:
         )
         judged = found.select("key", reason=reason)
         records = []
-        for at, (key, reason) in enumerate(judged.iter_rows()):
+        for (row, url, part), (key, reason) in zip(self._parts, judged.iter_rows(), strict=True):
             if reason is None:
-                records.append((_record(self._pages[at], key), self._urls[at], self._parts[at]))
+                records.append((_record(row, key), url, part))
             else:
                 counts[f"dropped/{reason}"] += 1
         counts["parts"] += len(records)

@@ -88,29 +88,28 @@ STATE = pa.schema(
     ]
 )
 
+
+def _columns(schema: pa.Schema, *names: str) -> list[pa.Field]:
+    """Returns columns of one schema that another one has, too."""
+    return [schema.field(name) for name in names]
+
+
 # One line of a seed list, normalized and filtered.
 SEEDS = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("order", pa.int64()),  # of several lines for one URL the last one counts
-        ("score", pa.float32()),
-        ("fetch_interval", pa.int32()),
-        ("fixed_interval", pa.int32()),
-        ("metadata", TEXT_MAP),
+        *_columns(STATE, "score", "fetch_interval", "fixed_interval", "metadata"),
     ]
 )
 
 # What a batch is going to fetch; in key order within a file.
 FETCHLIST = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("slot", pa.uint16()),  # hash of host (or domain) and batch: it is in one slot
-        ("score", pa.float32()),
-        ("distance", pa.int32()),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
-        ("modified_time", pa.int64()),
-        ("signature", pa.large_binary()),
+        *_columns(STATE, "score", "distance"),
+        *_columns(STATE, "etag", "last_modified", "modified_time", "signature"),
         ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
         ("address", TEXT),  # of the host, where its queue is that; empty: it did not resolve
     ]
@@ -194,36 +193,18 @@ DOCUMENTS = pa.schema(
 )
 
 # What a batch did to the table: one row per URL that was tried.
-OUTCOME = pa.schema(
-    [
-        ("key", TEXT),
-        ("document", TEXT),
-        ("status", pa.uint8()),
-        ("score", pa.float32()),
-        ("signature", pa.large_binary()),
-    ]
-)
+OUTCOME = pa.schema(_columns(STATE, "key", "document", "status", "score", "signature"))
 
 # What update sends to the tablets: an event per page, a sum per link target.
 CHANGES = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("order", pa.int64()),  # of the file in the batch; the first event counts
-        ("fetch_status", pa.uint8()),  # null: linked only
-        ("protocol_status", pa.uint8()),
-        ("protocol_message", TEXT),
-        ("http_code", pa.uint16()),
-        ("fetch_time", pa.int64()),
-        ("response_ms", pa.int32()),
-        ("retry_after", pa.int32()),
-        ("content_type", TEXT),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
-        ("signature", pa.large_binary()),  # null: fetched but not parsed
-        ("parse_status", pa.uint8()),
-        ("batch_id", TEXT),
-        ("page", TEXT),
-        ("document", TEXT),
+        PAGES.field("fetch_status"),  # null: linked only
+        *_columns(PAGES, "protocol_status", "protocol_message", "http_code", "fetch_time"),
+        *_columns(PAGES, "response_ms", "retry_after", "content_type", "etag", "last_modified"),
+        STATE.field("signature"),  # null: fetched but not parsed
+        *_columns(STATE, "parse_status", "batch_id", "page", "document"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
         ("part", pa.bool_()),  # told by another page, not fetched
@@ -233,10 +214,7 @@ CHANGES = pa.schema(
 # What dedup compares, and what it sends to the tablets (the key alone matters).
 SIGNATURES = pa.schema(
     [
-        ("key", TEXT),
-        ("signature", pa.large_binary()),
-        ("score", pa.float32()),
-        ("last_fetch_time", pa.int64()),
+        *_columns(STATE, "key", "signature", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, and host or domain where only those count
@@ -258,6 +236,9 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
     Columns that are not declared are dropped, missing ones are null.
 
+    Raises:
+        pa.ArrowInvalid: A value is not of its column's type; names the column. A ValueError, too.
+
     >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), OUTCOME).column_names
     ['key', 'document', 'status', 'score', 'signature']
     """
@@ -274,7 +255,12 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     column = table.column(field.name)
-    return column if column.type == field.type else column.cast(field.type)
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise pa.ArrowInvalid(f"column {field.name!r} must hold {field.type}: {error}") from error
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
 from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .display import displayed
-from .fetch_urls import (
+from .fetching import (
     DEAD,
     DEAD_LETTERS,
     FETCHED,
@@ -27,7 +27,7 @@ from .fetch_urls import (
     WANTED,
     FetchPagesOptions,
     admit,
-    fetch_urls,
+    fetch_pages,
 )
 from .keywords import options_from, with_keywords
 from .metrics import Throttling, count
@@ -173,7 +173,7 @@ def error_output(error_handling: Any, main: str) -> str:
 
 def _admit(chunk: Chunk, schemes: tuple[str, ...]) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "FetchPages")
-    wanted, dead = admit(to_frame(chunk), schemes)
+    wanted, dead = admit(chunk, schemes)
     yield from to_chunks(wanted, WANTED)
     for letters in to_chunks(dead, DEAD):
         yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
@@ -204,7 +204,7 @@ class _Fetch(beam.DoFn):
                 throttling.total(seconds)
                 collected.flush_late()
 
-            attempt.rows = fetch_urls(
+            attempt.rows = fetch_pages(
                 wanted, self._options, attempt.requested_until, pulse, collected.due_in
             )
             for tag, row in attempt.rows:

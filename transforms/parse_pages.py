@@ -13,17 +13,18 @@ import pyarrow.compute as pc
 
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job
+from ..io.parsing.pool_options import PoolOptions
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.parse_results import status_text
 from ..policy.schema import HEADERS, PAGES, TEXT, ParseMinor, ParseStatus, conform, to_frame
-from ..web.base.options import option
+from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.row_keys import from_key
 from .chunks import Chunk, to_chunks
 from .display import displayed
 from .fetch_pages import error_output
-from .fetch_urls import DEAD, DEAD_LETTERS, URL_OPTIONS
+from .fetching import DEAD, DEAD_LETTERS, URL_OPTIONS
 from .keywords import options_from, with_keywords
 from .metrics import count
 from .operations import ForEach
@@ -56,18 +57,8 @@ _TAKEN = pa.schema(
 
 
 @dataclasses.dataclass(frozen=True)
-class ParsePagesOptions(DocumentOptions):
+class ParsePagesOptions(DocumentOptions, PoolOptions):
     """What is taken from pages, and the processes that do it."""
-
-    processes: int = option(
-        0, "How many processes parse on a worker; 0 is one for each core.", minimum=0, maximum=256
-    )
-    process_memory: int = option(
-        8 << 30,
-        "Memory that a process that parses may ask for; 0 is no limit.",
-        unit="bytes",
-        minimum=0,
-    )
 
 
 _DEFAULTS = {"scope": "any"}
@@ -140,29 +131,19 @@ class ParsePages(beam.PTransform):
 
 
 def parse_pages(
-    chunk: Chunk, options: ParsePagesOptions, pool: ParsePool
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+    chunk: Chunk, options: DocumentOptions, pool: ParsePool
+) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, int]]:
     """Parses pages.
 
     Args:
         chunk: Rows with the columns ``url`` and ``body``; see ``ParsePages``.
         options: What is taken.
-        pool: What parses.
+        pool: The processes that parse.
 
     Returns:
-        (PARSED rows, dead letters): each page is one of the two. Among the rows are those of
-        parts of pages, too.
-    """
-    parsed, dead, _ = parse_with_status(chunk, options, pool)
-    return parsed, dead.drop("parse")
-
-
-def parse_with_status(
-    chunk: Chunk, options: DocumentOptions, pool: ParsePool
-) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, int]]:
-    """As ``parse_pages``, and what the parse job counts.
-
-    Letters have a column ``parse``: the status as Nutch writes it, or null.
+        (PARSED rows, dead letters, counts of the parse job): each page is one of the two. Among
+        the rows are those of parts of pages, too. Letters have one more column ``parse``: the
+        status as Nutch writes it, or null.
     """
     pages = _taken(chunk, options)
     cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
@@ -198,26 +179,18 @@ _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     """Returns what is needed of the rows, with the reason why one is no page to parse."""
-    try:
-        pages = to_frame(conform(chunk, _TAKEN))
-    except pa.ArrowException as error:
-        raise ValueError(f"ParsePages cannot read its input: {error}") from error
+    pages = to_frame(conform(chunk, _TAKEN))
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
     admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
     status, truncated = pl.col("fetch_status"), pl.col("truncated")
-    reason = (
-        pl.when(pl.col("reason").is_not_null())
-        .then("reason")
-        .when(status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null())
-        .then("http_" + pl.col("http_code").cast(pl.String))
-        .when(status.str.starts_with("redir_"))
-        .then(pl.lit("redirected"))
-        .when(status.is_not_null() & (status != "success"))
-        .then(status)
-        .when(truncated.is_not_null() & options.skip_truncated)
-        .then(pl.lit("truncated"))
-        .when(pl.col("body").is_null())
-        .then(pl.lit("no_body"))
+    http_error = status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null()
+    reason = pl.coalesce(
+        "reason",
+        pl.when(http_error).then("http_" + pl.col("http_code").cast(pl.String)),
+        reason_if(status.str.starts_with("redir_"), "redirected"),
+        pl.when(status != "success").then(status),
+        reason_if(truncated.is_not_null() & options.skip_truncated, "truncated"),
+        reason_if(pl.col("body").is_null(), "no_body"),
     )
     message = pl.when(reason == "truncated").then(truncated).otherwise("redirect")
     return pages.with_columns(
@@ -317,9 +290,8 @@ def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "ParsePages")
-    documents, dead = parse_pages(
-        chunk, options, shared_pool(options.processes, options.process_memory)
-    )
+    pool = shared_pool(options.parse_processes, options.parser_memory)
+    documents, dead, _ = parse_pages(chunk, options, pool)
     reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
     count("parse", {"parsed": len(documents), **reasons})
     yield from to_chunks(documents, PARSED)

@@ -9,7 +9,7 @@ import collections.abc
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import apache_beam as beam
@@ -112,7 +112,7 @@ def _kind(hint: Any, field: str) -> Kind:
     if origin in (typing.Union, types.UnionType):
         some = [arg for arg in args if arg is not type(None)]
         if len(some) == 1:
-            return _optional(_kind(some[0], field))
+            return _kind(some[0], field)
     elif hint in _PLAIN:
         return Kind(_PLAIN[hint])
     elif (row_type := constraint_of(hint)) is not None:
@@ -130,19 +130,12 @@ def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
     return args[1:] == ((...,) if origin is tuple else ())
 
 
-def _optional(kind: Kind) -> Kind:
-    def unless_none(function: Pack | None) -> Pack | None:
-        return function and (lambda value: None if value is None else function(value))
-
-    return Kind(kind.arrow, unless_none(kind.pack), unless_none(kind.unpack))
-
-
 def _struct(row_type: RowType, field: str) -> Kind:
     kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
     packs = {name: kind.pack or _same for name, kind in kinds.items()}
     unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
     make = maker(row_type)
-    return Kind(
+    return _nested(
         pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
         lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
         lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
@@ -151,7 +144,7 @@ def _struct(row_type: RowType, field: str) -> Kind:
 
 def _map(key: Kind, item: Kind) -> Kind:
     pack, unpack = item.pack or _same, item.unpack or _same
-    return Kind(
+    return _nested(
         pa.map_(key.arrow, item.arrow),
         lambda values: [(name, pack(value)) for name, value in values.items()],
         lambda values: {name: unpack(value) for name, value in values},
@@ -160,10 +153,19 @@ def _map(key: Kind, item: Kind) -> Kind:
 
 def _list(item: Kind) -> Kind:
     pack, unpack = item.pack or _same, item.unpack or _same
-    return Kind(
+    return _nested(
         pa.large_list(item.arrow),
         lambda values: [pack(value) for value in values],
         lambda values: [unpack(value) for value in values],
+    )
+
+
+def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> Kind:
+    """Returns a kind whose values may be None, too."""
+    return Kind(
+        arrow,
+        lambda value: None if value is None else pack(value),
+        lambda value: None if value is None else unpack(value),
     )
 
 
@@ -188,10 +190,9 @@ def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
     """
     columns = {}
     for name, kind in kinds.items():
-        pack = kind.pack
         values = [getattr(row, name) for row in rows]
         try:
-            packed = values if pack is None else [None if v is None else pack(v) for v in values]
+            packed = values if kind.pack is None else map(kind.pack, values)
             columns[name] = pa.array(packed, kind.arrow)
         except (pa.ArrowException, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"field {name!r} must hold {kind.arrow}: {error}") from error
@@ -202,17 +203,14 @@ def table_to_rows(
     table: pa.Table, kinds: Mapping[str, Kind], make: Callable[..., Any]
 ) -> Iterator[Any]:
     """Yields the rows of a table, made by ``make`` of the fields' values."""
-    columns = []
+    columns: list[Iterable[Any]] = []
     for name, kind in kinds.items():
         if name not in table.column_names:
             columns.append([None] * len(table))
             continue
         column = table.column(name)
         values = (column if column.type == kind.arrow else column.cast(kind.arrow)).to_pylist()
-        unpack = kind.unpack
-        columns.append(
-            values if unpack is None else [None if v is None else unpack(v) for v in values]
-        )
+        columns.append(values if kind.unpack is None else map(kind.unpack, values))
     names = list(kinds)
     for row in zip(*columns, strict=True):
         yield make(**dict(zip(names, row, strict=True)))

@@ -1,6 +1,8 @@
-"""Metadata of Dataflow Flex Templates, made from the declarations of options."""
+"""Metadata of Dataflow Flex Templates, made from the declarations of options.
 
-import re
+Values are checked where they are on the command line, too: by the command, when it is launched.
+"""
+
 from typing import Any
 
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
@@ -60,9 +62,6 @@ def _parameter(option: Option) -> dict[str, Any]:
         "paramType": _param_type(option),
         "groupName": option.group,
     }
-    regex = _regex(option)
-    if regex:
-        parameter["regexes"] = [regex]
     if default_text(option):
         parameter["defaultValue"] = default_text(option)
     if parameter["paramType"] == "ENUM":
@@ -81,41 +80,6 @@ def _param_type(option: Option) -> str:
     # With a unit the value may have a suffix, which NUMBER would refuse.
     suffixed = option.unit in DURATIONS or option.unit in BYTES
     return "TEXT" if option.item is str or suffixed else "NUMBER"
-
-
-def _regex(option: Option) -> str | None:
-    """Returns what a parameter's text must match, as far as a regular expression can say.
-
-    It takes what ``parse_value`` takes, but for the spaces and underscores that
-    only people type. A maximum is not in it: a value above fails when it is launched.
-    """
-    item = _item_regex(option)
-    if item is None:
-        return None
-    if option.type is tuple:
-        return f"^(({item})(,({item}))*)?$"
-    # An empty text stands for None.
-    return f"^({item})?$" if option.optional else f"^({item})$"
-
-
-def _item_regex(option: Option) -> str | None:
-    if option.choices:
-        # Alone it is an ENUM, which has a list of values instead.
-        texts = [value_text(option, choice) for choice in option.choices]
-        return "|".join(map(re.escape, texts)) if option.type is tuple else None
-    if option.item is str:
-        return option.pattern
-    if option.item is bool:
-        return None
-    sign = "[-+]?" if option.minimum is None or option.minimum < 0 else "[+]?"
-    whole = "0*[1-9][0-9]*" if option.minimum == 1 else "[0-9]+"
-    real = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
-    plain = whole if option.item is int else real
-    if option.unit in DURATIONS:
-        return f"{sign}({plain}|{real}({'|'.join(DURATIONS)}))"
-    if option.unit in BYTES:
-        return f"{sign}({plain}|{real}([kKmMgGtT][iI]?[bB]?|[bB]))"
-    return sign + plain
 
 
 def _label(name: str) -> str:

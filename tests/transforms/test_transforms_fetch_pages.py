@@ -17,17 +17,17 @@ from web_servers import doors, reply, serve
 
 from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import fetch_pages as module
-from nutbeam.transforms import fetch_urls as twin
+from nutbeam.transforms import fetching as twin
 from nutbeam.transforms.chunks import MAX_BYTES, Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.transforms.fetch_urls import (
+from nutbeam.transforms.fetching import (
     DEAD_LETTERS,
     FETCHED,
     PAGES,
     WANTED,
     FetchPagesOptions,
     admit,
-    fetch_urls,
+    fetch_pages,
 )
 from nutbeam.transforms.records import DeadLetter, FetchedPage
 from nutbeam.web.simweb.server import SimWeb
@@ -408,7 +408,7 @@ def wanted_of(*urls):
 def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
     options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)
-    rows = fetch_urls(wanted_of(*web.site.urls("page")), options)
+    rows = fetch_pages(wanted_of(*web.site.urls("page")), options)
     assert next(rows)[0] == PAGES
     assert threads()
     rows.close()
@@ -463,7 +463,7 @@ def test_the_twin_gives_what_the_transform_gives(web):
     urls = [*some(web.site), "http://127.0.0.1/"]
     found = {PAGES: [], DEAD_LETTERS: []}
     opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)
-    for tag, row in fetch_urls(wanted_of(*urls), opened):
+    for tag, row in fetch_pages(wanted_of(*urls), opened):
         found[tag].append(row)
     pages, dead = fetched(rows_of(*urls), FetchPages(opened))
     assert by_url(pages) == by_url(found[PAGES])
@@ -528,7 +528,7 @@ def test_what_crosses_the_shuffle_is_declared():
 
 
 def test_a_column_of_another_type_is_an_error_that_names_it():
-    with pytest.raises(ValueError, match="column 'score' must be a number, got"):
+    with pytest.raises(ValueError, match="column 'score' must hold double"):
         admit(pl.DataFrame({"url": ["http://a.test/"], "score": ["much"]}))
 
 

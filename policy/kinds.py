@@ -8,7 +8,7 @@ import dataclasses
 
 import pyarrow as pa
 
-from .schema import BARS, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
+from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ KINDS = {
         Kind("state", STATE, in_tablets=True, in_rows=True, in_order=True),
         Kind("hosts", HOSTS, of_hosts=True, in_tablets=True, in_rows=True, in_order=True),
         Kind(SEED_HOSTS, HOSTS, of_hosts=True),
-        Kind("bars", BARS, in_order=True),
+        Kind("bars", BLOCKLIST, in_order=True),
         Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),
         Kind("pages", PAGES, of_batch=True, flushed=True),
         Kind("learnt", HOSTS, of_hosts=True, of_batch=True, flushed=True),

@@ -222,9 +222,9 @@ SIGNATURES = pa.schema(
 )
 
 # What must not come into the table again; hashes, so that nothing readable remains.
-BARS = pa.schema(
+BLOCKLIST = pa.schema(
     [
-        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/bars.py)
+        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/blocklist.py)
         ("host", TEXT),  # of a URL the hash of its host
         ("time", pa.int64()),  # since when, ms
     ]

@@ -31,7 +31,7 @@ from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
-_TYPES = dict(empty(STATE).schema)
+_TYPES = empty(STATE).schema
 _STATUS_OF = {
     FETCH_SUCCESS: int(Status.DB_FETCHED),
     FETCH_REDIR_TEMP: int(Status.DB_REDIR_TEMP),

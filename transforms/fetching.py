@@ -1,4 +1,4 @@
-"""Which URLs are asked for, and what comes of it; knows no Beam."""
+"""Fetches URLs with one engine, without Beam: the twin of ``FetchPages``."""
 
 import contextlib
 import dataclasses
@@ -47,15 +47,15 @@ _GIVEN = pa.schema(
 )
 # The columns that cross the shuffle.
 WANTED = pa.schema([*_GIVEN, ("given", TEXT), ("host", TEXT)])
-# Of a body; what else a row has must fit into a chunk, too.
+# The largest body; the other columns of its row must fit into the chunk, too.
 _MAX_CONTENT = MAX_BYTES - (1 << 20)
-# URLs as browsers take them; which are wanted is for the user to say.
+# URLs are parsed as browsers do, and not filtered: the user has chosen them.
 URL_OPTIONS = UrlOptions(no_filter=True, no_normalize=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class RequestOptions(FetchOptions, HttpOptions):
-    """How URLs are asked for, and how fast."""
+    """How URLs are requested, and how fast."""
 
     def __post_init__(self) -> None:
         require_agent(self)
@@ -63,7 +63,7 @@ class RequestOptions(FetchOptions, HttpOptions):
 
 @dataclasses.dataclass(frozen=True)
 class FetchPagesOptions(RequestOptions):
-    """How pages are asked for, and how fast, so that each fits into a chunk."""
+    """How pages are requested, and how fast, so that each fits into a chunk."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.content_limit <= _MAX_CONTENT:
@@ -76,7 +76,7 @@ class FetchPagesOptions(RequestOptions):
 def admit(
     given: Chunk | pl.DataFrame, schemes: tuple[str, ...] = WEB
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (WANTED rows, dead letters) of what was given.
+    """Returns (WANTED rows, dead letters) of the input.
 
     >>> wanted, dead = admit(pl.DataFrame({"url": ["HTTP://Foo.com#x", "ftp://foo.com/"]}))
     >>> wanted["url"].to_list(), dead.select("url", "reason").rows()
@@ -107,17 +107,17 @@ def fetch_pages(
     on_pulse: Callable[[float], None] | None = None,
     patience: Callable[[], float] = lambda: math.inf,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Asks for URLs with one engine; closing the iterator ends it.
+    """Fetches URLs with one engine; closing the iterator ends it.
 
     Args:
-        wanted: WANTED rows; of those for one URL the best counts.
-        options: How to ask.
-        requested_until: Monotonic moment until which somebody may have asked the same hosts.
+        wanted: WANTED rows; of several rows for one URL, the best is fetched.
+        options: How to send requests.
+        requested_until: Monotonic moment until which the same hosts may have had requests.
         on_pulse: See ``Engine``.
         patience: See ``Engine``.
 
     Yields:
-        As they come, (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row).
+        (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row), in the order of the answers.
     """
     rows = _best(wanted)
     given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
@@ -156,10 +156,10 @@ def fetch_tasks(
     """Runs one engine to its end: the core of FetchPages, in a pipeline and in a batch.
 
     Args:
-        tasks: Makes the tasks, which may follow from what the engine does.
+        tasks: Makes the tasks; they may depend on what the engine does.
         options: FetchOptions and HttpOptions.
-        guard: Judges addresses; None makes one of the options.
-        may_send: Asked before each request; False refuses it.
+        guard: Judges addresses; None makes one from the options.
+        may_send: Called before each request; False refuses it.
         engine: Further arguments of ``Engine``.
 
     Yields:
@@ -172,12 +172,12 @@ def fetch_tasks(
         with contextlib.closing(running.run(tasks(running))) as results:
             yield from results
     finally:
-        over.set()  # requests under way reach no server any more
+        over.set()  # stops requests that are not sent yet
         client.close()
 
 
 def is_answer(result: Result) -> bool:
-    """Returns whether a server has answered, and its answer could be read."""
+    """Returns whether there is an answer that could be read."""
     response = result.response
     if response is None or not response.status:
         return False
@@ -185,7 +185,7 @@ def is_answer(result: Result) -> bool:
 
 
 def _best(wanted: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row for each URL, the best first: of what a limit cuts off, the least is lost."""
+    """Returns one row for each URL, the best first, so that a limit cuts off the worst."""
     order = wanted.sort(
         "score", "key", "given", "etag", descending=[True, False, False, False], nulls_last=True
     )
@@ -201,7 +201,7 @@ def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
 def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
     redirect = page["redirect"]
     if redirect is not None and redirect.startswith("file:") and host:
-        redirect = None  # whoever asks for redirects must not be led to the disk
+        redirect = None  # a page of the web must not lead to the disk
     return {name: page.get(name) for name in FETCHED.names} | {
         "url": result.task.url,
         "redirect": redirect,

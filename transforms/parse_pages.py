@@ -1,4 +1,4 @@
-"""Take title, text and links from pages, in a pipeline of one's own."""
+"""Take title, text and links from pages, in any Beam pipeline."""
 
 import contextlib
 import dataclasses
@@ -35,10 +35,10 @@ from .rows import check_chunk, through_chunks
 
 DOCUMENTS = "documents"
 PARSED = arrow_schema(ParsedPage)
-# What one process gets at a time.
+# The size of the part of a chunk that one process parses at a time.
 JOB_BYTES = 4 << 20
 _NEEDED = {"url": ["url"], "body": ["body"]}
-# What is taken of the input, where it has it.
+# The columns that are read from the input.
 _TAKEN = pa.schema(
     [
         ("url", TEXT),
@@ -66,25 +66,25 @@ _DEFAULTS = {"scope": "any"}
 
 @with_keywords(ParsePagesOptions, **_DEFAULTS)
 class ParsePages(beam.PTransform):
-    """Takes title, text, links and what else they say from pages.
+    """Takes title, text, links, language and directives from pages.
 
-    Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as
-        FetchPages gives; if they have them, these are taken, too:
+    Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as the output of
+        FetchPages, and optionally
         ``content_type``, ``headers`` (of X-Robots-Tag; a sequence of rows of
         ``name`` and ``value``), ``fetch_status``, ``truncated``, ``http_code``,
         ``redirect``, ``key``, ``score``, ``fetch_time``.
     Output: two collections of rows or chunks, as the input is. ``documents`` has
-        a ``ParsedPage`` for each row that is a page, and for each part of one that is
-        a document of its own (``part_of`` says of which). ``dead_letters`` has a
-        ``DeadLetter`` for each other, with the reason: ``http_404`` and the like,
+        a ``ParsedPage`` for each row that is a page, and for each part of a page that is
+        a document of its own (``part_of`` names the page). ``dead_letters`` has a
+        ``DeadLetter`` for each other row, with the reason: ``http_404`` and the like,
         ``redirected``, ``notmodified``, ``no_body``, ``truncated``, ``no_parser``,
         ``timeout``, ``out_of_memory``, ``crashed``, ``malformed``, and so on.
 
-    Pages are parsed by processes of their own, which have a time limit a page
-    and a memory limit: a page that stalls or kills its parser costs one dead
-    letter. Each worker starts its processes once.
+    Child processes parse the pages, with a time limit per page and a memory limit: a page
+    that stalls or kills its parser becomes one dead letter. Each worker starts its processes
+    once.
 
-    Cost: no shuffle. A worker holds a chunk of at most 16 MB and what came of it.
+    Cost: no shuffle. A worker holds a chunk of at most 16 MB and its results.
 
     Raises:
         ValueError: An option or the input's type is not right.
@@ -93,9 +93,9 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the input are operations, whose batch is divided into
-            files of pages, and documents are written into its files, see
-            ``pipelines/parse.py``; the output is ``Written``.
+        batch: For the jobs of a table: the input is operations, and the output is ``Written``.
+            The batch is divided into files of pages, and documents are written into its
+            files; see ``pipelines/parse.py``.
     """
 
     def __init__(
@@ -107,12 +107,10 @@ class ParsePages(beam.PTransform):
         **keywords: Any,
     ) -> None:
         super().__init__()
-        if options is not None and keywords:
-            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
-        self.options = options or options_from(ParsePagesOptions, _DEFAULTS | keywords)
+        self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
         self.batch = batch
         if batch is None:
-            UrlRules(self.options)  # its files are there, and can be read
+            UrlRules(self.options)  # fails now if a file of rules is missing or wrong
         self.dead_letters = error_output(error_handling, DOCUMENTS)
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
@@ -158,7 +156,7 @@ def parse_pages(
         for part, number in jobs:
             try:
                 result = pool.result(number)
-            except ParserDied as error:  # whichever page was at fault, none is lost
+            except ParserDied as error:  # the page at fault is unknown: all become dead letters
                 failed = part.with_columns(
                     reason=pl.lit("parser_failed"), message=pl.lit(str(error)), parse=_NO_STATUS
                 )
@@ -178,7 +176,7 @@ _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
 def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
-    """Returns what is needed of the rows, with the reason why one is no page to parse."""
+    """Returns the columns that are read, and why a row is no page to parse."""
     pages = to_frame(conform(chunk, _TAKEN))
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
     admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
@@ -202,18 +200,15 @@ def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     ).with_columns(reason=reason, message=message)
 
 
-def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Cuts pages into what one process gets at a time."""
-    if pages.is_empty():
-        return
+def _parts(pages: pl.DataFrame) -> list[pl.DataFrame]:
+    """Cuts pages into parts, each for one process."""
     part = pages.get_column("body").bin.size().cum_sum() // JOB_BYTES
     numbered = pages.with_columns(part.alias("_part"))
-    for rows in numbered.partition_by("_part", maintain_order=True):
-        yield rows.drop("_part")
+    return numbered.partition_by("_part", maintain_order=True, include_key=False)
 
 
 def document_options(options: DocumentOptions) -> DocumentOptions:
-    """Returns the part of options that a process that parses needs."""
+    """Returns the options that a parse process needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     return DocumentOptions(**{name: getattr(options, name) for name in names})
 
@@ -230,7 +225,7 @@ def _job_pages(part: pl.DataFrame) -> pa.Table:
 
 
 def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (PARSED rows, dead letters) of what came of a job."""
+    """Returns (PARSED rows, dead letters) of the result of a job."""
     of_part = pl.col("part_of").is_not_null()
     row = pl.col("distance") - of_part  # a part is one link away from its page
     documents = to_frame(result.documents).with_columns(row.cast(part.schema["row"]).alias("row"))
@@ -257,7 +252,7 @@ def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFr
 
 
 def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
-    """Returns parts as rows of their own: with the URL of their page, and without its key."""
+    """Returns parts as rows, with the URL of their page and without its key."""
     urls = [from_key(key) for key in parts.get_column("key")]
     parts = parts.with_columns(
         pl.Series("url", urls, dtype=pl.String),

@@ -1,4 +1,4 @@
-"""Types of rows: which column of a chunk a field is, and how its values get there and back.
+"""Types of rows: the column of each field, and how its values are converted there and back.
 
 The only module of this room that uses names of Beam that are not documented: the types of rows
 (``apache_beam.typehints``). There is no other way to know the fields of an element type. Beam 2.72
@@ -39,12 +39,12 @@ RowType: TypeAlias = RowTypeConstraint
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How values of one type lie in a chunk.
+    """How values of one type are stored in a chunk.
 
     Attributes:
         arrow: The column's type.
-        pack: From a value to what Arrow takes; None where that is the value.
-        unpack: From what Arrow gives to a value.
+        pack: Converts a value for Arrow; None if it needs no conversion.
+        unpack: Converts a value of Arrow back.
     """
 
     arrow: pa.DataType
@@ -59,7 +59,7 @@ def arrow_schema(row_type: Any) -> pa.Schema:
         row_type: A ``NamedTuple``, a dataclass, or an element type of Beam's.
 
     Raises:
-        ValueError: A field has a type that is not taken.
+        ValueError: A field has a type that chunks cannot hold.
 
     >>> print(arrow_schema(typing.NamedTuple("Seed", url=str, score=float)))
     url: large_string
@@ -105,7 +105,7 @@ def kinds_of(row_type: Any) -> dict[str, Kind]:
 
 
 def _kind(hint: Any, field: str) -> Kind:
-    """Returns how values of a type lie in a chunk."""
+    """Returns how values of a type are stored in a chunk."""
     if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
         hint = native_type_compatibility.convert_to_python_type(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -170,7 +170,7 @@ def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> Kind:
 
 
 def maker(row_type: RowType) -> Callable[..., Any]:
-    """Returns what makes a row of the values of its fields, given by name."""
+    """Returns the function that makes a row from the values of its fields, given by name."""
     return beam.Row if is_generated(row_type) else row_type.user_type
 
 

@@ -1,7 +1,7 @@
-"""Shows on standard error what ``PROGRESS`` counts.
+"""Shows the progress of a command on standard error.
 
-On a terminal a live view, else one plain line every few seconds and one at the
-end of each phase. Standard output is left alone: it is for the result.
+A terminal gets a live view. Anything else gets a plain line every few seconds, and one at the
+end of each phase. Standard output is for the result alone.
 """
 
 import contextlib
@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
+
+from rich.filesize import decimal
 
 from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
 
@@ -34,12 +36,12 @@ def live_view(
 ) -> Iterator[None]:
     """Shows progress until the block is left.
 
-    A view within a view shows nothing of its own.
+    A view inside another view shows nothing.
 
     Args:
         enabled: False shows nothing; True and None choose by the stream.
-        progress: What is shown.
-        stream: Where; standard error unless given.
+        progress: The counts to show.
+        stream: Where to write; standard error by default.
         interval: Seconds between two plain lines of a phase.
     """
     if enabled is False or not _shown.acquire(blocking=False):
@@ -61,7 +63,7 @@ def live_view(
 
 
 def line(phase: Phase) -> str:
-    """Returns one line on a phase: how much, how fast, what else, how long still.
+    """Returns one line on a phase: amount, rate, other counts, time left.
 
     >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
@@ -89,19 +91,6 @@ def hosts_line(hosts: HostActivity) -> str:
     return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
 
 
-def size(count: float) -> str:
-    """Returns a number of bytes for people.
-
-    >>> size(999), size(1500), size(2.5e9)
-    ('999 B', '1.5 kB', '2.5 GB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            return f"{count:.1f} {unit}" if unit != "B" and count < 99.5 else f"{count:,.0f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
 def duration(seconds: float) -> str:
     """Returns a duration for people.
 
@@ -119,7 +108,7 @@ def _details(phase: Phase) -> list[str]:
     details = [f"{rate} {phase.unit}/s"] if phase.done and phase.elapsed > _POLL else []
     received = phase.counts.get("bytes", 0)
     if received and phase.elapsed > _POLL:
-        details.append(f"{size(received / phase.elapsed)}/s")
+        details.append(f"{decimal(int(received / phase.elapsed))}/s")
     counts = sorted(phase.counts.items())
     details += [f"{name} {count:,}" for name, count in counts if name != "bytes"]
     if phase.left and not phase.finished:

@@ -1,4 +1,4 @@
-"""Kinds of components: each is declared once, and all commands follow its declaration.
+"""Declares each kind of component once; all commands follow the declarations.
 
 A component of a table is a list of files or of ranges of rows: ``state``, ``batches/ID/pages``.
 Its kind is the last part of its name. To add a component is to declare its kind here.
@@ -13,7 +13,7 @@ from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STAT
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What all commands need to know of a component.
+    """The declaration of a kind of component.
 
     Attributes:
         name: Its name, such as ``state``.
@@ -37,7 +37,7 @@ class Kind:
     flushed: bool = False
 
 
-# Files that name the hosts of seeds, of a table whose hosts are in rows.
+# Files with the hosts of seeds, in tables whose hosts are in rows.
 SEED_HOSTS = "seed_hosts"
 
 KINDS = {
@@ -57,7 +57,7 @@ KINDS = {
 
 
 def kind_of(component: str) -> Kind:
-    """Returns the kind of a component; of one that a later version has added only the key is known.
+    """Returns the kind of a component; for a component of a later version, only the key is known.
 
     >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
     (True, ['key'])

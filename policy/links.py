@@ -1,4 +1,4 @@
-"""What a batch's files say to update: an event per page, a sum per link target."""
+"""Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 
 @dataclasses.dataclass(frozen=True)
 class LinkOptions(TargetOptions, DepthOptions):
-    """How a page's score goes over to what it links to (OPIC 1.x)."""
+    """How a page passes its score to its links (OPIC 1.x)."""
 
     GROUP = "scoring"
 
@@ -42,7 +42,7 @@ class LinkOptions(TargetOptions, DepthOptions):
 
 @dataclasses.dataclass(frozen=True)
 class BatchOrigin:
-    """Where pages and documents come from.
+    """The batch and the files of pages and documents.
 
     Attributes:
         order: Place of the pages file in the batch.
@@ -64,12 +64,12 @@ def changes_of(
     seeds: Seeds,
     options: LinkOptions,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns what the pages and documents of one file change, links summed per target.
+    """Returns the changes by the pages and documents of one file, with links summed per target.
 
     Args:
         pages: PAGES rows, the columns ``PAGE_COLUMNS``.
         documents: DOCUMENTS rows of them, the columns ``DOCUMENT_COLUMNS``.
-        origin: Where they are.
+        origin: Their batch and files.
         seeds: For the scope of redirects.
         options: Which targets are taken.
 
@@ -121,7 +121,7 @@ def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
 
 
 def sum_links(links: pl.DataFrame) -> pl.DataFrame:
-    """Adds up what links bring to each key, in the order of its rows; keys come in any order.
+    """Adds up the scores of the links to each key, in the order of rows; keys have no order.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()
@@ -173,7 +173,7 @@ def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame,
 def _redirects(
     pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the targets of redirects and refreshes: links that carry no score."""
+    """Returns the targets of redirects and refreshes, as links without score."""
     found = pl.concat(
         part.filter(pl.col(name).is_not_null()).select(
             pl.col("key").alias("source"), "distance", pl.col(name).alias("url")

@@ -1,4 +1,4 @@
-"""Parts of pages that are documents of their own, such as the items of a feed."""
+"""Makes documents of parts of pages, such as the items of a feed."""
 
 from collections import Counter
 from typing import Any
@@ -18,15 +18,15 @@ class Parts:
         self._parts: list[tuple[dict[str, Any], str, Page]] = []
 
     def add(self, row: dict[str, Any], page: Page) -> None:
-        """Takes the parts of a page.
+        """Adds the parts of a page.
 
         Args:
             row: Its PAGES row.
-            page: What it says. A page that says noindex or nofollow gives no parts.
+            page: The parsed page. A page that says noindex or nofollow has no parts.
         """
-        said = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
-        if said is not None:
-            page.drop(f"part_{said}", len(page.parts))
+        directive = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
+        if directive is not None:
+            page.drop(f"part_{directive}", len(page.parts))
             return
         self._parts += [(row, url, part) for url, part in page.parts]
 
@@ -35,8 +35,8 @@ class Parts:
     ) -> list[tuple[dict[str, Any], str, Page]]:
         """Returns (what a DOCUMENTS row has of its page, URL, part) of those that are taken.
 
-        A part is taken where a link to it would be, and is on its page's host; of several for
-        one URL the first. The others are counted with a reason.
+        A part is taken if a link to it would be taken and it is on the host of its page; of
+        several parts with one URL, the first. The others are counted with a reason.
         """
         if not self._parts:
             return []
@@ -73,7 +73,7 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def pages_first(documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns DOCUMENTS rows, one of each key: of several that of the page itself, else the first.
+    """Returns one DOCUMENTS row of each key: that of the page itself, else the first part.
 
     Args:
         documents: With the columns ``key`` and ``part_of``.

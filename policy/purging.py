@@ -1,8 +1,7 @@
 """Purges a URL, a host or a domain from rows.
 
-Purged is what the table has recorded about a name: its own rows, links and
-redirects that lead to it, header lines and metadata that name it. What other
-pages say in their own words (body, text, title, anchors) is theirs and stays.
+A purge removes the rows of a name, links and redirects to it, and header lines and metadata that
+contain it. The words of other pages (body, text, title, anchors) stay.
 """
 
 import re
@@ -15,16 +14,16 @@ import pyarrow.compute as pc
 from ..web.urls.row_keys import from_host_key, from_key
 from .blocklist import Blocklist, Names
 
-# Texts of others that may mention anybody, and names of ours that mention nobody.
+# Columns that stay: words of other pages, and names of files and batches.
 KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
-# Large, and kept: no need to read them to know whether a file holds what is purged.
+# Large columns that stay: a search for purged names need not read them.
 BODIES = frozenset({"body", "text"})
 KEYS = frozenset({"key", "part_of", "source", "target"})
 _END = r"(?:$|[^a-z0-9.%_-])"
 
 
 def pattern_of(names: Names) -> str:
-    """Returns a regular expression for texts that name a purged URL, host or domain.
+    """Returns a regular expression for texts that contain a purged URL, host or domain.
 
     >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
     True
@@ -35,7 +34,7 @@ def pattern_of(names: Names) -> str:
     >>> bool(re.search(pattern_of(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
     False
     """
-    # With its scheme or none: the same page by https is another URL.
+    # With its scheme or without: the same page by https is another URL.
     urls = [
         f"(?:{scheme})?//{re.escape(rest)}"
         for scheme, _, rest in (from_key(key).partition("//") for key in names.urls)
@@ -58,11 +57,11 @@ def purge_rows(
     Args:
         table: Rows with a column ``key``, of any schema.
         blocklist: What is purged.
-        pattern: Of ``pattern_of``.
+        pattern: From ``pattern_of``.
         of_hosts: Whether keys are hosts, not URLs.
 
     Returns:
-        (rows, how many rows are gone, how many mentions in the others are).
+        (rows, how many rows are removed, how many mentions in other rows are).
     """
     keys = _series(table["key"])
     gone = blocklist.blocks_hosts(keys) if of_hosts else blocklist.blocks(keys)
@@ -91,7 +90,7 @@ def _clean(
         number = int(hit.sum())
         if not number:
             return column, 0
-        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines count
+        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines stay
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, field.type), number
@@ -139,7 +138,7 @@ def _texts_of(array: pa.Array, name: str) -> list[tuple[str, pa.Array]]:
 
 
 def _is_in(item: Any, blocked: dict[str, frozenset[str]]) -> bool:
-    """Tells whether an item of a list (a text, a struct, a pair of a map) is to go."""
+    """Returns whether to remove an item of a list: a text, a struct, a pair of a map."""
     if isinstance(item, dict):
         return any(item.get(name) in texts for name, texts in blocked.items())
     if isinstance(item, tuple):

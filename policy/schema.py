@@ -1,8 +1,8 @@
-"""What a row of each table is: one declared Arrow schema per kind of chunk.
+"""The columns of all rows: one declared Arrow schema per kind of chunk.
 
 Times are UTC milliseconds since the epoch, intervals are seconds. A reader
 fills columns that an older file lacks with nulls; ``conform`` is the one place
-where frames and tables are cast to what is declared here.
+that casts frames and tables to these schemas.
 """
 
 from enum import IntEnum
@@ -66,7 +66,7 @@ STATE = pa.schema(
         ("last_fetch_time", pa.int64()),  # ms
         ("modified_time", pa.int64()),  # ms
         ("etag", TEXT),
-        ("last_modified", TEXT),  # as the server spelt it
+        ("last_modified", TEXT),  # as the server sent it
         ("score", pa.float32()),
         ("cash", pa.float32()),
         ("signature", pa.large_binary()),
@@ -103,7 +103,7 @@ SEEDS = pa.schema(
     ]
 )
 
-# What a batch is going to fetch; in key order within a file.
+# The URLs of a batch; in key order within a file.
 FETCHLIST = pa.schema(
     [
         STATE.field("key"),
@@ -111,13 +111,16 @@ FETCHLIST = pa.schema(
         *_columns(STATE, "score", "distance"),
         *_columns(STATE, "etag", "last_modified", "modified_time", "signature"),
         ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
-        ("address", TEXT),  # of the host, where its queue is that; empty: it did not resolve
+        (
+            "address",
+            TEXT,
+        ),  # of the host, if there is a queue per address; empty: it did not resolve
     ]
 )
 
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
-# What came over the wire, one row per URL of the fetch list that was tried.
+# Requests and answers, one row per URL of the fetch list that was tried.
 PAGES = pa.schema(
     [
         ("key", TEXT),
@@ -135,7 +138,7 @@ PAGES = pa.schema(
         ("redirect", TEXT),  # absolute URL, as the server meant it
         ("retry_after", pa.int32()),  # s
         ("ip", TEXT),
-        ("tls", TEXT),  # checked, or unchecked where the operator wants it so; null without TLS
+        ("tls", TEXT),  # checked, or unchecked if the operator allows it; null without TLS
         ("request", TEXT),  # request line and headers
         ("status_line", TEXT),
         ("headers", HEADERS),
@@ -149,7 +152,7 @@ PAGES = pa.schema(
 HOSTS = pa.schema(
     [
         ("key", TEXT),  # reversed host
-        ("seed", pa.bool_()),  # a seed names it: in scope
+        ("seed", pa.bool_()),  # whether it is the host of a seed
         ("robots_origin", TEXT),  # whose robots.txt it is: scheme://host[:port]
         ("robots_status", pa.uint16()),  # 0: no answer
         ("robots_text", TEXT),
@@ -160,15 +163,15 @@ HOSTS = pa.schema(
         ("requests", pa.int64()),
         ("last_request_time", pa.int64()),  # ms
         ("robots_failing_since", pa.int64()),  # ms; null: robots.txt is answered
-        ("sitemaps", TEXT),  # that robots.txt names, one a line
+        ("sitemaps", TEXT),  # from robots.txt, one per line
         ("backoff_level", pa.int32()),  # failures, halved by each success
     ]
 )
 
 LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
-# What a page says, one row per page that was fetched with success, and one for each part of
-# it that is a document of its own.
+# Contents of pages: one row per page that was fetched with success, and one for each part of
+# a page that is a document of its own.
 DOCUMENTS = pa.schema(
     [
         ("key", TEXT),
@@ -188,14 +191,14 @@ DOCUMENTS = pa.schema(
         ("signature", pa.large_binary()),
         ("metadata", TEXT_MAP),
         ("parse_minor", pa.uint8()),  # ParseMinor
-        ("part_of", TEXT),  # row key of the page that it is a part of; null: it is the page
+        ("part_of", TEXT),  # row key of the page that this is a part of; null: it is a page
     ]
 )
 
-# What a batch did to the table: one row per URL that was tried.
+# The effect of a batch on the table: one row per URL that was tried.
 OUTCOME = pa.schema(_columns(STATE, "key", "document", "status", "score", "signature"))
 
-# What update sends to the tablets: an event per page, a sum per link target.
+# The changes of update: an event per page, a sum per link target.
 CHANGES = pa.schema(
     [
         STATE.field("key"),
@@ -207,11 +210,11 @@ CHANGES = pa.schema(
         *_columns(STATE, "parse_status", "batch_id", "page", "document"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
-        ("part", pa.bool_()),  # told by another page, not fetched
+        ("part", pa.bool_()),  # a part of another page, not fetched
     ]
 )
 
-# What dedup compares, and what it sends to the tablets (the key alone matters).
+# What dedup compares, and its changes (only their key counts).
 SIGNATURES = pa.schema(
     [
         *_columns(STATE, "key", "signature", "score", "last_fetch_time"),
@@ -221,7 +224,7 @@ SIGNATURES = pa.schema(
     ]
 )
 
-# What must not come into the table again; hashes, so that nothing readable remains.
+# The blocklist: names that must not come into the table again, as hashes.
 BLOCKLIST = pa.schema(
     [
         ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/blocklist.py)

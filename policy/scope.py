@@ -1,4 +1,4 @@
-"""Which targets a crawl follows: those on the hosts or domains of its seeds."""
+"""Decides which links a crawl follows: by default those to the domains of its seeds."""
 
 import dataclasses
 
@@ -34,18 +34,18 @@ class ScopeOptions:
     )
     ignore_also_redirects: bool = option(
         True,
-        "Hold redirects to the scope, too, and to --ignore_internal_links.",
+        "Apply the scope and --ignore_internal_links to redirects, too.",
         nutch="db.ignore.also.redirects",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Seeds:
-    """Where the seeds are.
+    """Hosts and domains of the seeds.
 
     Attributes:
-        hosts: Their hosts.
-        domains: The registered domains of those.
+        hosts: The hosts of seeds.
+        domains: The registered domains of these hosts.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -70,10 +70,10 @@ class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
 def judge(
     links: pl.DataFrame, urls: pl.Series, use: Scope, options: TargetOptions, seeds: Seeds
 ) -> pl.DataFrame:
-    """Decides which targets are taken, and says why the others are not.
+    """Decides which targets are taken, with a reason for each other target.
 
     Args:
-        links: One row per link, with ``source``, the row key of where it stands.
+        links: One row per link, with ``source``, the row key of its page.
         urls: Their targets, absolute; null where a link leads to no http URL.
         use: Scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.

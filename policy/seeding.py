@@ -1,4 +1,4 @@
-"""What inject does to the rows of the state (nutch.md 2.1)."""
+"""Adds seeds to the rows of the state: Nutch's inject (nutch.md 2.1)."""
 
 import dataclasses
 
@@ -11,19 +11,19 @@ from .schema import STATE, Status, conform, to_frame
 
 @dataclasses.dataclass(frozen=True)
 class SeedOptions(ScheduleOptions):
-    """How seeds enter the table."""
+    """Scores of seeds, and what happens to known URLs."""
 
     GROUP = "inject"
 
     injected_score: float = option(1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0)
     overwrite_known: bool = option(
         False,
-        "Replace what is known of a URL that is injected again.",
+        "Replace the row of a known URL that is injected again.",
         nutch="db.injector.overwrite",
     )
     update_known: bool = option(
         False,
-        "Take score, interval and metadata of a URL that is injected again.",
+        "Update score, interval and metadata of a known URL that is injected again.",
         nutch="db.injector.update",
     )
 
@@ -37,10 +37,10 @@ class SeedOptions(ScheduleOptions):
 def inject_seeds(
     rows: pl.DataFrame, seeds: pl.DataFrame, now: int, options: SeedOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Resolves seeds against the rows that they fall among.
+    """Adds seeds to the rows of a range of keys.
 
-    Of several seeds for one URL the last one counts. A URL that is known stays
-    as it is, unless the options say otherwise.
+    Of several seeds for one URL the last one counts. The row of a known URL stays
+    as it is, unless an option changes it.
 
     Args:
         rows: STATE rows in key order.

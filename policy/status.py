@@ -1,4 +1,4 @@
-"""The status machine of update: what a batch does to the rows of the state.
+"""The status machine of update: applies the results of a batch to rows of the state.
 
 Nutch's transition table (nutch.md 2.5) as expressions on whole frames, with
 its defects fixed: a page that was fetched but not parsed is not "not
@@ -46,7 +46,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 @dataclasses.dataclass(frozen=True)
 class UpdateOptions(ScheduleOptions, BudgetOptions):
-    """What update lets into the table."""
+    """Which URLs update adds to the table, and how it treats failures of parsers."""
 
     GROUP = "update"
 
@@ -57,7 +57,7 @@ class UpdateOptions(ScheduleOptions, BudgetOptions):
     )
     delete_failed_parse: bool = option(
         False,
-        "Give pages that a parser failed at the status db_parse_failed, and try them again as "
+        "Set the status db_parse_failed for pages that failed to parse, and fetch them again as "
         "late as pages that are gone.",
         nutch="parser.delete.failed.parse",
     )
@@ -160,9 +160,9 @@ def _new_rows(
 
 
 def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
-    """Returns which row of others has the key of each row, null where there is none.
+    """Returns, for each row, the number of the row of another frame with its key, or null.
 
-    To look up numbers and take what is needed is cheaper than a join, which copies all columns.
+    A join would copy all columns; with the number only the needed ones are taken.
     """
     numbered = among.select("key").with_row_index("at")
     found = rows.select("key").join(numbered, on="key", how="left", maintain_order="left")
@@ -170,30 +170,30 @@ def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
 
 
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
-    """Gives events the time that counts as now, in place of one that cannot be."""
+    """Replaces impossible times of events by the time that counts as now."""
     when = pl.col("event.fetch_time")
     wrong = (when > now + TOLERANCE_MS) | (when <= min(EARLIEST_MS, now - 1))
     return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("event.fetch_time"))
 
 
 def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
-    """Says for which rows an event is older than what they say; a row of the future says nothing."""
+    """Returns which rows are newer than their event; times of the future do not count."""
     last = rows.get_column("last_fetch_time")
     return (last > fetched) & (last <= now + TOLERANCE_MS)
 
 
 def _missed(among: pl.DataFrame, at: pl.Series) -> pl.Series:
-    """Returns which rows are not among those that ``_find`` has found."""
+    """Returns which rows ``_find`` has not found."""
     missed = np.ones(len(among), dtype=bool)
     missed[at.drop_nulls().to_numpy()] = False
     return pl.Series(missed)
 
 
 def _events(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns what happened to each page that was tried, as ``event.*``: of several the first."""
+    """Returns one event of each URL that was tried, with columns ``event.*``: the first."""
     events = (
         changes.filter(pl.col("fetch_status").is_not_null())
-        # Whatever a part says of a URL, the page itself says it better.
+        # The event of a page wins over that of a part of another page.
         .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
@@ -208,7 +208,7 @@ def _of_pages(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fetched(rows: pl.DataFrame) -> pl.Series:
-    """Returns which URLs were tried themselves: a row that is of a part alone has no page."""
+    """Returns which URLs were fetched themselves, not only seen as parts of other pages."""
     of_part = (
         pl.col("document").is_not_null()
         & pl.col("page").is_null()
@@ -220,7 +220,7 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 
 def _links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns what links bring to each key."""
+    """Returns the score and distance that links bring to each key."""
     return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
         .select("key", "order", "inlink_score", "inlink_distance")
@@ -286,11 +286,11 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
 
 
 def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
-    """Sets the times, and takes over what the event brought."""
+    """Sets the times, and copies columns of the event."""
     fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
     has_body = _is(FETCH_SUCCESS)
     visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # Too long an interval: really fetch it again, whatever the signature says.
+    # The interval is too long: fetch the page without conditions, whatever its signature.
     force = visited & (interval > options.max_fetch_interval)
     interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
     first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
@@ -317,7 +317,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     return scheduled.with_columns(
         _where("force", value, name).alias(name) for name, value in forced.items()
     ).with_columns(
-        # A page that a parser failed at is asked for without conditions the next time.
+        # A page that failed to parse is fetched without conditions the next time.
         signature=_where("failed", None, "signature")
     )
 

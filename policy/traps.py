@@ -21,23 +21,23 @@ from ..web.urls.row_keys import from_host_key
 
 @dataclasses.dataclass(frozen=True)
 class TrapOptions:
-    """Which links are taken for those of a trap."""
+    """Which links look like links of a trap."""
 
     GROUP = "traps"
 
     max_segment_repeats: int = option(
         3,
-        "Follow no link in whose path a segment stands more often; -1 for any number.",
+        "Follow no link whose path has one segment more often than this; -1 is no limit.",
         minimum=-1,
     )
     max_parameters: int = option(
         20,
-        "Follow no link with more parameters in its query; -1 for any number.",
+        "Follow no link with more parameters in its query; -1 is no limit.",
         minimum=-1,
     )
     max_parameter_length: int = option(
         500,
-        "Follow no link with a longer parameter in its query; -1 for any length.",
+        "Follow no link with a longer parameter in its query; -1 is no limit.",
         unit="characters",
         minimum=-1,
     )
@@ -63,9 +63,9 @@ class BudgetOptions:
 
     max_per_host: int = option(
         10_000_000,
-        "How many URLs the table takes of one host, the best of those that come by score; -1 is no "
-        "limit. Those in files with other hosts' do not count, so it may be some 2,000,000 more; in "
-        "Bigtable it holds for what one update adds.",
+        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in files "
+        "with those of other hosts do not count, so it may be some 2,000,000 more. In Bigtable it "
+        "limits the URLs that one update adds.",
         minimum=-1,
     )
     max_new_per_host: int = option(
@@ -75,24 +75,24 @@ class BudgetOptions:
     )
     max_new_queries: int = option(
         10_000,
-        "The same for URLs that differ in their query alone.",
+        "How many URLs that differ only in their query an update adds at most; -1 is no limit.",
         minimum=-1,
     )
     max_new_hosts_per_domain: int = option(
         10_000,
-        "Of how many hosts of one registered domain an update adds URLs at most.",
+        "For how many hosts of one registered domain an update adds URLs; -1 is no limit.",
         minimum=-1,
     )
     max_same_pages: int = option(
         20,
-        "Add no URL of a host whose last so many pages of the batch have one and the same "
-        "signature; -1 is no limit.",
+        "Add no URL of a host if this many of its last pages in the batch have the same signature; "
+        "-1 is no limit.",
         minimum=-1,
     )
 
 
 def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
-    """Returns why a URL looks like one of a trap, null where it does not.
+    """Returns why each URL looks like one of a trap; null if it does not.
 
     Args:
         keys: Row keys; null where there is none.
@@ -128,7 +128,7 @@ def _crowded_queries(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame |
 
 
 def _looping_paths(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | None:
-    """Returns the URLs in whose path a segment stands too often."""
+    """Returns the URLs whose path has one segment too often."""
     most, key = options.max_segment_repeats, pl.col("key")
     rows = rows.filter((key.str.count_matches("/", literal=True) > most) & (most >= 0))
     if rows.is_empty():
@@ -247,10 +247,10 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
 
 
 def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
-    """Returns the hosts of which the last ``most`` pages are the same."""
+    """Returns the hosts whose last ``most`` pages are the same."""
     none = pl.Series([], dtype=pl.String)
     signatures = events.get_column("event.signature")
-    # So many pages alike on one host are as many alike in all.
+    # If so few pages are alike in all, no host has enough of them.
     if most < 0 or len(signatures) - signatures.n_unique() < most - 1:
         return none
     pages = events.select("key", signature="event.signature", time="event.fetch_time")

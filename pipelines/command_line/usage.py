@@ -1,4 +1,4 @@
-"""What ``nutbeam COMMAND --help`` prints."""
+"""Makes the text of ``nutbeam COMMAND --help``."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from ...web.base.options import Option, default_text, options_of
 from .command import Argument, CommandModule, CommonOptions
 
 COMMON_GROUP = "every command"
-_ENDING = "Beam's options are taken as well, such as --runner or --direct_num_workers."
+_EPILOG = "Beam's options are taken, too, such as --runner or --direct_num_workers."
 
 
 def command_help(command: str, help: str, beam: bool, module: CommandModule) -> str:
@@ -15,7 +15,7 @@ def command_help(command: str, help: str, beam: bool, module: CommandModule) -> 
         prog=f"nutbeam {command}",
         usage=_usage(command, module.ARGUMENTS, beam),
         description=help,
-        epilog=_ENDING if beam else None,
+        epilog=_EPILOG if beam else None,
         add_help=False,
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30),
     )
@@ -46,7 +46,7 @@ def grouped(module: CommandModule) -> dict[str, list[Option]]:
 
 
 def metavar(option: Option) -> str:
-    """Returns what stands for the value: its choices, its unit or its type.
+    """Returns the placeholder of the value: its choices, its unit or its type.
 
     >>> metavar(Option("timeout", float, 10.0, "", unit="s", item=float))
     'S'

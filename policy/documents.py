@@ -83,32 +83,15 @@ def documents_of(
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
             continue
-        url, body, text = from_key(page["key"]), page["body"] or b"", ""
-        record = {name: page[name] for name in _TAKEN}
-        try:
-            _check_skipped(skip.get(row))
-            parsed, metadata, dropped = _parse(url, page, options, filters)
-            if dropped:
-                counts[f"skipped/{dropped}"] += 1
-                continue
-            record |= _content(parsed, metadata)
-            text = parsed.text
+        record, parsed = _document(page, options, filters, skip.get(row), counts)
+        if parsed is not None:
             links.add(len(records), page["key"], parsed)
             parts.add(page, parsed)
             parsed.release()
             counts.update({"parsed": 1, **parsed.counts})
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
-        except MemoryError:
-            raise  # the process has no memory left: that is not the page's fault
-        except NoParser as error:
-            status, names = not_parsed(error, sniff(body, page["content_type"]))
-            record |= status
-            counts.update(names)
-        except Exception as error:  # noqa: BLE001 - one page must not cost the others
-            status, name = failed(error, truncated=page["truncated"] is not None)
-            record |= status
-            counts[name] += 1
-        records.append(record | {"signature": signature_of(body, text, url, options)})
+        if record is not None:
+            records.append(record)
     at_row(AFTER_ROWS)
     for record, url, part in parts.records(options, seeds, counts):
         links.add(len(records), record["key"], part)
@@ -118,11 +101,45 @@ def documents_of(
     return _table(records, outlinks), capped(counts)
 
 
-def _check_skipped(reason: str | None) -> None:
-    """Raises the failure of a page that ended its process before."""
-    if reason is not None:
-        word, _, detail = reason.partition(" ")
-        raise ParseFailed(word) from (_Ended(detail) if detail else None)
+def _document(
+    page: Mapping[str, Any],
+    options: DocumentOptions,
+    filters: Sequence[tuple[str, Filter]],
+    ended: str | None,
+    counts: Counter[str],
+) -> tuple[dict[str, Any] | None, Page | None]:
+    """Returns the row of a page without its links, or None if a filter drops it; and what it says.
+
+    Args:
+        page: A PAGES row.
+        options: What is taken.
+        filters: (name, parse filter) that the page goes through.
+        ended: Why the page ended its process before, or None.
+        counts: Counts failures and dropped pages.
+    """
+    url, body = from_key(page["key"]), page["body"] or b""
+    parsed: Page | None = None
+    try:
+        if ended is not None:
+            reason, _, detail = ended.partition(" ")
+            raise ParseFailed(reason) from (_Ended(detail) if detail else None)
+        found, metadata, dropped = _parse(url, page, options, filters)
+        if dropped:
+            counts[f"skipped/{dropped}"] += 1
+            return None, None
+        content = _content(found, metadata)
+        parsed = found
+    except MemoryError:
+        raise  # the process has no memory left: that is not the page's fault
+    except NoParser as error:
+        content, names = not_parsed(error, sniff(body, page["content_type"]))
+        counts.update(names)
+    except Exception as error:  # noqa: BLE001 - one page must not cost the others
+        content, name = failed(error, truncated=page["truncated"] is not None)
+        counts[name] += 1
+    text = parsed.text if parsed is not None else ""
+    record = {name: page[name] for name in _TAKEN}
+    return record | content | {"signature": signature_of(body, text, url, options)}, parsed
 
 
 class _Ended(Exception):

@@ -95,7 +95,7 @@ def _clean(
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, field.type), number
         return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, field.type), column), number
-    blocked = _barred_in(column, field, blocklist, pattern)
+    blocked = _blocked_in(column, field, blocklist, pattern)
     if not blocked:
         return column, 0
     values = column.to_pylist()
@@ -110,10 +110,10 @@ def _clean(
     return (pa.array(kept, field.type), number) if number else (column, 0)
 
 
-def _barred_in(
+def _blocked_in(
     column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
 ) -> dict[str, frozenset[str]]:
-    """Returns by field of a list's items (the empty name: the items) the texts that are to go."""
+    """Returns the texts to remove from a list, by field of its items; the empty name is the item."""
     found: dict[str, frozenset[str]] = {}
     for chunk in column.chunks:
         for name, texts in _texts_of(chunk, field.name):

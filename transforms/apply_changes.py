@@ -1,6 +1,7 @@
 """Sends changes to the tablets that have their keys, and applies them there."""
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -100,18 +101,16 @@ def _sample(change: tuple[str, Chunk]) -> tuple[str, Sample]:
 def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
     items = list(grouped[1])
     (operation,) = [item for item in items if isinstance(item, Operation)]
-    samples: dict[str, list[Sample]] = {}
-    for item in items:
-        if not isinstance(item, Operation):
-            samples.setdefault(item[0], []).append(item[1])
-    return Plan(
-        operation,
-        {
-            name: tuple(plan_ranges(tablets(operation.files(name)), some))
-            for name, some in samples.items()
-        },
-        sum(round(one.rows_per_key * len(one.keys)) for some in samples.values() for one in some),
-    )
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    rows = 0
+    for name, sample in (item for item in items if not isinstance(item, Operation)):
+        samples[name].append(sample)
+        rows += round(sample.rows_per_key * len(sample.keys))
+    ranges = {
+        name: tuple(plan_ranges(tablets(operation.files(name)), some))
+        for name, some in samples.items()
+    }
+    return Plan(operation, ranges, rows)
 
 
 def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:

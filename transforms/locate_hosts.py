@@ -77,18 +77,14 @@ def locate_hosts(
     ([('7/1.2.3.4', '1.2.3.4'), ('7/com.b', '')], {'dropped/address_unknown': 1, 'unresolved': 1})
     """
     hosts = host_keys(rows.get_column("key"))
+    is_known = hosts.is_in(list(known))
+    late = int((~is_known).sum())
     rows = rows.with_columns(
         address=hosts.replace_strict(known, default=None, return_dtype=pl.String)
-    )
-    late = rows.filter(~hosts.is_in(list(known)))
-    rows = rows.filter(hosts.is_in(list(known)))
-    there = pl.col("address").fill_null("") != ""
-    batch = pl.col("place").str.extract("^([^/]*)/")
-    rows = rows.with_columns(
-        place=pl.when(there).then(batch + "/" + pl.col("address")).otherwise("place")
-    )
-    counts = {
-        "dropped/address_unknown": len(late),
-        "unresolved": int((rows.get_column("address") == "").sum()),
-    }
+    ).filter(is_known)
+    has_address = pl.col("address").fill_null("") != ""
+    placed = pl.col("place").str.extract("^([^/]*)/") + "/" + pl.col("address")
+    rows = rows.with_columns(place=pl.when(has_address).then(placed).otherwise("place"))
+    unresolved = int((rows.get_column("address") == "").sum())
+    counts = {"dropped/address_unknown": late, "unresolved": unresolved}
     return rows, {name: number for name, number in counts.items() if number}

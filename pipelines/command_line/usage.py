@@ -21,7 +21,9 @@ def command_help(command: str, help: str, beam: bool, module: CommandModule) -> 
     )
     arguments = parser.add_argument_group("arguments")
     for argument in module.ARGUMENTS:
-        arguments.add_argument(argument.name, help=_escape(argument.help), metavar=_meta(argument))
+        arguments.add_argument(
+            argument.name, help=_escape(argument.help), metavar=argument.name.upper()
+        )
     for title, declared in grouped(module).items():
         group = parser.add_argument_group(f"options: {title}")
         for option in declared:
@@ -82,10 +84,6 @@ def _usage(command: str, arguments: tuple[Argument, ...], beam: bool) -> str:
             )
         )
     return " ".join([*words, "[--option value]", *(["[Beam options]"] if beam else [])])
-
-
-def _meta(argument: Argument) -> str:
-    return argument.name.upper()
 
 
 def _escape(text: str) -> str:

@@ -89,8 +89,8 @@ STATE = pa.schema(
 )
 
 
-def _columns(schema: pa.Schema, *names: str) -> list[pa.Field]:
-    """Returns columns of one schema that another one has, too."""
+def columns(schema: pa.Schema, *names: str) -> list[pa.Field]:
+    """Returns columns of a schema, for another schema that has them, too."""
     return [schema.field(name) for name in names]
 
 
@@ -99,7 +99,7 @@ SEEDS = pa.schema(
     [
         STATE.field("key"),
         ("order", pa.int64()),  # of several lines for one URL the last one counts
-        *_columns(STATE, "score", "fetch_interval", "fixed_interval", "metadata"),
+        *columns(STATE, "score", "fetch_interval", "fixed_interval", "metadata"),
     ]
 )
 
@@ -108,8 +108,8 @@ FETCHLIST = pa.schema(
     [
         STATE.field("key"),
         ("slot", pa.uint16()),  # hash of host (or domain) and batch: it is in one slot
-        *_columns(STATE, "score", "distance"),
-        *_columns(STATE, "etag", "last_modified", "modified_time", "signature"),
+        *columns(STATE, "score", "distance"),
+        *columns(STATE, "etag", "last_modified", "modified_time", "signature"),
         ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
         (
             "address",
@@ -196,7 +196,7 @@ DOCUMENTS = pa.schema(
 )
 
 # The effect of a batch on the table: one row per URL that was tried.
-OUTCOME = pa.schema(_columns(STATE, "key", "document", "status", "score", "signature"))
+OUTCOME = pa.schema(columns(STATE, "key", "document", "status", "score", "signature"))
 
 # The changes of update: an event per page, a sum per link target.
 CHANGES = pa.schema(
@@ -204,10 +204,10 @@ CHANGES = pa.schema(
         STATE.field("key"),
         ("order", pa.int64()),  # of the file in the batch; the first event counts
         PAGES.field("fetch_status"),  # null: linked only
-        *_columns(PAGES, "protocol_status", "protocol_message", "http_code", "fetch_time"),
-        *_columns(PAGES, "response_ms", "retry_after", "content_type", "etag", "last_modified"),
+        *columns(PAGES, "protocol_status", "protocol_message", "http_code", "fetch_time"),
+        *columns(PAGES, "response_ms", "retry_after", "content_type", "etag", "last_modified"),
         STATE.field("signature"),  # null: fetched but not parsed
-        *_columns(STATE, "parse_status", "batch_id", "page", "document"),
+        *columns(STATE, "parse_status", "batch_id", "page", "document"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
         ("part", pa.bool_()),  # a part of another page, not fetched
@@ -217,7 +217,7 @@ CHANGES = pa.schema(
 # What dedup compares, and its changes (only their key counts).
 SIGNATURES = pa.schema(
     [
-        *_columns(STATE, "key", "signature", "score", "last_fetch_time"),
+        *columns(STATE, "key", "signature", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, and host or domain where only those count

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import page_row, why_not
-from ..policy.schema import MAX_DELAY, TEXT, conform, to_frame
+from ..policy.schema import MAX_DELAY, TEXT, columns, conform, to_frame
 from ..web.base.agent import require_agent
 from ..web.base.columns import reason_if
 from ..web.clients.open_client import client_of
@@ -36,11 +36,7 @@ DEAD = arrow_schema(DeadLetter)
 # The columns that are read from the input.
 _GIVEN = pa.schema(
     [
-        ("url", TEXT),
-        ("key", TEXT),
-        ("score", pa.float64()),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
+        *columns(FETCHED, "url", "key", "score", "etag", "last_modified"),
         ("modified_time", pa.int64()),
         ("delay", pa.float64()),
     ]

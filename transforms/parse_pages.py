@@ -16,7 +16,7 @@ from ..io.parsing.parse_worker import Job
 from ..io.parsing.pool_options import PoolOptions
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.parse_results import status_text
-from ..policy.schema import HEADERS, PAGES, TEXT, ParseMinor, ParseStatus, conform, to_frame
+from ..policy.schema import PAGES, TEXT, ParseMinor, ParseStatus, columns, conform, to_frame
 from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
@@ -24,7 +24,7 @@ from ..web.urls.row_keys import from_key
 from .chunks import Chunk, to_chunks
 from .display import displayed
 from .fetch_pages import error_output
-from .fetching import DEAD, DEAD_LETTERS, URL_OPTIONS
+from .fetching import DEAD, DEAD_LETTERS, FETCHED, URL_OPTIONS
 from .keywords import options_from, with_keywords
 from .metrics import count
 from .operations import ForEach
@@ -41,17 +41,8 @@ _NEEDED = {"url": ["url"], "body": ["body"]}
 # The columns that are read from the input.
 _TAKEN = pa.schema(
     [
-        ("url", TEXT),
-        ("key", TEXT),
-        ("score", pa.float64()),
-        ("fetch_status", TEXT),
-        ("http_code", pa.int64()),
-        ("redirect", TEXT),
-        ("content_type", TEXT),
-        ("headers", HEADERS),
-        ("fetch_time", pa.int64()),
-        ("truncated", TEXT),
-        ("body", pa.large_binary()),
+        *columns(FETCHED, "url", "key", "score", "fetch_status", "http_code", "redirect"),
+        *columns(FETCHED, "content_type", "headers", "fetch_time", "truncated", "body"),
     ]
 )
 

@@ -140,12 +140,7 @@ wheel: $(READY)
 	@ls dist/*
 
 docs: $(READY)
-	@mkdir -p docs/reference
-	@$(BIN)/python -m nutbeam.pipelines.command_line.reference options > build.tmp
-	@mv build.tmp docs/reference/options.md
-	@$(BIN)/python -m nutbeam.pipelines.command_line.reference status > build.tmp
-	@mv build.tmp docs/reference/status.md
-	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
+	@$(BIN)/python -m nutbeam.pipelines.command_line.reference .
 	@$(BIN)/python -m nutbeam.pipelines.launch.graphs docs/architecture.md
 
 # Pins the packages of the templates' image; run it when dependencies change.

@@ -24,7 +24,7 @@ from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed, shared_pool
-from ..io.rows.bars import read_bars
+from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import Written, check_batch, sum_counts
 from ..io.snapshots.manifest import load_manifest
@@ -32,11 +32,11 @@ from ..io.snapshots.operations import Operation, committed
 from ..io.storage.parquet_files import collect, scan
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
-from ..policy.bars import without
+from ..policy.blocklist import drop_blocked
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of
 from ..transforms.fetch_pages import FetchPages
-from ..transforms.fetch_urls import fetch_tasks
+from ..transforms.fetching import fetch_tasks
 from ..transforms.metrics import Throttling
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..transforms.parse_pages import document_options
@@ -204,22 +204,22 @@ class _PartitionFetch:
         self._part, self._options, self._lease = part, options, lease
         self._throttling = throttling
         self._root, self._batch = part.operation.root, str(part.operation.batch)
-        self._bars = bars = read_bars(part.operation)
+        self._blocklist = blocklist = read_blocklist(part.operation)
         paths = [self._root / file.path for file in part.files]
-        rows, self._dropped = without(collect(scan(paths, FETCHLIST)), bars)
+        rows, self._dropped = drop_blocked(collect(scan(paths, FETCHLIST)), blocklist)
         _check_dealt(part, rows, options)
         if options.queue_mode != "ip":  # whatever generate took for a queue
             rows = rows.with_columns(address=pl.lit(None, pl.String))
         self._guard = _pinned(rows, options)
-        self._adopted = adopted_pages(self._root, self._batch, part.number, bars.hit)
+        self._adopted = adopted_pages(self._root, self._batch, part.number, blocklist.blocks)
         have = _have(self._root, self._adopted)
         self._asked = asked = Asked(rows, have)
         follows = options.follow_outlinks_depth > 0
-        self._outlinks = Outlinks(options, asked, bars) if follows else None
+        self._outlinks = Outlinks(options, asked, blocklist) if follows else None
         self._redirects = None
         if options.redirect_max:
             seeds = read_seeds_hosts(self._root, seed_files(part.operation))
-            self._redirects = Redirects(options, asked, seeds, bars)
+            self._redirects = Redirects(options, asked, seeds, blocklist)
         parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
         self._writer = PageWriter(
             self._root.files, self._batch, part.number, options.flush_seconds, parser
@@ -263,7 +263,7 @@ class _PartitionFetch:
         for file in self._adopted:
             yield from self._writer.adopt(file)
             PROGRESS.add(file.rows)
-        number, hit = self._part.number, self._bars.hosts_hit
+        number, hit = self._part.number, self._blocklist.blocks_hosts
         for file in adopted_learnt(self._root, self._batch, number, hit):
             yield Written(place(self._batch, "learnt"), (file,))
 

@@ -24,14 +24,14 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
-from ..io.rows.bars import read_bars
+from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import clock_of
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
-from ..policy.bars import without
+from ..policy.blocklist import drop_blocked
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
 from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
@@ -278,7 +278,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
         return  # its zone map says so: it is not read
     rows, counts = _eligible(surveyed, options)
-    rows, dropped = without(rows, read_bars(operation))
+    rows, dropped = drop_blocked(rows, read_blocklist(operation))
     taken = allowed_keys(rows.get_column("key"), options.schemes)
     if not taken.all():
         counts = {**counts, "dropped/scheme_not_allowed": int((~taken).sum())}

@@ -17,7 +17,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.seeds import Source, is_url, read_seeds, sources
-from ..io.rows.bars import read_bars
+from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
@@ -25,7 +25,7 @@ from ..io.storage.places import in_store
 from ..io.storage.reach import absolute
 from ..io.table.opening import open_table
 from ..io.tablets.resolve import Resolved
-from ..policy.bars import without
+from ..policy.blocklist import drop_blocked
 from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions
 from ..policy.schema import HOSTS, SEEDS
@@ -143,10 +143,10 @@ class _Sources:
 
 
 def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
-    bars = read_bars(item.operation)
+    blocklist = read_blocklist(item.operation)
     for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
-        rows, dropped = without(seeds, bars)
+        rows, dropped = drop_blocked(seeds, blocklist)
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})

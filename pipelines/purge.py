@@ -1,9 +1,9 @@
-"""purge: takes a URL, a host or a domain out of the table, and bars it from coming back.
+"""purge: removes a URL, a host or a domain from the table, and keeps it out.
 
 ::
 
     all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
-    names ─ hashes ─▶ bars'
+    names ─ hashes ─▶ blocklist'
 
 Jobs that commit meanwhile are not in its way: see ``io/upkeep/purge_commit.py``.
 """
@@ -21,7 +21,7 @@ from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
 from ..io.upkeep.purge import Piece, sweep
 from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
-from ..policy.bars import Names
+from ..policy.blocklist import Names
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
 from ..web.base.errors import UsageError
@@ -47,9 +47,7 @@ class PurgeOptions:
     domain: tuple[str, ...] = option(
         (), "Purge all URLs of this domain and the hosts below it.", group="purge"
     )
-    unbar: bool = option(
-        False, "Purge nothing: let in again what was barred by a purge.", group="purge"
-    )
+    unblock: bool = option(False, "Purge nothing; take the name off the blocklist.", group="purge")
     now: bool = option(
         False,
         "Delete what only older snapshots need, at once: there is no way back then. "
@@ -67,8 +65,8 @@ class PurgeOptions:
     def __post_init__(self) -> None:
         if not (self.url or self.host or self.domain):
             raise ValueError("--url, --host or --domain must say what to purge")
-        if self.unbar and self.now:
-            raise ValueError("--unbar and --now contradict each other: give one")
+        if self.unblock and self.now:
+            raise ValueError("--unblock and --now contradict each other: give one")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +124,7 @@ def build(
         options: How.
         names: What.
     """
-    task = Task(names, options.unbar)
+    task = Task(names, options.unblock)
     operations = tickets | "Begin" >> Begin("purge")
     pieces = ForEach(_Pieces(task), _purge, (task,), Written, step="Pieces")
     written = operations | "Pieces" >> pieces

@@ -16,7 +16,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import place
-from ..io.rows.bars import read_bars
+from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation
@@ -25,10 +25,10 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved
 from ..io.tablets.tablets import rows_of_large_hosts
-from ..policy.bars import without
+from ..policy.blocklist import drop_blocked
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
-from ..policy.status import UpdateOptions, update_state
+from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
@@ -111,10 +111,10 @@ def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
 
 def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
-    bars = read_bars(item.operation)
+    blocklist = read_blocklist(item.operation)
     if isinstance(item, Learnt):
         hosts = collect(scan([root / item.file.path], HOSTS))
-        hosts = hosts.filter(~bars.hosts_hit(hosts.get_column("key")))
+        hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
         return
     pair = item
@@ -130,7 +130,7 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
     )
     seeds = read_seeds_hosts(root, pair.hosts)
     rows, counts = changes_of(pages, documents, origin, seeds, options)
-    rows, dropped = without(rows, bars)
+    rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
@@ -150,13 +150,10 @@ class _StatusResolver:
 
     def __call__(self, operation: Operation) -> Any:
         known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
-
-        since = oldest_open(operation.manifest(), operation.now)
+        table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(
-                rows, changes, operation.now, self.options, known, since
-            )
+            kept, outcome, counts = update_state(rows, changes, operation.now, self.options, table)
             return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
         return resolve

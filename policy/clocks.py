@@ -1,8 +1,7 @@
 """Corrects times that a wrong clock has left in rows.
 
-A row that says that it was fetched later than now was fetched while a clock was
-ahead: all its times are shifted back together, so that it waits as long as it
-was to. A row that was never tried is due at once.
+If the last fetch of a row is later than now, a clock was ahead. All times of the row are shifted
+back together, so that it waits as long as before. A row that was never tried is due at once.
 """
 
 import polars as pl
@@ -11,7 +10,7 @@ from ..web.base.clock import EARLIEST_MS
 from .schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 from .schema import Status
 
-COUNT = "clock"  # how many rows were set right
+COUNT = "clock"  # how many rows were corrected
 # No host is left alone for longer: neither Retry-After nor failures may ask for more.
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
 _BEYOND = 1.5  # the interval of a page that is gone, as a multiple of what it was
@@ -27,7 +26,7 @@ def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
 
 
 def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Says which rows are due later than any option allows, or their own interval."""
+    """Returns which rows are due later than any option allows, and than their own interval."""
     own = now + (_BEYOND * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
     beyond = pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
     # To fetch a page for real, whose interval was too long, update leaves it due too late.
@@ -39,14 +38,14 @@ def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
 def set_right(
     rows: pl.DataFrame, now: int, options: ScheduleOptions, since: int | None = None
 ) -> tuple[pl.DataFrame, int]:
-    """Sets the times of STATE rows right that cannot be; returns (rows, how many were wrong).
+    """Corrects impossible times of STATE rows; returns (rows, how many were wrong).
 
     Args:
         rows: STATE rows.
         now: ms.
         options: How late a row may be due.
-        since: What counts as the last fetch, ms, of a row fetched later than now; now
-            if None. A result that comes in later must not be older than that.
+        since: Stands for the last fetch, ms, of a row if that is later than now; None is now.
+            Results that come later must not be older than that.
     """
     wrong = rows.select(wrong_times(now, options).alias(COUNT)).to_series()
     if not wrong.any():
@@ -68,15 +67,15 @@ def set_right(
 def set_right_hosts(
     rows: pl.DataFrame, now: int, since: int | None = None
 ) -> tuple[pl.DataFrame, int]:
-    """Sets the times of HOSTS rows right that cannot be; returns (rows, how many were wrong).
+    """Corrects impossible times of HOSTS rows; returns (rows, how many were wrong).
 
-    A robots.txt that was read later than now is of unknown age: it is asked for again.
+    A robots.txt that was read later than now is of unknown age: it is fetched again.
 
     Args:
         rows: HOSTS rows.
         now: ms.
-        since: What counts as the last request, ms, to a host that was asked later than
-            now; now if None.
+        since: Stands for the last request, ms, to a host if that is later than now; None is
+            now.
     """
     wrong = rows.select(wrong_hosts(now).alias(COUNT)).to_series()
     if not wrong.any():
@@ -102,7 +101,7 @@ def wrong_hosts(now: int) -> pl.Expr:
 
 
 def resting(now: int) -> pl.Expr:
-    """Says which hosts are to be left alone at ``now`` (ms); times that cannot be say nothing."""
+    """Returns which hosts rest at ``now`` (ms); impossible times do not count."""
     return (pl.col("backoff_until") > now) & ~wrong_hosts(now)
 
 

@@ -1,7 +1,6 @@
-"""From pages to documents: what parse writes for one file of pages.
+"""Turns one file of pages into documents.
 
-This is what runs in the parser's child processes, so it knows neither Beam nor
-the table.
+The child processes that parse run this. It knows neither Beam nor the table.
 """
 
 import dataclasses
@@ -32,7 +31,7 @@ from .scope import Seeds, TargetOptions
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body")  # fmt: skip
 _NONE: Mapping[int, str] = MappingProxyType({})
-# Told instead of a row's number when what remains is done for all rows together.
+# Stands for a row's number while the rest is done for all rows together.
 AFTER_ROWS = -1
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
@@ -64,15 +63,15 @@ def documents_of(
         pages: PAGES rows, at least the columns ``NEEDED``.
         options: What is taken.
         seeds: Hosts and domains of the seeds, for the scope.
-        skip: Why a row ended its process before, by its number: a reason, and a
-            word on it after a space.
-        at_row: Called with the number of the current row, so that another process
-            can see which page a parser stalls at.
+        skip: Rows, by number, that ended their process before, each with the reason; a detail may
+            follow after a space.
+        at_row: Called with the number of the current row, so that another process can see which
+            page a parser stalls at.
         filters: (name, parse filter) that each page goes through.
 
     Returns:
-        (DOCUMENTS rows of the pages that were fetched with success, behind them those of
-        their parts; counts).
+        (DOCUMENTS rows of the pages that were fetched with success, then those of their parts;
+        counts).
     """
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
@@ -84,55 +83,63 @@ def documents_of(
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
             continue
-        url, body, text = from_key(page["key"]), page["body"] or b"", ""
-        record = {name: page[name] for name in _TAKEN}
-        try:
-            if row in skip:
-                reason, _, detail = skip[row].partition(" ")
-                raise ParseFailed(reason) from (_Ended(detail) if detail else None)
-            headers = [(h["name"].lower(), h["value"]) for h in page["headers"] or ()]
-            source = Source(url, body, page["content_type"], headers, page["fetch_time"])
-            parsed = parse(source, options)
-            metadata = metadata_of(parsed)
-            if page["protocol_message"] == UNCHECKED:
-                metadata["tls"] = "unchecked"
-            if filters:
-                filtered = FilteredPage(url, page["content_type"], parsed, metadata)
-                apply_filters(filtered, filters)
-                if filtered.dropped:
-                    counts[f"skipped/{filtered.dropped}"] += 1
-                    continue
-                metadata = filtered.metadata
-            record |= _content(parsed, metadata)
-            text = parsed.text
+        record, parsed = _document(page, options, filters, skip.get(row), counts)
+        if parsed is not None:
             links.add(len(records), page["key"], parsed)
             parts.add(page, parsed)
             parsed.release()
-            counts["parsed"] += 1
-            counts.update(parsed.counts)
+            counts.update({"parsed": 1, **parsed.counts})
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
-        except MemoryError:
-            raise  # it is the process that is in trouble, not the page
-        except NoParser as error:
-            status, names = not_parsed(error, sniff(body, page["content_type"]))
-            record |= status
-            counts.update(names)
-        except Exception as error:  # noqa: BLE001 - one page must not cost the others
-            status, name = failed(error, truncated=page["truncated"] is not None)
-            record |= status
-            counts[name] += 1
-        record["signature"] = signature_of(body, text, url, options)
-        records.append(record)
+        if record is not None:
+            records.append(record)
     at_row(AFTER_ROWS)
     for record, url, part in parts.records(options, seeds, counts):
-        record |= _content(part, metadata_of(part))
-        record["signature"] = signature_of(
-            part.text.encode("utf-8", "replace"), part.text, url, options
-        )
         links.add(len(records), record["key"], part)
-        records.append(record)
+        signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
+        records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
     outlinks = links.outlinks(len(records), counts)
     return _table(records, outlinks), capped(counts)
+
+
+def _document(
+    page: Mapping[str, Any],
+    options: DocumentOptions,
+    filters: Sequence[tuple[str, Filter]],
+    ended: str | None,
+    counts: Counter[str],
+) -> tuple[dict[str, Any] | None, Page | None]:
+    """Returns the row of a page without its links, or None if a filter drops it; and what it says.
+
+    Args:
+        page: A PAGES row.
+        options: What is taken.
+        filters: (name, parse filter) that the page goes through.
+        ended: Why the page ended its process before, or None.
+        counts: Counts failures and dropped pages.
+    """
+    url, body = from_key(page["key"]), page["body"] or b""
+    parsed: Page | None = None
+    try:
+        if ended is not None:
+            reason, _, detail = ended.partition(" ")
+            raise ParseFailed(reason) from (_Ended(detail) if detail else None)
+        found, metadata, dropped = _parse(url, page, options, filters)
+        if dropped:
+            counts[f"skipped/{dropped}"] += 1
+            return None, None
+        content = _content(found, metadata)
+        parsed = found
+    except MemoryError:
+        raise  # the process has no memory left: that is not the page's fault
+    except NoParser as error:
+        content, names = not_parsed(error, sniff(body, page["content_type"]))
+        counts.update(names)
+    except Exception as error:  # noqa: BLE001 - one page must not cost the others
+        content, name = failed(error, truncated=page["truncated"] is not None)
+        counts[name] += 1
+    text = parsed.text if parsed is not None else ""
+    record = {name: page[name] for name in _TAKEN}
+    return record | content | {"signature": signature_of(body, text, url, options)}, parsed
 
 
 class _Ended(Exception):
@@ -140,6 +147,24 @@ class _Ended(Exception):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _parse(
+    url: str,
+    page: Mapping[str, Any],
+    options: DocumentOptions,
+    filters: Sequence[tuple[str, Filter]],
+) -> tuple[Page, dict[str, str], str | None]:
+    """Returns (what a page says, its metadata, why a filter drops it or None)."""
+    headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
+    body = page["body"] or b""
+    parsed = parse(Source(url, body, page["content_type"], headers, page["fetch_time"]), options)
+    metadata = metadata_of(parsed)
+    if page["protocol_message"] == UNCHECKED:
+        metadata["tls"] = "unchecked"
+    filtered = FilteredPage(url, page["content_type"], parsed, metadata)
+    apply_filters(filtered, filters)
+    return parsed, filtered.metadata, filtered.dropped
 
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:

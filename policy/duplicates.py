@@ -1,4 +1,4 @@
-"""Which of several pages with the same content stays (nutch.md 2.9)."""
+"""Chooses which of several pages with the same content stays (nutch.md 2.9)."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ class DedupOptions:
     )
     compare_order: tuple[str, ...] = option(
         ("score", "fetchTime", "urlLength"),
-        "What decides which page stays, first to last; the row key decides at the end.",
+        "Which comparisons decide which page stays, in this order; the row key decides last.",
         choices=tuple(ORDERS),
         nutch="dedup -compareOrder",
     )
@@ -48,14 +48,14 @@ def comparable(rows: pl.DataFrame, now: int) -> pl.DataFrame:
 
     Args:
         rows: STATE rows with key, status, signature, score, last_fetch_time.
-        now: ms; what was fetched later was fetched nobody knows when, and is no newer page.
+        now: ms; a fetch time after it is wrong, and does not make a page newer.
     """
     last = pl.col("last_fetch_time")
     alive = pl.col("status").is_in([int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED)])
     return rows.filter(alive & pl.col("signature").is_not_null()).select(
         "key",
         "signature",
-        # NaN compares above every number in polars: it is nobody's best page.
+        # NaN compares above every number in polars: such a page must not be the best.
         pl.col("score").fill_nan(None),
         pl.when(last <= now + TOLERANCE_MS).then(last),
         _decoded_length(pl.col("key")).alias("url_length"),
@@ -70,7 +70,7 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
     than URLs. Normalized URLs have no bad escapes.
     """
     escapes = keys.str.count_matches("%[0-9A-Fa-f]{2}")
-    # Bytes of a UTF-8 character behind its first.
+    # Bytes of a UTF-8 character after its first.
     following = keys.str.count_matches("%[89ABab][0-9A-Fa-f]")
     return (keys.str.len_bytes().cast(pl.Int32) - 2 * escapes - following).cast(pl.Int32)
 
@@ -78,11 +78,6 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
 def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Returns the rows with the losers marked db_duplicate, and how many were marked."""
     lost = pl.col("key").is_in(losers.get_column("key").implode())
-    marked = rows.with_columns(
-        pl.when(lost)
-        .then(int(Status.DB_DUPLICATE))
-        .otherwise("status")
-        .cast(pl.UInt8)
-        .alias("status")
-    )
+    duplicate = pl.lit(int(Status.DB_DUPLICATE), pl.UInt8)
+    marked = rows.with_columns(status=pl.when(lost).then(duplicate).otherwise("status"))
     return marked, int(marked.select(lost.sum()).item())

@@ -14,9 +14,9 @@ def merge_hosts(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the host table's rows with the findings merged in, in key order, and counts.
 
-    Newer knowledge wins column by column, counts add up, a seed stays one. What
-    is newer follows from the times in the rows, not from their order; times that
-    cannot be are set right first, and those of the table are then the older ones.
+    The newer value of each column wins, counts add up, and a seed's host stays one. The times in
+    the rows say which row is newer, not their order. Impossible times are corrected first; then
+    the rows of the table are the older ones.
 
     Args:
         rows: HOSTS rows in key order, at most one per host.

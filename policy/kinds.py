@@ -1,4 +1,4 @@
-"""Kinds of components: each is declared once, and all commands follow its declaration.
+"""Declares each kind of component once; all commands follow the declarations.
 
 A component of a table is a list of files or of ranges of rows: ``state``, ``batches/ID/pages``.
 Its kind is the last part of its name. To add a component is to declare its kind here.
@@ -8,12 +8,12 @@ import dataclasses
 
 import pyarrow as pa
 
-from .schema import BARS, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
+from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What all commands need to know of a component.
+    """The declaration of a kind of component.
 
     Attributes:
         name: Its name, such as ``state``.
@@ -37,7 +37,7 @@ class Kind:
     flushed: bool = False
 
 
-# Files that name the hosts of seeds, of a table whose hosts are in rows.
+# Files with the hosts of seeds, in tables whose hosts are in rows.
 SEED_HOSTS = "seed_hosts"
 
 KINDS = {
@@ -46,7 +46,7 @@ KINDS = {
         Kind("state", STATE, in_tablets=True, in_rows=True, in_order=True),
         Kind("hosts", HOSTS, of_hosts=True, in_tablets=True, in_rows=True, in_order=True),
         Kind(SEED_HOSTS, HOSTS, of_hosts=True),
-        Kind("bars", BARS, in_order=True),
+        Kind("bars", BLOCKLIST, in_order=True),
         Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),
         Kind("pages", PAGES, of_batch=True, flushed=True),
         Kind("learnt", HOSTS, of_hosts=True, of_batch=True, flushed=True),
@@ -57,7 +57,7 @@ KINDS = {
 
 
 def kind_of(component: str) -> Kind:
-    """Returns the kind of a component; of one that a later version has added only the key is known.
+    """Returns the kind of a component; for a component of a later version, only the key is known.
 
     >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
     (True, ['key'])

@@ -1,4 +1,4 @@
-"""What a batch's files say to update: an event per page, a sum per link target."""
+"""Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 
 @dataclasses.dataclass(frozen=True)
 class LinkOptions(TargetOptions, DepthOptions):
-    """How a page's score goes over to what it links to (OPIC 1.x)."""
+    """How a page passes its score to its links (OPIC 1.x)."""
 
     GROUP = "scoring"
 
@@ -42,7 +42,7 @@ class LinkOptions(TargetOptions, DepthOptions):
 
 @dataclasses.dataclass(frozen=True)
 class BatchOrigin:
-    """Where pages and documents come from.
+    """The batch and the files of pages and documents.
 
     Attributes:
         order: Place of the pages file in the batch.
@@ -64,12 +64,12 @@ def changes_of(
     seeds: Seeds,
     options: LinkOptions,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns what the pages and documents of one file change, links summed per target.
+    """Returns the changes by the pages and documents of one file, with links summed per target.
 
     Args:
         pages: PAGES rows, the columns ``PAGE_COLUMNS``.
         documents: DOCUMENTS rows of them, the columns ``DOCUMENT_COLUMNS``.
-        origin: Where they are.
+        origin: Their batch and files.
         seeds: For the scope of redirects.
         options: Which targets are taken.
 
@@ -111,16 +111,17 @@ def _parts(
         document=pl.lit(origin.document, pl.String),
         part=pl.lit(True),
     )
-    links = parts.select(
-        "key",
-        pl.lit(0.0).alias("inlink_score"),
-        pl.col("distance").fill_null(0).cast(pl.Int32).alias("inlink_distance"),
-    )
-    return events, links
+    return events, _without_score(parts)
+
+
+def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
+    """Returns links that bring a distance but no score."""
+    distance = pl.col("distance").fill_null(0).cast(pl.Int32)
+    return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
 
 def sum_links(links: pl.DataFrame) -> pl.DataFrame:
-    """Adds up what links bring to each key, in the order of its rows; keys come in any order.
+    """Adds up the scores of the links to each key, in the order of rows; keys have no order.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()
@@ -145,28 +146,18 @@ def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame,
         (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; how many links
         were left out as too deep).
     """
-    shallow, too_deep = _shallow(documents, options)
-    return _shares(shallow, options), too_deep
-
-
-def _shallow(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame, int]:
-    """Returns the documents whose links are not too deep, and how many links the others have."""
-    if options.max_depth < 0:
-        return documents, 0
-    deep = pl.col("distance").fill_null(0) >= options.max_depth
-    links = documents.filter(deep).get_column("outlinks").list.len().sum()
-    return documents.filter(~deep), int(links or 0)
-
-
-def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
+    too_deep = 0
+    if options.max_depth >= 0:
+        deep = pl.col("distance").fill_null(0) >= options.max_depth
+        too_deep = int(documents.filter(deep).get_column("outlinks").list.len().sum() or 0)
+        documents = documents.filter(~deep)
+    score, outlinks = pl.col("score").fill_null(0.0).cast(pl.Float64), pl.col("outlinks").list
     links = (
         documents.select(
             pl.col("key").alias("source"),
-            (pl.col("score").fill_null(0.0).cast(pl.Float64) / pl.col("outlinks").list.len()).alias(
-                "share"
-            ),
-            (pl.col("distance").fill_null(0) + 1).cast(pl.Int32).alias("inlink_distance"),
-            pl.col("outlinks").list.eval(pl.element().struct.field("key")).alias("key"),
+            outlinks.eval(pl.element().struct.field("key")).alias("key"),
+            share=score / outlinks.len(),
+            inlink_distance=pl.col("distance").fill_null(0).cast(pl.Int32) + 1,
         )
         .explode("key")
         .filter(pl.col("key").is_not_null())
@@ -175,13 +166,14 @@ def _shares(documents: pl.DataFrame, options: LinkOptions) -> pl.DataFrame:
     if options.internal_link_factor != options.external_link_factor:
         same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
         factor = pl.when(same).then(factor).otherwise(options.external_link_factor)
-    return links.select("key", (pl.col("share") * factor).alias("inlink_score"), "inlink_distance")
+    score = pl.col("share") * factor
+    return links.select("key", score.alias("inlink_score"), "inlink_distance"), too_deep
 
 
 def _redirects(
     pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the targets of redirects and refreshes: links that carry no score."""
+    """Returns the targets of redirects and refreshes, as links without score."""
     found = pl.concat(
         part.filter(pl.col(name).is_not_null()).select(
             pl.col("key").alias("source"), "distance", pl.col(name).alias("url")
@@ -192,9 +184,4 @@ def _redirects(
     dropped = found.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
     counts |= by_rule(found)
-    kept = found.filter(pl.col("reason").is_null())
-    return kept.select(
-        "key",
-        pl.lit(0.0).alias("inlink_score"),
-        pl.col("distance").fill_null(0).cast(pl.Int32).alias("inlink_distance"),
-    ), counts
+    return _without_score(found.filter(pl.col("reason").is_null())), counts

@@ -1,4 +1,4 @@
-"""The links of pages: resolved, judged and cut. What many pages of a site link to is judged once."""
+"""Resolves, judges and limits the links of pages. A link that many pages have is judged once."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ from .rule_counts import capped, rules_by_row
 from .schema import LINKS
 from .scope import Seeds, TargetOptions, judge
 
-# What is remembered of links, in characters and in number.
+# How much is remembered of links.
 _MAX_CHARS = 16 << 20
 _MAX_LINKS = 100_000
 # Without slashes these may stand for the base itself.
@@ -36,8 +36,7 @@ class PageLinks:
     Args:
         options: Which links are taken.
         seeds: For the scope.
-        most: How many links of a page are kept, unless it is a list of links; negative is
-            all of them.
+        most: How many links of a page are kept, unless it is a list of links; negative is no limit.
     """
 
     def __init__(self, options: TargetOptions, seeds: Seeds, most: int) -> None:
@@ -47,7 +46,7 @@ class PageLinks:
         self._added: list[_Added] = []
 
     def add(self, document: int, key: str, page: Page) -> None:
-        """Takes the links of a page.
+        """Adds the links of a page.
 
         Args:
             document: Number of the document; each is larger than the one before.
@@ -60,7 +59,7 @@ class PageLinks:
         """Returns for each document its links (key, anchor, rel); null if there is none.
 
         Args:
-            documents: How many there are.
+            documents: How many documents there are.
             counts: Counts ``outlinks``, ``dropped/REASON`` and maybe rules of filters.
         """
         memory = _memory(self._options, self._seeds)
@@ -113,15 +112,15 @@ def _lists(
 
 
 class _Memory:
-    """What became of links, as pages have them, of the pages of a folder of a site.
+    """Remembers the judgements of links, for the pages of each folder of a site.
 
     A link that does not begin with ``?`` or ``#`` leads to the same URL from all
-    pages of a folder, and the scope asks for the site alone.
+    pages of a folder, and the scope depends on the site alone.
 
     Attributes:
         judged: (row key, None) or (None, reason) of each link, by its place.
         refused_by: Rule of a filter that refused a link, by its place, if rules are counted.
-        lock: For who uses it.
+        lock: Hold it while using this object.
     """
 
     def __init__(self, options: TargetOptions, seeds: Seeds) -> None:
@@ -141,21 +140,21 @@ class _Memory:
         self.refused_by.clear()
 
     def places(self, pages: list[_Added]) -> list[list[int]]:
-        """Returns the places of the links of each page; all are judged then."""
+        """Judges the links of pages; returns the places of their judgements."""
         if self._chars > _MAX_CHARS or len(self.judged) > _MAX_LINKS:
             self._forget()
         try:
             placed = [self._places(each.key.partition("/")[0], each.page) for each in pages]
             self._judge()
         except BaseException:
-            self._forget()  # some have a place, and no judgement
+            self._forget()  # some links have a place but no judgement
             raise
         return placed
 
     def _places(self, site: str, page: Page) -> list[int]:
         base = page.base
         folder = base
-        if not base.startswith("file:"):  # of which a drive's letter is no folder
+        if not base.startswith("file:"):  # there, the letter of a drive is no folder
             folder = base.partition("#")[0].partition("?")[0].rpartition("/")[0]
         known = self._known.setdefault((site, folder), {})
         found = list(map(known.get, page.hrefs))
@@ -165,7 +164,7 @@ class _Memory:
         ]
 
     def _place(self, known: dict[str, int], site: str, base: str, href: str) -> int:
-        if href in known:  # since
+        if href in known:  # an earlier link of this page
             return known[href]
         cut = href if self._whole else href.partition("#")[0]
         if cut and cut[-1] <= " ":
@@ -192,7 +191,7 @@ class _Memory:
         urls = resolve(bases, hrefs)
         if self._whole:
             urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
-        # No page has that key: whether a page links to itself is seen later.
+        # No page has this key: links of a page to itself are found later.
         links = (sites + "/\0").alias("source").to_frame()
         judged = judge(links, urls, "outlink", self._options, self._seeds)
         before = len(self.judged)

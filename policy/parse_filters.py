@@ -36,7 +36,7 @@ class Link:
 
 
 class FilteredPage:
-    """A page as parse filters see it; what they set is what is stored.
+    """A page as parse filters see it; what they change is stored.
 
     Attributes:
         url: Absolute URL of the page; changing it changes nothing.
@@ -79,20 +79,20 @@ class FilteredPage:
 
     @property
     def soup(self) -> "BeautifulSoup":
-        """The whole document as BeautifulSoup, made once, when first asked for."""
+        """The whole document as BeautifulSoup, made when it is first used."""
         return self._page.soup
 
     def add_part(self, url: str, title: str = "", text: str = "", **metadata: str) -> None:
         """Makes a part of the page a document of its own, as items of feeds are.
 
         Args:
-            url: Absolute, or relative to the page; on the page's host, else it is not taken.
-            title: Of the part.
-            text: Of the part.
+            url: Absolute, or relative to the page; a part on another host is dropped.
+            title: Title of the part.
+            text: Text of the part.
             metadata: Texts by name.
 
         Raises:
-            TypeError: Something that must be a text is none.
+            TypeError: A value that must be a text is none.
         """
         page, url = self._page, _text("the url of a part", url)
         url = parse_target(url, page.base) or url
@@ -115,10 +115,10 @@ class FilteredPage:
         self.dropped = reason
 
     def take_over(self) -> None:
-        """Puts what filters have set into the parsed page.
+        """Copies the changes of filters to the parsed page.
 
         Raises:
-            TypeError: Something that must be a text is none.
+            TypeError: A value that must be a text is none.
         """
         page = self._page
         page.title, page.text = _text("title", self.title), _text("text", self.text)
@@ -151,7 +151,7 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
         filters: (name, filter).
 
     Raises:
-        ParseFailed: A filter failed: ``filter_NAME``, with what it said as its cause.
+        ParseFailed: A filter failed: ``filter_NAME``, with its exception as the cause.
     """
     for name, function in filters:
         try:
@@ -161,7 +161,6 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
             page.take_over()
         except MemoryError:
             raise
-        # Also what is not meant to be caught: of a filter it is a mistake like any other, and a page
-        # must not end the process.
+        # BaseException, too: SystemExit in a filter is a mistake, and a page must not end the process.
         except BaseException as error:
             raise ParseFailed(f"filter_{name}") from error

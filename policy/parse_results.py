@@ -1,4 +1,4 @@
-"""What came of parsing a page, with Nutch's codes: major, minor, message."""
+"""The result of parsing a page, with Nutch's codes: major, minor, message."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from .schema import ParseMinor, ParseStatus
 
 Result = dict[str, Any]
 
-# Reasons that begin so say that a document is not what it should be.
+# Reasons with these prefixes mean that a document is not of its type.
 _INVALID = ("malformed", "not_text")
 # RFC 6838 4.2: what a registered type looks like.
 _NAME = "[a-z0-9][a-z0-9!#$&^_.+-]{0,126}"
@@ -28,45 +28,40 @@ def succeeded(refresh: str | None) -> Result:
 def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
     """Returns (the status of a page that no parser takes, names to count it under).
 
-    Servers make up types at will: ``capped`` bounds how many names there are.
+    Servers invent types: ``capped`` bounds how many names there are.
 
     >>> [not_parsed(NoParser(), m)[1] for m in ("image/x-mine", "'/`")]
     [('skipped/no_parser', 'no_parser/image/x-mine'), ('skipped/no_parser', 'no_parser/other')]
     """
     kind = mime if _TYPE.fullmatch(mime) else "other"
-    said = mime if error.__cause__ is None else str(error.__cause__)  # what would take it
-    status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {said}"[:200])
+    missing = mime if error.__cause__ is None else str(error.__cause__)  # what could parse it
+    status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {missing}"[:200])
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 
 
 def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
-    """Returns (the status of a page that a parser failed at, the name to count it under).
+    """Returns (the status of a page that failed to parse, the name to count it under).
 
     Args:
-        error: Why.
-        truncated: Whether the page was cut, which may be why.
+        error: The failure.
+        truncated: Whether the page was cut, which may be the cause.
     """
-    reason = failure_of(error)
+    reason = error.reason if isinstance(error, ParseFailed) else "parser_error"
     cause = error.__cause__ if isinstance(error, ParseFailed) else error
-    message = reason if cause is None else f"{reason}: {_said(cause, reason)}"[:200]
+    message = reason if cause is None else f"{reason}: {_text_of(cause, reason)}"[:200]
     status = _status(ParseStatus.FAILED, minor_of(reason, truncated), message)
     return status, f"failed/{reason}"
 
 
-def _said(cause: BaseException, reason: str) -> str:
-    """Returns what an exception says: of a plug-in's, and one nobody expected, its type as well."""
+def _text_of(cause: BaseException, reason: str) -> str:
+    """Returns the text of an exception; for those of plug-ins, and unexpected ones, with its type."""
     try:
         words = str(cause.args[0] if isinstance(cause, KeyError) and cause.args else cause)
         expected = words and reason != "parser_error" and not reason.startswith("filter_")
-        said = words if expected else repr(cause)
+        text = words if expected else repr(cause)
     except Exception:  # noqa: BLE001 - of a plug-in's own
-        said = type(cause).__name__
-    return said[:200].encode("utf-8", "replace").decode()
-
-
-def failure_of(error: Exception) -> str:
-    """Returns a failure in one word."""
-    return error.reason if isinstance(error, ParseFailed) else "parser_error"
+        text = type(cause).__name__
+    return text[:200].encode("utf-8", "replace").decode()
 
 
 def minor_of(reason: str, truncated: bool = False) -> ParseMinor:
@@ -93,8 +88,8 @@ def status_text(major: int | None, minor: int | None, message: str | None) -> st
     if minor is None:
         failure = major == ParseStatus.FAILED
         minor = int(ParseMinor.EXCEPTION if failure else ParseMinor.OK)
-    said = f": {message}" if message else ""
-    return f"{ParseStatus(major).name.lower()}({major},{minor}){said}"
+    suffix = f": {message}" if message else ""
+    return f"{ParseStatus(major).name.lower()}({major},{minor}){suffix}"
 
 
 def _status(major: ParseStatus, minor: ParseMinor, message: str | None = None) -> Result:

@@ -1,10 +1,11 @@
-"""Parts of pages that are documents of their own, such as the items of a feed."""
+"""Makes documents of parts of pages, such as the items of a feed."""
 
 from collections import Counter
 from typing import Any
 
 import polars as pl
 
+from ..web.base.columns import reason_if
 from ..web.pages.page import Page
 from ..web.rules.url_rules import host_keys
 from .scope import Seeds, TargetOptions, judge
@@ -14,53 +15,47 @@ class Parts:
     """The parts of many pages; their URLs are judged together."""
 
     def __init__(self) -> None:
-        self._pages: list[dict[str, Any]] = []
-        self._urls: list[str] = []
-        self._parts: list[Page] = []
+        self._parts: list[tuple[dict[str, Any], str, Page]] = []
 
     def add(self, row: dict[str, Any], page: Page) -> None:
-        """Takes the parts of a page.
+        """Adds the parts of a page.
 
         Args:
             row: Its PAGES row.
-            page: What it says. A page that says noindex or nofollow gives no parts.
+            page: The parsed page. A page that says noindex or nofollow has no parts.
         """
-        said = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
-        if said is not None:
-            page.drop(f"part_{said}", len(page.parts))
+        directive = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
+        if directive is not None:
+            page.drop(f"part_{directive}", len(page.parts))
             return
-        for url, part in page.parts:
-            self._pages.append(row)
-            self._urls.append(url)
-            self._parts.append(part)
+        self._parts += [(row, url, part) for url, part in page.parts]
 
     def records(
         self, options: TargetOptions, seeds: Seeds, counts: Counter[str]
     ) -> list[tuple[dict[str, Any], str, Page]]:
         """Returns (what a DOCUMENTS row has of its page, URL, part) of those that are taken.
 
-        A part is taken where a link to it would be, and is on its page's host; of several for
-        one URL the first. The others are counted with a reason.
+        A part is taken if a link to it would be taken and it is on the host of its page; of
+        several parts with one URL, the first. The others are counted with a reason.
         """
         if not self._parts:
             return []
-        urls = pl.Series(self._urls, dtype=pl.String)
-        sources = pl.Series("source", [row["key"] for row in self._pages], dtype=pl.String)
-        found = judge(pl.DataFrame({"source": sources}), urls, "outlink", options, seeds)
+        urls = pl.Series([url for _, url, _ in self._parts], dtype=pl.String)
+        keys = [row["key"] for row, _, _ in self._parts]
+        sources = pl.Series("source", keys, dtype=pl.String)
+        found = judge(sources.to_frame(), urls, "outlink", options, seeds)
         foreign = host_keys(found.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
-        judged = found.with_columns(
-            reason=pl.when((pl.col("reason") == "out_of_scope").fill_null(foreign))
-            .then(pl.lit("foreign_part"))
-            .when(pl.col("reason").is_not_null())
-            .then("part_" + pl.col("reason"))
-            .when(repeated)
-            .then(pl.lit("part_repeated"))
+        reason = pl.coalesce(
+            reason_if((pl.col("reason") == "out_of_scope").fill_null(foreign), "foreign_part"),
+            "part_" + pl.col("reason"),
+            reason_if(repeated, "part_repeated"),
         )
+        judged = found.select("key", reason=reason)
         records = []
-        for at, (key, reason) in enumerate(judged.select("key", "reason").iter_rows()):
+        for (row, url, part), (key, reason) in zip(self._parts, judged.iter_rows(), strict=True):
             if reason is None:
-                records.append((_record(self._pages[at], key), self._urls[at], self._parts[at]))
+                records.append((_record(row, key), url, part))
             else:
                 counts[f"dropped/{reason}"] += 1
         counts["parts"] += len(records)
@@ -68,18 +63,17 @@ class Parts:
 
 
 def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
-    distance = (row["distance"] or 0) + 1  # as if the page linked to it
     return {
         "key": key,
         "part_of": row["key"],
         "score": 0.0,
-        "distance": distance,
+        "distance": (row["distance"] or 0) + 1,  # as if the page linked to it
         "fetch_time": row["fetch_time"],
     }
 
 
 def pages_first(documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns DOCUMENTS rows, one of each key: of several that of the page itself, else the first.
+    """Returns one DOCUMENTS row of each key: that of the page itself, else the first part.
 
     Args:
         documents: With the columns ``key`` and ``part_of``.

@@ -1,8 +1,7 @@
 """Purges a URL, a host or a domain from rows.
 
-Purged is what the table has recorded about a name: its own rows, links and
-redirects that lead to it, header lines and metadata that name it. What other
-pages say in their own words (body, text, title, anchors) is theirs and stays.
+A purge removes the rows of a name, links and redirects to it, and header lines and metadata that
+contain it. The words of other pages (body, text, title, anchors) stay.
 """
 
 import re
@@ -13,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
-from .bars import Bars, Names
+from .blocklist import Blocklist, Names
 
-# Texts of others that may mention anybody, and names of ours that mention nobody.
+# Columns that stay: words of other pages, and names of files and batches.
 KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
-# Large, and kept: no need to read them to know whether a file holds what is purged.
+# Large columns that stay: a search for purged names need not read them.
 BODIES = frozenset({"body", "text"})
 KEYS = frozenset({"key", "part_of", "source", "target"})
 _END = r"(?:$|[^a-z0-9.%_-])"
 
 
 def pattern_of(names: Names) -> str:
-    """Returns a regular expression for texts that name a purged URL, host or domain.
+    """Returns a regular expression for texts that contain a purged URL, host or domain.
 
     >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
     True
@@ -35,7 +34,7 @@ def pattern_of(names: Names) -> str:
     >>> bool(re.search(pattern_of(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
     False
     """
-    # With its scheme or none: the same page by https is another URL.
+    # With its scheme or without: the same page by https is another URL.
     urls = [
         f"(?:{scheme})?//{re.escape(rest)}"
         for scheme, _, rest in (from_key(key).partition("//") for key in names.urls)
@@ -51,28 +50,28 @@ def pattern_of(names: Names) -> str:
 
 
 def purge_rows(
-    table: pa.Table, bars: Bars, pattern: str, of_hosts: bool = False
+    table: pa.Table, blocklist: Blocklist, pattern: str, of_hosts: bool = False
 ) -> tuple[pa.Table, int, int]:
     """Removes purged rows, and mentions in other rows.
 
     Args:
         table: Rows with a column ``key``, of any schema.
-        bars: What is purged.
-        pattern: Of ``pattern_of``.
+        blocklist: What is purged.
+        pattern: From ``pattern_of``.
         of_hosts: Whether keys are hosts, not URLs.
 
     Returns:
-        (rows, how many rows are gone, how many mentions in the others are).
+        (rows, how many rows are removed, how many mentions in other rows are).
     """
     keys = _series(table["key"])
-    gone = bars.hosts_hit(keys) if of_hosts else bars.hit(keys)
+    gone = blocklist.blocks_hosts(keys) if of_hosts else blocklist.blocks(keys)
     number = int(gone.sum())
     if number:
         table = table.filter(pa.array((~gone).to_list()))
     mentions = 0
     for at, field in enumerate(table.schema):
         if field.name not in KEPT and field.name != "key" and _has_texts(field.type):
-            column, found = _clean(table.column(at), field, bars, pattern)
+            column, found = _clean(table.column(at), field, blocklist, pattern)
             if found:
                 table = table.set_column(at, field, column)
                 mentions += found
@@ -84,23 +83,25 @@ def _has_texts(kind: pa.DataType) -> bool:
 
 
 def _clean(
-    column: pa.ChunkedArray, field: pa.Field, bars: Bars, pattern: str
+    column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
 ) -> tuple[pa.ChunkedArray | pa.Array, int]:
     if not pa.types.is_nested(field.type):
-        hit = _hit(field.name, _series(column), bars, pattern)
+        hit = _hit(field.name, _series(column), blocklist, pattern)
         number = int(hit.sum())
         if not number:
             return column, 0
-        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines count
+        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines stay
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, field.type), number
         return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, field.type), column), number
-    barred = _barred_in(column, field, bars, pattern)
-    if not barred:
+    blocked = _blocked_in(column, field, blocklist, pattern)
+    if not blocked:
         return column, 0
     values = column.to_pylist()
-    kept = [None if v is None else [item for item in v if not _is_in(item, barred)] for v in values]
+    kept = [
+        None if v is None else [item for item in v if not _is_in(item, blocked)] for v in values
+    ]
     number = sum(
         len(v) - len(k)
         for v, k in zip(values, kept, strict=True)
@@ -109,17 +110,17 @@ def _clean(
     return (pa.array(kept, field.type), number) if number else (column, 0)
 
 
-def _barred_in(
-    column: pa.ChunkedArray, field: pa.Field, bars: Bars, pattern: str
+def _blocked_in(
+    column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
 ) -> dict[str, frozenset[str]]:
-    """Returns by field of a list's items (the empty name: the items) the texts that are to go."""
+    """Returns the texts to remove from a list, by field of its items; the empty name is the item."""
     found: dict[str, frozenset[str]] = {}
     for chunk in column.chunks:
         for name, texts in _texts_of(chunk, field.name):
             if name in KEPT:
                 continue
             series = _series(texts).unique()
-            hit = _hit(name, series, bars, pattern)
+            hit = _hit(name, series, blocklist, pattern)
             if hit.any():
                 found[name] = found.get(name, frozenset()) | frozenset(series.filter(hit))
     return found
@@ -136,18 +137,18 @@ def _texts_of(array: pa.Array, name: str) -> list[tuple[str, pa.Array]]:
     return [(name, array)]
 
 
-def _is_in(item: Any, barred: dict[str, frozenset[str]]) -> bool:
-    """Tells whether an item of a list (a text, a struct, a pair of a map) is to go."""
+def _is_in(item: Any, blocked: dict[str, frozenset[str]]) -> bool:
+    """Returns whether to remove an item of a list: a text, a struct, a pair of a map."""
     if isinstance(item, dict):
-        return any(item.get(name) in texts for name, texts in barred.items())
+        return any(item.get(name) in texts for name, texts in blocked.items())
     if isinstance(item, tuple):
-        return item[1] in barred.get("value", ())
-    return item in barred.get("", ())
+        return item[1] in blocked.get("value", ())
+    return item in blocked.get("", ())
 
 
-def _hit(name: str, texts: pl.Series, bars: Bars, pattern: str) -> pl.Series:
+def _hit(name: str, texts: pl.Series, blocklist: Blocklist, pattern: str) -> pl.Series:
     if name in KEYS:
-        return bars.hit(texts)
+        return blocklist.blocks(texts)
     return texts.cast(pl.String).str.contains(pattern).fill_null(False)
 
 

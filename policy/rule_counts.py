@@ -1,4 +1,4 @@
-"""Counts of rules of URL filters, and of what else has names without end: capped."""
+"""Bounds how many names are counted: rules of URL filters, and content types."""
 
 import dataclasses
 import pathlib
@@ -10,11 +10,11 @@ import polars as pl
 from ..web.base.options import option
 from ..web.filters.verdicts import FILTERED, TIMEOUT
 
-# So many rules are counted; a file may have a hundred thousand.
+# How many rules are counted; a file may have a hundred thousand.
 MOST_RULES = 50
 FAMILIES = (FILTERED, TIMEOUT)
 OTHERS = "other_rules"
-# As many types that no parser takes: servers make them up.
+# The same limit holds for types without a parser: servers invent them.
 _TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"
 
 
@@ -25,7 +25,7 @@ class RuleCountOptions:
     count_by_rule: bool = option(
         False,
         "Count what URL filters refuse by rule, too, as filtered/FILE:LINE; "
-        f"the {MOST_RULES} rules that refuse most, the others together.",
+        f"the {MOST_RULES} rules that refuse most, and the sum of the others.",
         group="job",
     )
 
@@ -62,9 +62,9 @@ def _name(reason: str, by: str) -> str:
 
 
 def capped(counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns counts in which rules beyond the ``MOST_RULES`` that refused most are one.
+    """Returns counts with one sum for all rules but the ``MOST_RULES`` that refused most.
 
-    Types that no parser takes likewise.
+    The same holds for types that no parser takes.
 
     >>> capped({"dropped/filtered": 9, "filtered/a.txt:3": 9})
     {'dropped/filtered': 9, 'filtered/a.txt:3': 9}
@@ -90,5 +90,5 @@ def _beyond(names: list[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def is_of_rule(name: str) -> bool:
-    """Tells whether a count is one of a rule."""
-    return name.startswith(tuple(f"{family}/" for family in FAMILIES))
+    """Returns whether a count is one of a rule."""
+    return name.startswith((f"{FILTERED}/", f"{TIMEOUT}/"))

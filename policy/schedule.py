@@ -1,4 +1,4 @@
-"""When a URL is due next: Nutch's default schedule, as expressions on frames."""
+"""Schedules the next fetch of a URL: Nutch's default schedule, as expressions on frames."""
 
 import dataclasses
 from typing import NamedTuple
@@ -11,8 +11,8 @@ DAY_S = 86_400
 DAY_MS = DAY_S * 1000
 # The longest wait that a failure or a server's Retry-After leads to.
 LONGEST_RETRY_S = 30 * DAY_S
-# By how much the right clocks of several machines may differ: what Kerberos takes, too. Where
-# time is kept it is less than a second; more is a clock that nobody has set.
+# By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less than
+# a second; a larger difference means that a clock is wrong.
 TOLERANCE_MS = 300_000
 
 
@@ -31,21 +31,21 @@ class ScheduleOptions:
     )
     max_fetch_interval: int = option(
         7_776_000,
-        "Longest time between two fetches of a page, whatever happens to it.",
+        "Longest time between two fetches of a page.",
         unit="s",
         nutch="db.fetch.interval.max",
         minimum=1,
     )
     retry_max: int = option(
         3,
-        "How many failures in a row make a URL gone.",
+        "After how many failures in a row a URL is gone.",
         nutch="db.fetch.retry.max",
         minimum=1,
     )
 
 
 class Clock(NamedTuple):
-    """The time for a table, and what the table knows of clocks that were wrong.
+    """The time for a table, and earlier errors of clocks.
 
     Attributes:
         now: The time that counts as now, ms.
@@ -72,7 +72,7 @@ def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
 
 
 def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
-    """Says which rows of the state may be fetched.
+    """Returns which rows of the state may be fetched.
 
     All statuses are eligible, only the time matters; a time beyond the
     ``horizon`` is a mistake of the past, and due (nutch.md 2.2). So is a row that

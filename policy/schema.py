@@ -1,8 +1,8 @@
-"""What a row of each table is: one declared Arrow schema per kind of chunk.
+"""The columns of all rows: one declared Arrow schema per kind of chunk.
 
 Times are UTC milliseconds since the epoch, intervals are seconds. A reader
 fills columns that an older file lacks with nulls; ``conform`` is the one place
-where frames and tables are cast to what is declared here.
+that casts frames and tables to these schemas.
 """
 
 from enum import IntEnum
@@ -66,7 +66,7 @@ STATE = pa.schema(
         ("last_fetch_time", pa.int64()),  # ms
         ("modified_time", pa.int64()),  # ms
         ("etag", TEXT),
-        ("last_modified", TEXT),  # as the server spelt it
+        ("last_modified", TEXT),  # as the server sent it
         ("score", pa.float32()),
         ("cash", pa.float32()),
         ("signature", pa.large_binary()),
@@ -88,37 +88,39 @@ STATE = pa.schema(
     ]
 )
 
+
+def columns(schema: pa.Schema, *names: str) -> list[pa.Field]:
+    """Returns columns of a schema, for another schema that has them, too."""
+    return [schema.field(name) for name in names]
+
+
 # One line of a seed list, normalized and filtered.
 SEEDS = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("order", pa.int64()),  # of several lines for one URL the last one counts
-        ("score", pa.float32()),
-        ("fetch_interval", pa.int32()),
-        ("fixed_interval", pa.int32()),
-        ("metadata", TEXT_MAP),
+        *columns(STATE, "score", "fetch_interval", "fixed_interval", "metadata"),
     ]
 )
 
-# What a batch is going to fetch; in key order within a file.
+# The URLs of a batch; in key order within a file.
 FETCHLIST = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("slot", pa.uint16()),  # hash of host (or domain) and batch: it is in one slot
-        ("score", pa.float32()),
-        ("distance", pa.int32()),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
-        ("modified_time", pa.int64()),
-        ("signature", pa.large_binary()),
+        *columns(STATE, "score", "distance"),
+        *columns(STATE, "etag", "last_modified", "modified_time", "signature"),
         ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
-        ("address", TEXT),  # of the host, where its queue is that; empty: it did not resolve
+        (
+            "address",
+            TEXT,
+        ),  # of the host, if there is a queue per address; empty: it did not resolve
     ]
 )
 
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
-# What came over the wire, one row per URL of the fetch list that was tried.
+# Requests and answers, one row per URL of the fetch list that was tried.
 PAGES = pa.schema(
     [
         ("key", TEXT),
@@ -136,7 +138,7 @@ PAGES = pa.schema(
         ("redirect", TEXT),  # absolute URL, as the server meant it
         ("retry_after", pa.int32()),  # s
         ("ip", TEXT),
-        ("tls", TEXT),  # checked, or unchecked where the operator wants it so; null without TLS
+        ("tls", TEXT),  # checked, or unchecked if the operator allows it; null without TLS
         ("request", TEXT),  # request line and headers
         ("status_line", TEXT),
         ("headers", HEADERS),
@@ -150,7 +152,7 @@ PAGES = pa.schema(
 HOSTS = pa.schema(
     [
         ("key", TEXT),  # reversed host
-        ("seed", pa.bool_()),  # a seed names it: in scope
+        ("seed", pa.bool_()),  # whether it is the host of a seed
         ("robots_origin", TEXT),  # whose robots.txt it is: scheme://host[:port]
         ("robots_status", pa.uint16()),  # 0: no answer
         ("robots_text", TEXT),
@@ -161,15 +163,15 @@ HOSTS = pa.schema(
         ("requests", pa.int64()),
         ("last_request_time", pa.int64()),  # ms
         ("robots_failing_since", pa.int64()),  # ms; null: robots.txt is answered
-        ("sitemaps", TEXT),  # that robots.txt names, one a line
+        ("sitemaps", TEXT),  # from robots.txt, one per line
         ("backoff_level", pa.int32()),  # failures, halved by each success
     ]
 )
 
 LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
-# What a page says, one row per page that was fetched with success, and one for each part of
-# it that is a document of its own.
+# Contents of pages: one row per page that was fetched with success, and one for each part of
+# a page that is a document of its own.
 DOCUMENTS = pa.schema(
     [
         ("key", TEXT),
@@ -189,64 +191,43 @@ DOCUMENTS = pa.schema(
         ("signature", pa.large_binary()),
         ("metadata", TEXT_MAP),
         ("parse_minor", pa.uint8()),  # ParseMinor
-        ("part_of", TEXT),  # row key of the page that it is a part of; null: it is the page
+        ("part_of", TEXT),  # row key of the page that this is a part of; null: it is a page
     ]
 )
 
-# What a batch did to the table: one row per URL that was tried.
-OUTCOME = pa.schema(
-    [
-        ("key", TEXT),
-        ("document", TEXT),
-        ("status", pa.uint8()),
-        ("score", pa.float32()),
-        ("signature", pa.large_binary()),
-    ]
-)
+# The effect of a batch on the table: one row per URL that was tried.
+OUTCOME = pa.schema(columns(STATE, "key", "document", "status", "score", "signature"))
 
-# What update sends to the tablets: an event per page, a sum per link target.
+# The changes of update: an event per page, a sum per link target.
 CHANGES = pa.schema(
     [
-        ("key", TEXT),
+        STATE.field("key"),
         ("order", pa.int64()),  # of the file in the batch; the first event counts
-        ("fetch_status", pa.uint8()),  # null: linked only
-        ("protocol_status", pa.uint8()),
-        ("protocol_message", TEXT),
-        ("http_code", pa.uint16()),
-        ("fetch_time", pa.int64()),
-        ("response_ms", pa.int32()),
-        ("retry_after", pa.int32()),
-        ("content_type", TEXT),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
-        ("signature", pa.large_binary()),  # null: fetched but not parsed
-        ("parse_status", pa.uint8()),
-        ("batch_id", TEXT),
-        ("page", TEXT),
-        ("document", TEXT),
+        PAGES.field("fetch_status"),  # null: linked only
+        *columns(PAGES, "protocol_status", "protocol_message", "http_code", "fetch_time"),
+        *columns(PAGES, "response_ms", "retry_after", "content_type", "etag", "last_modified"),
+        STATE.field("signature"),  # null: fetched but not parsed
+        *columns(STATE, "parse_status", "batch_id", "page", "document"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
-        ("part", pa.bool_()),  # told by another page, not fetched
+        ("part", pa.bool_()),  # a part of another page, not fetched
     ]
 )
 
-# What dedup compares, and what it sends to the tablets (the key alone matters).
+# What dedup compares, and its changes (only their key counts).
 SIGNATURES = pa.schema(
     [
-        ("key", TEXT),
-        ("signature", pa.large_binary()),
-        ("score", pa.float32()),
-        ("last_fetch_time", pa.int64()),
+        *columns(STATE, "key", "signature", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, and host or domain where only those count
     ]
 )
 
-# What must not come into the table again; hashes, so that nothing readable remains.
-BARS = pa.schema(
+# The blocklist: names that must not come into the table again, as hashes.
+BLOCKLIST = pa.schema(
     [
-        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/bars.py)
+        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/blocklist.py)
         ("host", TEXT),  # of a URL the hash of its host
         ("time", pa.int64()),  # since when, ms
     ]
@@ -257,6 +238,9 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     """Returns the rows with exactly the columns and types of ``schema``.
 
     Columns that are not declared are dropped, missing ones are null.
+
+    Raises:
+        pa.ArrowInvalid: A value is not of its column's type; names the column. A ValueError, too.
 
     >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), OUTCOME).column_names
     ['key', 'document', 'status', 'score', 'signature']
@@ -274,7 +258,12 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     column = table.column(field.name)
-    return column if column.type == field.type else column.cast(field.type)
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise pa.ArrowInvalid(f"column {field.name!r} must hold {field.type}: {error}") from error
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:

@@ -1,10 +1,10 @@
-"""Which targets a crawl follows: those on the hosts or domains of its seeds."""
+"""Decides which links a crawl follows: by default those to the domains of its seeds."""
 
 import dataclasses
 
 import polars as pl
 
-from ..web.base.columns import falses, put
+from ..web.base.columns import put, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import Mode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.domains import registered_domain
@@ -34,18 +34,18 @@ class ScopeOptions:
     )
     ignore_also_redirects: bool = option(
         True,
-        "Hold redirects to the scope, too, and to --ignore_internal_links.",
+        "Apply the scope and --ignore_internal_links to redirects, too.",
         nutch="db.ignore.also.redirects",
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Seeds:
-    """Where the seeds are.
+    """Hosts and domains of the seeds.
 
     Attributes:
-        hosts: Their hosts.
-        domains: The registered domains of those.
+        hosts: The hosts of seeds.
+        domains: The registered domains of these hosts.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -70,10 +70,10 @@ class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
 def judge(
     links: pl.DataFrame, urls: pl.Series, use: Scope, options: TargetOptions, seeds: Seeds
 ) -> pl.DataFrame:
-    """Decides which targets are taken, and says why the others are not.
+    """Decides which targets are taken, with a reason for each other target.
 
     Args:
-        links: One row per link, with ``source``, the row key of where it stands.
+        links: One row per link, with ``source``, the row key of its page.
         urls: Their targets, absolute; null where a link leads to no http URL.
         use: Scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.
@@ -85,54 +85,37 @@ def judge(
     """
     rules = UrlRules(options)
     admitted = rules.admit(urls, use, by=options.count_by_rule)
-    inside, internal = _where(links["source"], admitted, rules, use, options, seeds)
-    strange = pl.lit(False)
+    keys, source = admitted.get_column("key"), links.get_column("source")
+    reasons = [reason_if(urls.is_null(), "no_http_url"), pl.col("reason")]
     if "file" in options.schemes:
-        # What strangers write must not lead to the disk: only its own documents do.
-        strange = pl.col("key").str.starts_with(_FILE) & ~pl.col("source").str.starts_with(_FILE)
-    reason = (
-        pl.when(urls.is_null())
-        .then(pl.lit("no_http_url"))
-        .when(pl.col("reason").is_not_null())
-        .then("reason")
-        .when(strange)
-        .then(pl.lit("file_from_elsewhere"))
-        .when(pl.col("trap").is_not_null())
-        .then("trap")
-        .when(pl.col("key") == pl.col("source"))
-        .then(pl.lit("own_url"))
-        .when(~inside)
-        .then(pl.lit("out_of_scope"))
-        .when(internal)
-        .then(pl.lit("internal_link"))
-    )
-    trap = trap_reasons(admitted.get_column("key"), options)
-    judged = (
-        links.with_columns(admitted.drop("url")).with_columns(trap=trap).with_columns(reason=reason)
-    )
-    return judged.drop("trap").with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
+        # A page from elsewhere must not lead to the disk: only local documents do.
+        local = pl.col("key").str.starts_with(_FILE)
+        reasons.append(reason_if(local & ~source.str.starts_with(_FILE), "file_from_elsewhere"))
+    reasons.append(pl.lit(trap_reasons(keys, options)))
+    reasons.append(reason_if(keys == source, "own_url"))
+    if use != "fetcher" or options.ignore_also_redirects:
+        if options.scope != "any":
+            inside = _inside(source, admitted, rules, options.scope, seeds)
+            reasons.append(reason_if(~inside, "out_of_scope"))
+        if options.ignore_internal_links:
+            internal = in_scope(source, keys, _mode(options.scope))
+            reasons.append(reason_if(internal, "internal_link"))
+    judged = links.with_columns(admitted.drop("url")).with_columns(reason=pl.coalesce(reasons))
+    return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
 
 
-def _where(
-    sources: pl.Series,
-    admitted: pl.DataFrame,
-    rules: UrlRules,
-    use: Scope,
-    options: TargetOptions,
-    seeds: Seeds,
-) -> tuple[pl.Series, pl.Series]:
-    """Returns which links stay in the scope, or are exempt from it, and which are internal."""
-    inside, internal = ~falses(len(sources)), falses(len(sources))
-    if use == "fetcher" and not options.ignore_also_redirects:
-        return inside, internal
+def _mode(scope: str) -> Mode:
+    return "domain" if scope == "domain" else "host"
+
+
+def _inside(
+    sources: pl.Series, admitted: pl.DataFrame, rules: UrlRules, scope: str, seeds: Seeds
+) -> pl.Series:
+    """Returns which links stay in the scope, or are exempt from it."""
     keys = admitted.get_column("key")
-    mode: Mode = "domain" if options.scope == "domain" else "host"
-    if options.scope != "any":
-        inside = in_scope(sources, keys, mode, seeds.of(options.scope))
-        exempt = (~inside & keys.is_not_null()).arg_true()
-        if rules.exemptions is not None and len(exempt):
-            said = rules.exemptions.decide_column(admitted.get_column("url").gather(exempt))
-            inside = put(inside, exempt, said.accept)
-    if options.ignore_internal_links:
-        internal = in_scope(sources, keys, mode)
-    return inside, internal
+    inside = in_scope(sources, keys, _mode(scope), seeds.of(scope))
+    exempt = (~inside & keys.is_not_null()).arg_true()
+    if rules.exemptions is None or not len(exempt):
+        return inside
+    decided = rules.exemptions.decide_column(admitted.get_column("url").gather(exempt))
+    return put(inside, exempt, decided.accept)

@@ -1,4 +1,4 @@
-"""What inject does to the rows of the state (nutch.md 2.1)."""
+"""Adds seeds to the rows of the state: Nutch's inject (nutch.md 2.1)."""
 
 import dataclasses
 
@@ -11,19 +11,19 @@ from .schema import STATE, Status, conform, to_frame
 
 @dataclasses.dataclass(frozen=True)
 class SeedOptions(ScheduleOptions):
-    """How seeds enter the table."""
+    """Scores of seeds, and what happens to known URLs."""
 
     GROUP = "inject"
 
     injected_score: float = option(1.0, "Score of a seed.", nutch="db.score.injected", minimum=0.0)
     overwrite_known: bool = option(
         False,
-        "Replace what is known of a URL that is injected again.",
+        "Replace the row of a known URL that is injected again.",
         nutch="db.injector.overwrite",
     )
     update_known: bool = option(
         False,
-        "Take score, interval and metadata of a URL that is injected again.",
+        "Update score, interval and metadata of a known URL that is injected again.",
         nutch="db.injector.update",
     )
 
@@ -37,10 +37,10 @@ class SeedOptions(ScheduleOptions):
 def inject_seeds(
     rows: pl.DataFrame, seeds: pl.DataFrame, now: int, options: SeedOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Resolves seeds against the rows that they fall among.
+    """Adds seeds to the rows of a range of keys.
 
-    Of several seeds for one URL the last one counts. A URL that is known stays
-    as it is, unless the options say otherwise.
+    Of several seeds for one URL the last one counts. The row of a known URL stays
+    as it is, unless an option changes it.
 
     Args:
         rows: STATE rows in key order.
@@ -52,8 +52,9 @@ def inject_seeds(
         (STATE rows in key order, counts).
     """
     last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
-    known = last.join(rows.select("key"), on="key", how="semi")
-    fresh = last if options.overwrite_known else last.join(rows.select("key"), on="key", how="anti")
+    is_known = last.get_column("key").is_in(rows.get_column("key").implode())
+    known = last.filter(is_known)
+    fresh = last if options.overwrite_known else last.filter(~is_known)
     created = _new_rows(fresh, now, options)
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
     if options.update_known:
@@ -77,26 +78,17 @@ def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFra
 
 
 def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.DataFrame:
-    given = seeds.select(
-        "key",
-        *(pl.col(n).alias(f"seed.{n}") for n in ("score", "fetch_interval", "fixed_interval")),
-        pl.col("metadata").alias("seed.metadata"),
+    given = seeds.drop("order").rename(lambda name: name if name == "key" else f"seed.{name}")
+    score, interval = pl.col("seed.score"), pl.col("seed.fetch_interval")
+    renewed = rows.join(given, on="key", how="left", maintain_order="left").with_columns(
+        # A value that equals the default was not given (Nutch's rule).
+        score=pl.when(score != options.injected_score).then(score).otherwise("score"),
+        fetch_interval=pl.when(interval != options.fetch_interval)
+        .then(interval)
+        .otherwise("fetch_interval"),
+        fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
     )
-    # A value that equals the default was not given (Nutch's rule).
-    score = pl.col("seed.score")
-    interval = pl.col("seed.fetch_interval")
-    return (
-        rows.join(given, on="key", how="left", maintain_order="left")
-        .with_columns(
-            score=pl.when(score != options.injected_score).then(score).otherwise("score"),
-            fetch_interval=pl.when(interval != options.fetch_interval)
-            .then(interval)
-            .otherwise("fetch_interval"),
-            fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
-        )
-        .pipe(_overlay_metadata)
-        .select(rows.columns)
-    )
+    return _overlay_metadata(renewed).select(rows.columns)
 
 
 def _overlay_metadata(rows: pl.DataFrame) -> pl.DataFrame:

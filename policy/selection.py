@@ -1,4 +1,4 @@
-"""Which URLs a batch takes: Nutch's generate (nutch.md 2.2), topN exact and global."""
+"""Chooses the URLs of a batch: Nutch's generate (nutch.md 2.2), with an exact, global topN."""
 
 import dataclasses
 
@@ -75,7 +75,7 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
     num_fetchers: int = option(
         1,
-        "Into how many partitions fetch deals the hosts.",
+        "How many partitions a batch has; hosts are divided among them.",
         nutch="generate -numFetchers",
         minimum=1,
         maximum=4_096,
@@ -95,7 +95,7 @@ def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.
         rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
     if options.max_distance >= 0:
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
-    # NaN compares above every number in polars: it is nobody's best page.
+    # NaN compares above every number in polars: such a page must not be the best.
     return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
 
 
@@ -105,10 +105,10 @@ def later(clock: Clock, options: GenerateOptions) -> Clock:
 
 
 def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns rows with ``delay``, s, in place of the metadata that say it, and counts.
+    """Replaces the metadata of rows by their ``delay`` (s); returns (rows, counts).
 
-    What is no delay counts as ``bad_values``, and the usual one holds. Rows without the
-    column have no metadata.
+    A value that is no delay is counted as ``bad_values``, and the usual delay holds. Rows without
+    the column have no metadata.
 
     >>> rows = pl.DataFrame({"metadata": [{FETCH_DELAY: "2.5"}, {FETCH_DELAY: "soon"}, {}, None]},
     ...                     schema={"metadata": pl.Map(pl.String, pl.String)})
@@ -119,10 +119,10 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
         return rows.with_columns(delay=pl.lit(None, pl.Float64)), {}
     metadata = rows.get_column("metadata")
     rows = rows.drop("metadata")
-    said = metadata.map.get(FETCH_DELAY)
-    delay = said.cast(pl.Float64, strict=False)
+    texts = metadata.map.get(FETCH_DELAY)
+    delay = texts.cast(pl.Float64, strict=False)
     good = delay.is_between(0.0, MAX_DELAY)  # NaN is above every number
-    bad = int((said.is_not_null() & ~good.fill_null(False)).sum())
+    bad = int((texts.is_not_null() & ~good.fill_null(False)).sum())
     rows = rows.with_columns(delay=delay.set(~good.fill_null(False), None))
     return rows, {"bad_values": bad} if bad else {}
 
@@ -148,13 +148,13 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
 def place_of(
     batch: str, keys: pl.Series, mode: str, addresses: pl.Series | None = None
 ) -> pl.Series:
-    """Returns what the slot of each row key follows from: a queue of fetch is in one slot.
+    """Returns the text that determines the slot of each row key: a queue is in one slot.
 
     Args:
-        batch: Part of the place, so that the same hosts do not meet every time.
+        batch: Part of the text, so that hosts share a partition with other hosts each time.
         keys: Row keys.
-        mode: ``host``, ``domain`` or ``ip``, what a queue is.
-        addresses: Of the keys' hosts; null or empty where they are queues by name.
+        mode: What has a queue: ``host``, ``domain`` or ``ip``.
+        addresses: Addresses of the hosts; null or empty for a queue by name.
 
     >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
     ['b1/com.foo']
@@ -171,13 +171,13 @@ def place_of(
 def spanning(
     names: pl.Series, mode: str, last_before: str | None, first_after: str | None
 ) -> pl.Series:
-    """Says which groups may have rows in a neighbouring tablet.
+    """Returns which groups may have rows in the tablet before or after.
 
     Args:
         names: Reversed hosts or domains.
         mode: ``host`` or ``domain``.
         last_before: Largest key of the tablet before, or None.
-        first_after: Smallest key of the tablet behind, or None.
+        first_after: Smallest key of the tablet after, or None.
 
     >>> spanning(pl.Series(["com.a", "com.b"]), "host", "com.a:http/x", None).to_list()
     [True, False]

@@ -1,4 +1,4 @@
-"""The status machine of update: what a batch does to the rows of the state.
+"""The status machine of update: applies the results of a batch to rows of the state.
 
 Nutch's transition table (nutch.md 2.5) as expressions on whole frames, with
 its defects fixed: a page that was fetched but not parsed is not "not
@@ -8,6 +8,7 @@ in the order of their sources, so that a rerun gives the same bits.
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,15 +27,26 @@ from ..web.exchange.status import (
 from .clocks import COUNT, set_right
 from .links import sum_links
 from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
-from .schema import STATE, STATUS_NAMES, ParseStatus, Status
+from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
+_TYPES = empty(STATE).schema
+_STATUS_OF = {
+    FETCH_SUCCESS: int(Status.DB_FETCHED),
+    FETCH_REDIR_TEMP: int(Status.DB_REDIR_TEMP),
+    FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
+    FETCH_RETRY: int(Status.DB_UNFETCHED),
+}
+# Columns of a row that an event sets, and those that it sets only if it has a body.
+_OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
+_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
+            "page", "batch_id")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class UpdateOptions(ScheduleOptions, BudgetOptions):
-    """What update lets into the table."""
+    """Which URLs update adds to the table, and how it treats failures of parsers."""
 
     GROUP = "update"
 
@@ -45,10 +57,25 @@ class UpdateOptions(ScheduleOptions, BudgetOptions):
     )
     delete_failed_parse: bool = option(
         False,
-        "Give pages that a parser failed at the status db_parse_failed, and try them again as "
+        "Set the status db_parse_failed for pages that failed to parse, and fetch them again as "
         "late as pages that are gone.",
         nutch="parser.delete.failed.parse",
     )
+
+
+class Surroundings(NamedTuple):
+    """Facts of the table from outside the range of keys that is updated.
+
+    Attributes:
+        of_hosts: How many URLs large hosts (reversed) have already.
+        since: See ``set_right``.
+    """
+
+    of_hosts: Mapping[str, int] | None = None
+    since: int | None = None
+
+
+_UNKNOWN = Surroundings()
 
 
 def update_state(
@@ -56,71 +83,86 @@ def update_state(
     changes: pl.DataFrame,
     now: int,
     options: UpdateOptions,
-    of_hosts: Mapping[str, int] | None = None,
-    since: int | None = None,
+    table: Surroundings = _UNKNOWN,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
-    """Resolves what a batch did against the rows that it falls among.
+    """Applies the results of a batch to the rows of one range of keys.
 
     Args:
         rows: STATE rows in key order.
         changes: CHANGES rows, for keys in the same range.
         now: ms; when URLs that are new become due.
         options: Intervals and limits.
-        of_hosts: How many URLs large hosts (reversed) have already.
-        since: See ``set_right``.
+        table: Facts from outside the range.
 
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
     events, links = _timely(_events(changes), now), _links(changes)
     at_event, at_link = (_find(rows, some) for some in (events, links))
-    stale = _stale(rows, events.get_column("event.fetch_time")[at_event], now)
-    rows, wrong = set_right(rows, now, options, since)
-    told = (_fetched(rows) & events.get_column("event.part")[at_event]).fill_null(False)
+    stale = _stale(rows, events.get_column("event.fetch_time")[at_event], now).fill_null(False)
+    rows, wrong = set_right(rows, now, options, table.since)
+    of_part = (_fetched(rows) & events.get_column("event.part")[at_event]).fill_null(False)
+    unknown = events.filter(_missed(events, at_event))
     strangers = links.filter(_missed(links, at_link))
-    dropped: Counts = {}
-    met = events.filter(_missed(events, at_event))
-    if options.additions_allowed:
-        # What was followed at once is fetched already: no budget keeps it out.
-        fetched = _of_pages(met)
-        asked = strangers.join(fetched, on="key", how="semi") if len(fetched) else strangers.clear()
-        others = strangers.join(asked, on="key", how="anti") if len(asked) else strangers
-        others, dropped = within_budget(others, _of_pages(events), options, of_hosts)
-        strangers = pl.concat([others, asked])
-    # A part's page links to it: it comes in as a link does, or not at all.
-    unknown = _of_pages(met).join(strangers, on="key", how="anti")
+    new, dropped = _new_rows(strangers, unknown, events, options, table.of_hosts)
     known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
-    new = pl.concat([strangers, unknown.select("key")], how="diagonal")
-    refused = 0 if options.additions_allowed else len(new)
-    new = new.clear() if refused else new
-    # What nothing arrives for stays as it is; what only links arrive for needs few columns.
+    # Rows without an event need few columns: only those with one get the columns of events.
     arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
-    fresh = at_event.set(stale.fill_null(False) | told, None)
-    at_event = pl.concat([fresh, _find(new, events)])
+    at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
     resolved = _schedule(_statuses(arrived.filter(tried).hstack(event), options), options)
-    outcome = resolved.select("key", "document", "status", "score", "signature")
+    resolved = resolved.select(*STATE.names).cast(_TYPES)
     counts = _counts(resolved) | {
         "added": len(new),
-        "stale_results": int((stale.fill_null(False) & ~told).sum()),
-        "dropped/part_fetched": int(told.sum()),
+        "stale_results": int((stale & ~of_part).sum()),
+        "dropped/part_fetched": int(of_part.sum()),
         COUNT: wrong,
-        "dropped/additions_not_allowed": refused,
         **dropped,
     }
-    parts = [part.select(*STATE.names) for part in (arrived.filter(~tried), resolved)]
+    untried = arrived.filter(~tried).select(*STATE.names).cast(_TYPES)
     return (
-        pl.concat(parts).sort("key"),
-        outcome.sort("key"),
+        pl.concat([untried, resolved]).sort("key"),
+        resolved.select(*OUTCOME.names).sort("key"),
         {name: n for name, n in counts.items() if n},
     )
 
 
-def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
-    """Returns which row of others has the key of each row, null where there is none.
+def _new_rows(
+    strangers: pl.DataFrame,
+    unknown: pl.DataFrame,
+    events: pl.DataFrame,
+    options: UpdateOptions,
+    of_hosts: Mapping[str, int] | None,
+) -> tuple[pl.DataFrame, Counts]:
+    """Returns the URLs that come into the table, with what links bring, and counts of the others.
 
-    To look up numbers and take what is needed is cheaper than a join, which copies all columns.
+    Args:
+        strangers: Links to URLs that the table does not have.
+        unknown: Events of URLs that it does not have.
+        events: All events.
+        options: Whether URLs are added, and the budgets.
+        of_hosts: How many URLs large hosts have already.
+    """
+    # A part has a link from its page: it comes in as a link does, or not at all.
+    fetched = _of_pages(unknown).select("key")
+    if not options.additions_allowed:
+        refused = len(pl.concat([strangers.select("key"), fetched]).unique())
+        return strangers.clear(), {"dropped/additions_not_allowed": refused}
+    if fetched.is_empty():
+        return within_budget(strangers, _of_pages(events), options, of_hosts)
+    # A URL that was followed at once is fetched already: no budget keeps it out.
+    followed = strangers.join(fetched, on="key", how="semi")
+    others = strangers.join(fetched, on="key", how="anti")
+    linked, dropped = within_budget(others, _of_pages(events), options, of_hosts)
+    without_link = fetched.join(strangers, on="key", how="anti")
+    return pl.concat([linked, followed, without_link], how="diagonal"), dropped
+
+
+def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
+    """Returns, for each row, the number of the row of another frame with its key, or null.
+
+    A join would copy all columns; with the number only the needed ones are taken.
     """
     numbered = among.select("key").with_row_index("at")
     found = rows.select("key").join(numbered, on="key", how="left", maintain_order="left")
@@ -128,30 +170,30 @@ def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
 
 
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
-    """Gives events the time that counts as now, in place of one that cannot be."""
+    """Replaces impossible times of events by the time that counts as now."""
     when = pl.col("event.fetch_time")
     wrong = (when > now + TOLERANCE_MS) | (when <= min(EARLIEST_MS, now - 1))
     return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("event.fetch_time"))
 
 
 def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
-    """Says for which rows an event is older than what they say; a row of the future says nothing."""
+    """Returns which rows are newer than their event; times of the future do not count."""
     last = rows.get_column("last_fetch_time")
     return (last > fetched) & (last <= now + TOLERANCE_MS)
 
 
 def _missed(among: pl.DataFrame, at: pl.Series) -> pl.Series:
-    """Returns which rows are not among those that ``_find`` has found."""
+    """Returns which rows ``_find`` has not found."""
     missed = np.ones(len(among), dtype=bool)
     missed[at.drop_nulls().to_numpy()] = False
     return pl.Series(missed)
 
 
 def _events(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns what happened to each page that was tried, as ``event.*``: of several the first."""
+    """Returns one event of each URL that was tried, with columns ``event.*``: the first."""
     events = (
         changes.filter(pl.col("fetch_status").is_not_null())
-        # Whatever a part says of a URL, the page itself says it better.
+        # The event of a page wins over that of a part of another page.
         .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
@@ -166,7 +208,7 @@ def _of_pages(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fetched(rows: pl.DataFrame) -> pl.Series:
-    """Returns which URLs were tried themselves: a row that is of a part alone has no page."""
+    """Returns which URLs were fetched themselves, not only seen as parts of other pages."""
     of_part = (
         pl.col("document").is_not_null()
         & pl.col("page").is_null()
@@ -178,7 +220,7 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 
 def _links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns what links bring to each key."""
+    """Returns the score and distance that links bring to each key."""
     return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
         .select("key", "order", "inlink_score", "inlink_distance")
@@ -191,119 +233,92 @@ def _is(*statuses: int) -> pl.Expr:
     return pl.col("event.fetch_status").is_in(statuses).fill_null(False)
 
 
+def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
+    """Returns a column with another value where a condition is true."""
+    return pl.when(condition).then(value).otherwise(otherwise)
+
+
 def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
-    """Fills in what a new row has, and adds what links bring (OPIC 1.x)."""
-    linked = pl.col("inlink_score").is_not_null()
+    """Fills in the defaults of new rows, and adds what links bring (OPIC 1.x)."""
+    is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
+    score = pl.col("score").fill_null(0.0).cast(pl.Float64)
     return rows.with_columns(
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
-        fetch_interval=pl.when(pl.col("status").is_null())
-        .then(options.fetch_interval)
-        .otherwise("fetch_interval")
-        .cast(pl.Int32),
+        fetch_interval=_where(is_new, options.fetch_interval, "fetch_interval"),
         retries=pl.col("retries").fill_null(0),
-        score=(
-            pl.col("score").fill_null(0.0).cast(pl.Float64) + pl.col("inlink_score").fill_null(0.0)
-        ).cast(pl.Float32),
+        score=score + pl.col("inlink_score").fill_null(0.0),
         distance=pl.min_horizontal("distance", "inlink_distance"),
-        last_inlink_day=pl.when(linked)
-        .then(pl.lit(now // DAY_MS, pl.Int32))
-        .otherwise("last_inlink_day"),
+        last_inlink_day=_where(is_linked, now // DAY_MS, "last_inlink_day"),
     )
 
 
 def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     """Decides the new status; columns of the old row are still as they were."""
     old, new = pl.col("signature"), pl.col("event.signature")
-    parsed = new.is_not_null()
-    same = (parsed & old.is_not_null() & (old == new)).fill_null(False)
-    changed = (parsed & old.is_not_null() & (old != new)).fill_null(False)
-    exhausted = pl.col("retries") + 1 >= options.retry_max
+    status, retries = pl.col("event.fetch_status"), pl.col("retries")
     failed = pl.lit(False)
     if options.delete_failed_parse:
-        failed = _is(FETCH_SUCCESS) & (pl.col("event.parse_status") == int(ParseStatus.FAILED))
-        failed = failed.fill_null(False)
-    unchanged = ((_is(FETCH_SUCCESS) & same) | _is(FETCH_NOTMODIFIED)) & ~failed
-    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & exhausted)
+        parse_failed = pl.col("event.parse_status") == int(ParseStatus.FAILED)
+        failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
+    same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
+    unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
+    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries + 1 >= options.retry_max))
+    no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     return frame.with_columns(
-        unchanged=unchanged,
         failed=failed,
-        fetch_interval=pl.when(pl.col("fetch_interval").fill_null(0) <= 0)
-        .then(options.fetch_interval)
-        .otherwise("fetch_interval")
-        .cast(pl.Int32),
-        modified=_is(FETCH_SUCCESS) & changed,
         gone=gone | failed,
+        modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
         status=pl.when(failed)
         .then(int(Status.DB_PARSE_FAILED))
         .when(unchanged)
         .then(int(Status.DB_NOTMODIFIED))
-        .when(_is(FETCH_SUCCESS))
-        .then(int(Status.DB_FETCHED))
-        .when(_is(FETCH_REDIR_TEMP))
-        .then(int(Status.DB_REDIR_TEMP))
-        .when(_is(FETCH_REDIR_PERM))
-        .then(int(Status.DB_REDIR_PERM))
         .when(gone)
         .then(int(Status.DB_GONE))
-        .when(_is(FETCH_RETRY))
-        .then(int(Status.DB_UNFETCHED))
-        .otherwise("status")
-        .cast(pl.UInt8),
+        .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
         retries=pl.when(_is(FETCH_RETRY))
-        .then(pl.col("retries") + 1)
-        .when(~_is(FETCH_GONE))
-        .then(0)
-        .otherwise("retries")
-        .cast(pl.Int32),
+        .then(retries + 1)
+        .when(_is(FETCH_GONE))
+        .then(retries)
+        .otherwise(0),
+        fetch_interval=_where(no_interval, options.fetch_interval, "fetch_interval"),
     )
 
 
 def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
-    """Sets the times, and takes over what the event brought."""
-    fetched = pl.col("event.fetch_time")
-    body = _is(FETCH_SUCCESS)
+    """Sets the times, and copies columns of the event."""
+    fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
+    has_body = _is(FETCH_SUCCESS)
     visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # Too long an interval: really fetch it again, whatever the signature says.
-    force = visited & (pl.col("fetch_interval") > options.max_fetch_interval)
-    interval = (
-        pl.when(pl.col("gone"))
-        .then(gone_interval(pl.col("fetch_interval"), options))
-        .otherwise("fetch_interval")
-    )
-    next_time = (
-        pl.when(visited | pl.col("gone"))
-        .then(fetched + interval.cast(pl.Int64) * 1000)
-        .when(_is(FETCH_RETRY))
-        .then(retry_time(fetched, pl.col("event.retry_after")))
-        .otherwise("fetch_time")
-    )
-    first_seen = body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
-    of_event = ("protocol_status", "protocol_message", "http_code", "response_ms")
-    of_body = ("content_type", "etag", "last_modified", "signature", "parse_status",
-               "document", "page", "batch_id")  # fmt: skip
-    taken = {name: pl.col(f"event.{name}") for name in of_event}
-    taken |= {name: pl.when(body).then(f"event.{name}").otherwise(name) for name in of_body}
+    # The interval is too long: fetch the page without conditions, whatever its signature.
+    force = visited & (interval > options.max_fetch_interval)
+    interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
+    first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
     scheduled = frame.with_columns(
-        **taken,
+        **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
+        **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
         fetch_interval=interval,
-        fetch_time=next_time,
+        fetch_time=pl.when(visited | pl.col("gone"))
+        .then(fetched + interval.cast(pl.Int64) * 1000)
+        .otherwise(retry_time(fetched, pl.col("event.retry_after"))),
         last_fetch_time=fetched,
-        modified_time=pl.when(first_seen).then(fetched).otherwise("modified_time"),
+        modified_time=_where(first_seen, fetched, "modified_time"),
+        force=force,
     )
-    # What failed to be parsed is asked for without conditions the next time.
-    forgotten = force | pl.col("failed")
+    forced = {
+        "status": int(Status.DB_UNFETCHED),
+        "signature": None,
+        "etag": None,
+        "last_modified": None,
+        "modified_time": 0,
+        "retries": 0,
+        "fetch_interval": int(0.9 * options.max_fetch_interval),
+    }
     return scheduled.with_columns(
-        status=pl.when(force).then(int(Status.DB_UNFETCHED)).otherwise("status").cast(pl.UInt8),
-        signature=pl.when(forgotten).then(None).otherwise("signature"),
-        etag=pl.when(force).then(None).otherwise("etag"),
-        last_modified=pl.when(force).then(None).otherwise("last_modified"),
-        modified_time=pl.when(force).then(0).otherwise("modified_time"),
-        retries=pl.when(force).then(0).otherwise("retries").cast(pl.Int32),
-        fetch_interval=pl.when(force)
-        .then(int(0.9 * options.max_fetch_interval))
-        .otherwise("fetch_interval")
-        .cast(pl.Int32),
+        _where("force", value, name).alias(name) for name, value in forced.items()
+    ).with_columns(
+        # A page that failed to parse is fetched without conditions the next time.
+        signature=_where("failed", None, "signature")
     )
 
 

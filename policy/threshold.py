@@ -1,9 +1,9 @@
-"""The best N of very many, exactly, without bringing them together.
+"""Finds the best N rows of a table, exactly, without collecting all rows.
 
 Rows are compared by a 64-bit *rank*. Each part of the table sends a summary of
-its ranks, 4,096 numbers at most; from the summaries follow a rank above which
+its ranks, 4,096 numbers at most; the summaries give one rank above which
 all rows are surely chosen, and one below which none is. Only the few rows
-between the two have to meet.
+between the two must be compared.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ STEPS = 4_096
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Ranks of a part: of its best rows every ``step``-th rank, best first.
+    """Ranks of a part: every ``step``-th rank of its best rows, best first.
 
     Attributes:
         step: How many rows each entry stands for.
@@ -61,7 +61,7 @@ def rank(scores: pl.Series, keys: pl.Series) -> pl.Series:
 
 
 def score_of(rank: int) -> float:
-    """Returns the score that a rank was made of.
+    """Returns the score of a rank.
 
     >>> score_of(rank(pl.Series([-0.25]), pl.Series(["a"])).item())
     -0.25
@@ -74,8 +74,7 @@ def score_of(rank: int) -> float:
 class Leaders:
     """The best ``n`` ranks of the parts so far: worse rows cannot be chosen.
 
-    Parts that are seen later need not say more than that of their rows. Safe to
-    use from several threads.
+    Later parts can leave out worse rows. Safe to use from several threads.
     """
 
     def __init__(self, n: int) -> None:
@@ -85,7 +84,7 @@ class Leaders:
         self.least = 0
 
     def add(self, part: str, ranks: pl.Series) -> None:
-        """Takes up a part's ranks; of a part that is seen again they count once."""
+        """Adds the ranks of a part; a part that is added again counts once."""
         with self._lock:
             values = ranks.to_numpy()
             self._parts[part] = values[values >= self.least]

@@ -29,6 +29,7 @@ BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
 # The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
 PIPELINE_TESTS = (
     "test_pipelines_bad_input",
+    "test_pipelines_damage",
     "test_pipelines_crawl",
     "test_pipelines_generate",
     "test_pipelines_jobs",

@@ -1,6 +1,7 @@
-"""Bring changes to the tablets that they fall into, and resolve them there."""
+"""Sends changes to the tablets that have their keys, and applies them there."""
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -19,18 +20,19 @@ from .display import Displayed
 from .operations import Together
 from .threads import FlatMapInThreads
 
-RESOLVE = "Resolve"  # as Commit is told, in rows of changes
-_ALL = ("", 0)  # stands for the plan as a whole
+RESOLVE = "Resolve"  # the step that Commit checks; it counts rows of changes
+_ALL = ("", 0)  # stands for the whole plan
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A component that changes are for, and what they do to it.
+    """A component that changes are for, and how they are applied.
 
     Attributes:
-        schema: What a chunk of changes is; columns that are null may be missing.
+        schema: Schema of the changes; columns that are null may be missing.
         resolver: Makes the resolver from the operation, on the worker.
-        places: Where the resolver's extra frames belong, ``{batch}`` filled in.
+        places: The component of each extra frame of the resolver; ``{batch}`` stands for the
+            batch's id.
     """
 
     schema: pa.Schema
@@ -40,7 +42,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How the key spaces of components are cut for one operation."""
+    """How the keys of each component are divided for one operation."""
 
     operation: Operation
     ranges: Mapping[str, tuple[Range, ...]]
@@ -49,12 +51,12 @@ class Plan:
 
 @dataclasses.dataclass
 class ApplyChanges(Displayed):
-    """Adds runs to those tablets of components into which changes fall.
+    """Adds runs with changes to the tablets of components.
 
     Input:  (operations, changes): one operation; pairs of a component's name
         and a chunk of changes to it.
-    Output: ``Written``, one per component and range, and what tells ``Commit``
-        whether all changes were resolved: the step ``RESOLVE``.
+    Output: ``Written``, one per component and range; and, as the step ``RESOLVE``, the numbers
+        from which ``Commit`` knows whether all changes were applied.
 
     Cost: the changes cross one shuffle, by range; the table crosses none. A
     range gets about 32 MB of changes, cut by sampling. A worker holds the
@@ -73,7 +75,7 @@ class ApplyChanges(Displayed):
         operations, changes = inputs
         samples = changes | "Sample" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
         plans = (
-            # One small group: where the keys lie, not the keys.
+            # One small group: samples of the keys.
             (operations, samples) | Together() | "Plan" >> beam.Map(_plan).with_output_types(Plan)
         )
         plan = beam.pvalue.AsSingleton(plans)
@@ -99,18 +101,16 @@ def _sample(change: tuple[str, Chunk]) -> tuple[str, Sample]:
 def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
     items = list(grouped[1])
     (operation,) = [item for item in items if isinstance(item, Operation)]
-    samples: dict[str, list[Sample]] = {}
-    for item in items:
-        if not isinstance(item, Operation):
-            samples.setdefault(item[0], []).append(item[1])
-    return Plan(
-        operation,
-        {
-            name: tuple(plan_ranges(tablets(operation.files(name)), some))
-            for name, some in samples.items()
-        },
-        sum(round(one.rows_per_key * len(one.keys)) for some in samples.values() for one in some),
-    )
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    rows = 0
+    for name, sample in (item for item in items if not isinstance(item, Operation)):
+        samples[name].append(sample)
+        rows += round(sample.rows_per_key * len(sample.keys))
+    ranges = {
+        name: tuple(plan_ranges(tablets(operation.files(name)), some))
+        for name, some in samples.items()
+    }
+    return Plan(operation, ranges, rows)
 
 
 def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:
@@ -120,7 +120,7 @@ def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, i
 
 
 def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple[str, int], Chunk]]:
-    """Names the parts of tablets that are cut, as each is rewritten, changed or not, and all."""
+    """Yields no changes for each part of a divided tablet, as all are rewritten, and for the plan."""
     for name, ranges in plan.ranges.items():
         for number, part in enumerate(ranges):
             if not part.whole and part.base is not None:
@@ -136,7 +136,7 @@ def _resolve(
         yield Written(due={RESOLVE: plan.rows})
         return
     operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
-    # What is null in all rows of a chunk may be left out of it.
+    # A chunk may lack columns that are null in all of its rows.
     wide = to_frame(target.schema.empty_table())
     changes = pl.concat([wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal")
     places = {extra: place.format(batch=operation.batch) for extra, place in target.places.items()}

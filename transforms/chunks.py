@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import conform, to_frame
-from .spill import brought, put_away
+from .spill import restore, spill
 
 Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072
@@ -16,19 +16,19 @@ MAX_BYTES = 16 << 20
 
 
 class ChunkCoder(beam.coders.Coder):
-    """Arrow IPC: the schema travels along, columns are copied as they lie.
+    """Arrow IPC: it contains the schema, and columns need no conversion.
 
-    In one process what is large lies in a file meanwhile (spill.py).
+    In one process, large chunks are in a file between two steps (spill.py).
     """
 
     def encode(self, chunk: Chunk) -> bytes:
-        return put_away(to_ipc(chunk))
+        return spill(to_ipc(chunk))
 
     def decode(self, encoded: bytes) -> Chunk:
-        return from_ipc(brought(encoded))
+        return from_ipc(restore(encoded))
 
     def estimate_size(self, chunk: Chunk) -> int:
-        return chunk.nbytes  # Beam would encode it to know
+        return chunk.nbytes  # Beam would encode it to measure it
 
     def is_deterministic(self) -> bool:
         return False
@@ -43,7 +43,7 @@ def to_ipc(chunk: Chunk) -> pa.Buffer:
 
 
 def from_ipc(stream: pa.Buffer | bytes) -> Chunk:
-    """Returns the chunk of an Arrow IPC stream; its columns are where the stream is."""
+    """Returns the chunk of an Arrow IPC stream; its columns share the memory of the stream."""
     return pa.ipc.open_stream(stream).read_all()
 
 
@@ -55,12 +55,12 @@ def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[
 
     Args:
         frame: The rows; no rows give no chunk.
-        schema: What the chunks are declared to be (policy/schema.py); they are
-            cast to it. None keeps the frame's own columns.
+        schema: Declared columns (policy/schema.py); chunks are cast to them. None keeps
+            the columns of the frame.
     """
     for part in frame.iter_slices(MAX_ROWS):
         table = part.to_arrow() if schema is None else conform(part, schema)
-        # Not the frame's own estimate: there, equal strings may count only once.
+        # The frame's own estimate may count equal strings only once.
         rows = max(1, len(table) * MAX_BYTES // max(1, table.nbytes))
         for start in range(0, len(table), rows):
             yield table.slice(start, rows)

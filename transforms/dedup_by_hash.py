@@ -1,4 +1,4 @@
-"""Find the rows whose content another row has, too."""
+"""Divides rows into those to keep and their duplicates."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ DUPLICATES = "duplicates"
 
 @dataclasses.dataclass
 class DedupByHash(Displayed):
-    """Divides rows into one to keep for each hash, and its duplicates.
+    """Keeps one row for each hash, and separates its duplicates.
 
     Input:  chunks or rows with the columns ``hash`` and ``order_by``.
     Output: two collections, ``kept`` and ``duplicates``, of chunks of the same
@@ -32,14 +32,14 @@ class DedupByHash(Displayed):
     chunk.
 
     Attributes:
-        hash: Column of bytes, text or numbers; equal values are duplicates, null is
-            none of any row.
-        order_by: A column or several, the row to keep first, null last; together
-            they must tell any two rows apart.
-        descending: For each of ``order_by``, whether the largest is first; none
-            are all ascending.
-        partitions: How many workers can share the work, from the bytes to come;
-            or a side input that says it once these are known.
+        hash: Column of bytes, text or numbers. Equal values are duplicates; rows with null have
+            none.
+        order_by: A column or several: the first row is kept, null is last. Together they must
+            differ between any two rows.
+        descending: For each of ``order_by``, whether the largest value is first; empty is
+            all ascending.
+        partitions: How many workers can share the work; derive it from the bytes of the input.
+            It may be a side input.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -116,7 +116,7 @@ def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[A
     for chunk in grouped[1]:
         schema = chunk.schema if schema is None else schema
         some.append(to_frame(chunk))
-        # Not chunk by chunk: what is best so far is sorted each time.
+        # Not chunk by chunk: each step sorts the best rows so far again.
         if _rows(some) > max(MAX_ROWS, _rows(best)):
             kept, lost = dedup_by_hash(pl.concat([*best, *some]), *order)
             yield from _duplicates(lost, schema)

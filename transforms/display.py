@@ -1,4 +1,4 @@
-"""Display data: what a runner's page shows of a step's configuration, without secrets."""
+"""Display data: the configuration of a step, without secrets, for the page of a runner."""
 
 import dataclasses
 import re
@@ -8,18 +8,16 @@ import apache_beam as beam
 
 from ..web.base.options import options_of
 
-# Names of options that hold a secret, or the place of one on this machine. No
-# option of ours does so far but by its path: this is for those to come.
+# Names of options that may hold a secret, or its place on this machine.
 _SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")
-_LOGIN = re.compile(r"//[^/\s]*@")  # of a URL: who holds it is let in
+_LOGIN = re.compile(r"//[^/\s]*@")  # a URL with a user, and perhaps a password
 _LONGEST = 200
 
 
 class Displayed(beam.PTransform):
     """A transform that shows its fields, if it is a dataclass.
 
-    Options are shown one by one, under their own names; functions by name; a
-    field that holds anything else than these and plain values is left out.
+    Options are shown one by one, functions by name. A field of any other kind is left out.
     """
 
     def display_data(self) -> dict[str, Any]:
@@ -27,7 +25,7 @@ class Displayed(beam.PTransform):
 
 
 def displayed(step: Any) -> dict[str, str | int | float | bool]:
-    """Returns what may be shown of a dataclass, by name.
+    """Returns the fields of a dataclass that may be shown, by name.
 
     >>> @dataclasses.dataclass
     ... class Step:
@@ -59,8 +57,6 @@ def _items(name: str, value: Any) -> list[tuple[str, str | int | float | bool]]:
         if all(isinstance(item, str | int | float | bool) for item in value):
             return [(name, ",".join(map(str, value)))] if value else []
         return [item for part in value for item in _items(name, part)]
-    if isinstance(value, type):
-        return [(name, value.__name__)]
-    if callable(value):
+    if callable(value):  # a class, too
         return [(name, getattr(value, "__name__", type(value).__name__))]
     return []

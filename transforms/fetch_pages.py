@@ -1,4 +1,4 @@
-"""Ask for URLs, politely, in a pipeline of one's own."""
+"""Fetch URLs politely, in any Beam pipeline."""
 
 import contextlib
 import math
@@ -19,7 +19,7 @@ from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
 from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .display import displayed
-from .fetch_urls import (
+from .fetching import (
     DEAD,
     DEAD_LETTERS,
     FETCHED,
@@ -27,7 +27,7 @@ from .fetch_urls import (
     WANTED,
     FetchPagesOptions,
     admit,
-    fetch_urls,
+    fetch_pages,
 )
 from .keywords import options_from, with_keywords
 from .metrics import Throttling, count
@@ -43,32 +43,29 @@ _FLUSH_SECONDS = 5.0
 
 @with_keywords(FetchPagesOptions)
 class FetchPages(beam.PTransform):
-    """Asks for URLs, each once, and politely.
+    """Fetches URLs, each once, and politely.
 
-    Input:  rows or chunks with a text column ``url``; if they have them, these
-        are taken, too: ``score`` (the best are asked first), ``key`` (a name of
-        yours, handed through), ``etag``, ``last_modified`` and ``modified_time``
-        (UTC ms) of the copy that you have, to ask for what has changed only, and ``delay``
-        (s, a day at most): the longest of a host's rows is its delay, in place of
-        ``server_delay``; robots.txt may ask for more.
+    Input:  rows or chunks with a text column ``url``, and optionally ``score`` (the best are
+        fetched first), ``key`` (any name; it is in the output, too), ``etag``, ``last_modified``
+        and ``modified_time`` (UTC ms) of an older copy, for a conditional request, and ``delay``
+        (s, a day at most): the longest delay of a host's rows replaces ``server_delay``;
+        robots.txt may ask for more.
     Output: two collections of rows or chunks, as the input is. ``pages`` has a
-        ``FetchedPage`` for each URL that a server has answered, with a page, a
-        redirect or an error. ``dead_letters`` has a ``DeadLetter`` for each that
-        none has, with the reason: ``malformed``, ``bad_delay``, ``dns``, ``timeout``,
+        ``FetchedPage`` for each URL that a server has answered: with a page, a
+        redirect or an error. ``dead_letters`` has a ``DeadLetter`` for each other
+        URL, with the reason: ``malformed``, ``bad_delay``, ``dns``, ``timeout``,
         ``address_denied``, ``robots_denied``, ``too_many_exceptions``, and so on.
 
-    Of several rows for one URL the one with the best score counts, then the
-    smallest key; the others are left out. Redirects are told, not followed.
+    Of several rows for one URL the one with the best score counts, then the one with the
+    smallest key. Redirects are reported, not followed.
 
-    Politeness: a host is in one partition, and a partition is fetched by one
-    engine, with a queue per host: robots.txt, delay, back-off. Two FetchPages
-    at work on the same hosts know nothing of each other, nor do two windows of
-    the input. Private addresses are refused.
+    Politeness: a host is in one partition, and one engine fetches a partition, with a queue
+    per host: robots.txt, delay, back-off. Two FetchPages that run at the same time do not
+    coordinate, nor do two windows of the input. Private addresses are refused.
 
-    Retries: a bundle that is retried gives each URL once. Without ``spool`` it
-    asks for all of its pages again, after the hosts' delay if it is retried in
-    the same process. With ``spool`` it takes what the earlier attempts have
-    kept there, and asks only for the rest.
+    Retries: a bundle that is retried outputs each URL once. Without ``spool`` it fetches all
+    of its pages again, after the hosts' delay if it is retried in the same process. With
+    ``spool`` it reads the pages that earlier attempts have kept, and fetches only the rest.
 
     Cost: one shuffle of the URLs; bodies cross none. A worker holds the URLs of
     a partition, at most 16 MB of results, and a chunk of at most 16 MB.
@@ -79,14 +76,14 @@ class FetchPages(beam.PTransform):
 
     Args:
         options: The options as one object; else each is a keyword.
-        partitions: How many workers can share the work. More are no faster on
-            one worker, and threads are those of a partition.
-        spool: Folder that all workers reach, where pages are kept until the job
-            is done, for retries; one folder for one run. Empty for none.
+        partitions: How many workers can share the work. More partitions are no faster on
+            one worker. ``threads`` is the number of threads of one partition.
+        spool: Folder for pages, for retries; all workers must reach it. Use a new
+            one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the input are operations, whose batch is divided into
-            partitions with leases, and pages are written into its files, see
-            ``pipelines/fetch.py``; the output is ``Written``.
+        batch: For the jobs of a table: the input is operations, and the output is ``Written``.
+            The batch is divided into partitions with leases, and pages are written into its
+            files; see ``pipelines/fetch.py``.
     """
 
     def __init__(
@@ -102,15 +99,13 @@ class FetchPages(beam.PTransform):
         super().__init__()
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {partitions}")
-        if options is not None and keywords:
-            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
-        self.options: Any = options or options_from(FetchPagesOptions, keywords)
+        self.options: Any = options_from(FetchPagesOptions, options, keywords)
         if self.options.queue_mode == "ip" and partitions > 1:
-            # To deal by address each host would have to be looked up in one place: another shuffle.
+            # Partitions by address need another shuffle: each host is looked up in one place.
             raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
         self.partitions, self.spool, self.batch = partitions, spool, batch
         self.dead_letters = error_output(error_handling, PAGES)
-        # Tells apart several of these in one process; the same in all of its retries.
+        # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
@@ -136,7 +131,7 @@ class FetchPages(beam.PTransform):
 
 
 def _by_queue(wanted: beam.PCollection[Chunk], mode: str, partitions: int) -> Any:
-    """Deals out URLs: those of one queue are in one partition."""
+    """Groups URLs so that those of one queue are in one partition."""
     if mode != "domain":
         return wanted | PartitionByHost(partitions).grouped()
     domains = wanted | "Domains" >> beam.Map(_with_domains).with_output_types(Chunk)
@@ -173,14 +168,14 @@ def error_output(error_handling: Any, main: str) -> str:
 
 def _admit(chunk: Chunk, schemes: tuple[str, ...]) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "FetchPages")
-    wanted, dead = admit(to_frame(chunk), schemes)
+    wanted, dead = admit(chunk, schemes)
     yield from to_chunks(wanted, WANTED)
     for letters in to_chunks(dead, DEAD):
         yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
 
 
 class _Fetch(beam.DoFn):
-    """Fetches a partition; an attempt that it replaces in this process is ended first."""
+    """Fetches a partition; ends an earlier attempt of this process first."""
 
     def __init__(
         self, options: FetchPagesOptions, partitions: int, spool: str, transform: str
@@ -204,7 +199,7 @@ class _Fetch(beam.DoFn):
                 throttling.total(seconds)
                 collected.flush_late()
 
-            attempt.rows = fetch_urls(
+            attempt.rows = fetch_pages(
                 wanted, self._options, attempt.requested_until, pulse, collected.due_in
             )
             for tag, row in attempt.rows:
@@ -216,14 +211,14 @@ class _Fetch(beam.DoFn):
 
 
 class _Attempt:
-    """An attempt at a partition of a window, of which this process has one at a time.
+    """An attempt at a partition of a window; a process has one attempt at a time.
 
-    A runner need not close the iterator of an attempt that has failed further
-    on; its engine would go on asking.
+    A runner may fail in a later step and never close the iterator of this one. Its engine would
+    go on with requests.
 
     Attributes:
-        requested_until: Monotonic moment until which an earlier one may have asked.
-        rows: The iterator that asks.
+        requested_until: Monotonic moment until which an earlier attempt may have sent requests.
+        rows: The iterator that sends requests.
     """
 
     _known: ClassVar[OrderedDict[tuple[str, int, str], "_Attempt"]] = OrderedDict()
@@ -239,7 +234,7 @@ class _Attempt:
 
     @classmethod
     def begin(cls, of: tuple[str, int, str]) -> "_Attempt":
-        """Returns a new attempt in place of the one before."""
+        """Ends the attempt before, if there is one, and returns a new one."""
         with cls._lock:
             attempt = cls._known[of] = cls(cls._known.pop(of, None))
             if len(cls._known) > 1000:
@@ -253,14 +248,14 @@ class _Attempt:
         self._end()
 
     def check(self) -> None:
-        """Raises where another has taken over: what this one gave is not all."""
+        """Raises if another attempt has taken over: the output of this one is not complete."""
         if self._replaced:
             raise RuntimeError("another attempt at this partition has taken over")
 
     def _end(self) -> float:
-        """Ends it, if it has not ended; returns when that was."""
+        """Ends the attempt, if it has not ended; returns when it ended."""
         if self._ended is None:
-            with contextlib.suppress(ValueError):  # another thread is at it: no retry, a twin
+            with contextlib.suppress(ValueError):  # another thread runs it: it is no retry
                 if self.rows is not None:
                     self.rows.close()
             self._ended = time.monotonic()
@@ -271,7 +266,7 @@ class _Collected:
     """Collects rows into chunks, and counts them; a chunk waits a few seconds to fill.
 
     Args:
-        spool: Keeps each chunk of pages as soon as it is full, or late.
+        spool: Keeps each chunk of pages as soon as it is ended.
     """
 
     def __init__(self, spool: Spool | None) -> None:
@@ -282,7 +277,7 @@ class _Collected:
         self._ready: list[Any] = []
 
     def add(self, tag: str, row: dict[str, Any]) -> None:
-        """Takes a row."""
+        """Adds a row."""
         row_bytes = len(row.get("body") or b"") + ROW_BYTES
         if self._size + row_bytes > MAX_BYTES:
             self.flush()
@@ -294,11 +289,11 @@ class _Collected:
         self.flush_late()
 
     def due_in(self) -> float:
-        """Returns in how many seconds ``flush_late`` has something to do."""
+        """Returns the seconds until ``flush_late`` ends a chunk."""
         return max(0.0, self._since + _FLUSH_SECONDS - time.monotonic())
 
     def flush_late(self) -> None:
-        """Ends the chunks whose first row came long ago."""
+        """Ends the chunks whose first row is some seconds old."""
         if time.monotonic() >= self._since + _FLUSH_SECONDS:
             self.flush()
 
@@ -313,7 +308,7 @@ class _Collected:
         self._size, self._since = 0, math.inf
 
     def take(self) -> list[Any]:
-        """Returns what has ended, as outputs, and forgets it."""
+        """Returns the ended chunks, as outputs, and forgets them."""
         ready, self._ready = self._ready, []
         return ready
 

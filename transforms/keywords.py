@@ -1,6 +1,6 @@
 """Options of a transform as keywords, as Python and Beam YAML give them.
 
-An option stays declared once, where its step declares it (web/base/options.py).
+Each option is declared once, in the dataclass of its step (web/base/options.py).
 """
 
 import inspect
@@ -13,25 +13,38 @@ Transform = TypeVar("Transform", bound=type)
 Options = TypeVar("Options")
 
 
-def options_from(cls: type[Options], given: Mapping[str, Any]) -> Options:
-    """Returns the options that keywords stand for, checked.
+def options_from(
+    cls: type[Options], given: Any, keywords: Mapping[str, Any], **defaults: Any
+) -> Options:
+    """Returns the options of a transform, checked: one object, or keywords.
 
     Texts are read as on the command line, so that ``"2m"`` is 120 s.
 
+    Args:
+        cls: The type of the options that keywords are for.
+        given: The options as one object, or None.
+        keywords: Values by name.
+        defaults: Defaults that differ from those of ``cls``.
+
     Raises:
-        TypeError: There is no such option.
+        TypeError: There is no such option, or there are an object and keywords.
         ValueError: A value is not right; one line that quotes it.
 
     >>> from ..web.engine.pace import FetchOptions
-    >>> options_from(FetchOptions, {"server_delay": "500ms"}).server_delay
+    >>> options_from(FetchOptions, None, {"server_delay": "500ms"}).server_delay
     0.5
     """
+    if given is not None:
+        if keywords:
+            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
+        return given
     declared = {option.name: option for option in options_of(cls)}
-    for name in given:
+    for name in keywords:
         if name not in declared:
             raise TypeError(f"got an unexpected keyword argument {name!r}")
+    values = defaults | dict(keywords)
     try:
-        options = cls(**{name: _value(declared[name], value) for name, value in given.items()})
+        options = cls(**{name: _value(declared[name], value) for name, value in values.items()})
         validate(options)
     except ValueError as error:
         raise ValueError(str(error).removeprefix("--")) from error
@@ -39,19 +52,19 @@ def options_from(cls: type[Options], given: Mapping[str, Any]) -> Options:
 
 
 def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform]:
-    """Gives a transform's constructor, which takes them, the options of ``cls`` as keywords.
+    """Adds the options of ``cls`` to the signature and docstring of a transform.
 
-    For ``help`` and Beam YAML, which read signature and docstring.
+    ``help`` and Beam YAML read these. The constructor itself takes the options as keywords.
 
     Args:
         cls: The options.
-        defaults: Those that the transform has otherwise.
+        defaults: Defaults that differ from those of ``cls``.
     """
 
     def decorate(transform: Transform) -> Transform:
         init: Any = vars(transform)["__init__"]
         signature = inspect.signature(init)
-        # ``batch`` is for jobs alone: it cannot be said in YAML.
+        # ``batch`` is for jobs alone: YAML has no form for it.
         given = signature.parameters.values()
         own = [p for p in given if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
         declared = options_of(cls)

@@ -1,4 +1,4 @@
-"""Find the addresses of hosts, where all hosts at one address are one queue."""
+"""Finds the addresses of hosts, for one queue per address."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -21,20 +21,20 @@ COUNTS = "counts"
 
 @dataclasses.dataclass(frozen=True)
 class LocateOptions(GenerateOptions, AddressOptions):
-    """What choosing hosts by their addresses needs to know."""
+    """Options for partitions by address."""
 
 
 @dataclasses.dataclass
 class LocateHosts(Displayed):
-    """Finds the addresses of the hosts of chosen rows; ``place`` follows them.
+    """Finds the addresses of the hosts of chosen rows, and adapts ``place``.
 
     Input:  chunks with ``key`` and ``place``, which begins with the batch's id.
-    Output: (the chunks with ``address``, ``Written`` with counts): pages of hosts for which
-        there was no time stay due, ``dropped/address_unknown``. Those of hosts that have no
-        address are queues by name (``unresolved``): fetch says why there is none.
+    Output: (the chunks with ``address``, ``Written`` with counts). Pages of hosts that were not
+        looked up in time stay due (``dropped/address_unknown``). A host without an address has
+        a queue by name (``unresolved``): fetch reports the reason.
 
-    Cost: a shuffle of the rows, for a host must have one address: it is looked up once, in
-    one place. A name server that does not answer costs ten minutes a partition at most.
+    Cost: a shuffle of the rows, because a host must have one address: one worker looks it up,
+    once. A name server that does not answer costs at most ten minutes per partition.
     """
 
     options: LocateOptions
@@ -68,7 +68,7 @@ def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Ite
 def locate_hosts(
     rows: pl.DataFrame, known: dict[str, str | None]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns chosen rows with the addresses of their hosts, and what is to be counted.
+    """Returns chosen rows with the addresses of their hosts, and counts.
 
     >>> rows = pl.DataFrame({"key": ["com.a:http/", "com.b:http/", "com.c:http/"],
     ...                      "place": ["7/com.a", "7/com.b", "7/com.c"]})
@@ -77,18 +77,14 @@ def locate_hosts(
     ([('7/1.2.3.4', '1.2.3.4'), ('7/com.b', '')], {'dropped/address_unknown': 1, 'unresolved': 1})
     """
     hosts = host_keys(rows.get_column("key"))
+    is_known = hosts.is_in(list(known))
+    late = int((~is_known).sum())
     rows = rows.with_columns(
         address=hosts.replace_strict(known, default=None, return_dtype=pl.String)
-    )
-    late = rows.filter(~hosts.is_in(list(known)))
-    rows = rows.filter(hosts.is_in(list(known)))
-    there = pl.col("address").fill_null("") != ""
-    batch = pl.col("place").str.extract("^([^/]*)/")
-    rows = rows.with_columns(
-        place=pl.when(there).then(batch + "/" + pl.col("address")).otherwise("place")
-    )
-    counts = {
-        "dropped/address_unknown": len(late),
-        "unresolved": int((rows.get_column("address") == "").sum()),
-    }
+    ).filter(is_known)
+    has_address = pl.col("address").fill_null("") != ""
+    placed = pl.col("place").str.extract("^([^/]*)/") + "/" + pl.col("address")
+    rows = rows.with_columns(place=pl.when(has_address).then(placed).otherwise("place"))
+    unresolved = int((rows.get_column("address") == "").sum())
+    counts = {"dropped/address_unknown": late, "unresolved": unresolved}
     return rows, {name: number for name, number in counts.items() if number}

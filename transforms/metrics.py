@@ -1,9 +1,9 @@
-"""Beam's metrics of what the jobs count: Nutch's names where it has one (nutch.md 5.7).
+"""Reports the counts of jobs as Beam's metrics, under Nutch's names where Nutch has one.
 
-The manifest has every count under our own name, with its reason. A metric
-never names a host, a URL or anything else that the web or a plug-in makes up:
-what is not known here and is not a plain word is counted as ``other``. Rules of
-URL filters are the operator's (``--count_by_rule``).
+The manifest has every count under our own name, with its reason. The name of a metric
+never contains a host, a URL or other text from the web or a plug-in: a reason that is
+not a plain word is counted as ``other``. Rules of URL filters come from the operator
+(``--count_by_rule``), and may be in names.
 """
 
 import re
@@ -48,7 +48,7 @@ FAMILIES = {
     ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
     ("parse", "failed"): "failed",
     ("parse", "skipped"): "notparsed",
-    ("parse", "no_parser"): "no_parser",  # types are what servers make up
+    ("parse", "no_parser"): "no_parser",  # servers invent types
 }
 
 # ``FAMILY/NAME`` where the name alone is the metric: one for each status.
@@ -57,7 +57,7 @@ STATUSES = (("fetch", "protocol"), ("update", "status"))
 # Pages may be parsed while others are fetched: these counts of fetch are parse's.
 _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
-# Why fetch drops a task; whatever else is dropped there is a link.
+# Reasons for which fetch drops a task; it drops links for all others.
 DROPPED_TASKS = frozenset(
     {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects",
      "robots_too_costly", "stopped",
@@ -69,7 +69,7 @@ _WORD = re.compile(r"[a-z0-9_]{1,60}")
 
 
 def count(job: str, counts: Mapping[str, int]) -> None:
-    """Adds what a job has counted to Beam's metrics; to be called inside a DoFn.
+    """Adds the counts of a job to Beam's metrics; call it inside a DoFn.
 
     Args:
         job: Name of the job.
@@ -81,7 +81,7 @@ def count(job: str, counts: Mapping[str, int]) -> None:
 
 
 def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
-    """Returns the metrics, as (namespace, counter), that one of our counts is a part of.
+    """Returns the metrics, as (namespace, counter), that include one of our counts.
 
     >>> metrics_of("fetch", "protocol/notfound")
     (('nutbeam_fetcher', 'notfound'),)
@@ -116,9 +116,9 @@ def _is_of_parse(family: str, reason: str) -> bool:
 
 
 class Throttling:
-    """Reports to the runner how long politeness has made a fetch wait.
+    """Reports to the runner how long a fetch has waited for politeness.
 
-    Dataflow adds workers where work lies waiting; those would have to wait, too.
+    Without it, Dataflow would add workers, which would have to wait, too.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Throttling:
         self._report()
 
     def total(self, seconds: float) -> None:
-        """Takes the time that the engine has waited so far."""
+        """Sets the time that the engine has waited so far."""
         self._engine = seconds
         self._report()
 

@@ -11,7 +11,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
-from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
+from ..io.snapshots.manifest import PHASES, Batch, load_manifest
 from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
 from ..io.storage.errors import PurgedMeanwhile
 from ..io.upkeep.over_purges import commit_over_purges
@@ -25,15 +25,15 @@ from .threads import FlatMapInThreads
 
 @dataclasses.dataclass(frozen=True)
 class Ticket:
-    """What starts a job inside a pipeline, and what it leaves for the next job.
+    """Starts a job inside a pipeline; each job outputs one for the next job.
 
     Attributes:
         table: The table's address.
         operation: Id of the launch; a job adds its own name.
-        batch: The batch to work on; None is the one that is next in line.
-        idle: There is nothing to do, for this job and those behind it.
-        now: The time that counts as now, ms; None is the clock's.
-        versions: What the launcher runs on, see ``versions``; empty is not checked.
+        batch: The batch to work on; None is the oldest one that waits.
+        idle: Whether there is nothing to do for this job and the later ones.
+        now: The time that counts as now, ms; None is the time of the clock.
+        versions: Versions of the launcher, see ``versions``; empty is not checked.
     """
 
     table: str
@@ -45,7 +45,7 @@ class Ticket:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Returns (name, version) of what launcher and workers must have in common."""
+    """Returns the (name, version) pairs that must be equal on launcher and workers."""
     python = ".".join(platform.python_version_tuple()[:2])
     return (
         ("Beam", beam.version.__version__),
@@ -55,10 +55,10 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def check_versions(ticket: Ticket) -> None:
-    """Refuses a launcher that runs on something else than this worker does.
+    """Checks that the launcher has the versions of this worker.
 
     Raises:
-        UserError: Beam, nutbeam or Python are of another version there.
+        UserError: The launcher has another version of Beam, nutbeam or Python.
     """
     here = dict(versions())
     for name, there in ticket.versions:
@@ -84,8 +84,8 @@ class Begin(Displayed):
 
     Attributes:
         job: Name of the job.
-        needs: The phase that its batch must have reached; None where the job
-            works on no batch, "" where it makes one.
+        needs: The phase that its batch must have reached; None if the job works on no batch, ""
+            if it makes one.
     """
 
     job: str
@@ -98,7 +98,7 @@ class Begin(Displayed):
 
 
 def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
-    """Returns the operation of a job: what was pinned under its id, or a new one.
+    """Returns the operation of a job: the one pinned under its id, or a new one.
 
     Raises:
         UserError: The batch does not exist or has not come that far.
@@ -156,25 +156,25 @@ def check_phase(operation: Operation, needs: str) -> bool:
 
 @dataclasses.dataclass
 class Commit(Displayed):
-    """Makes the next snapshot of the table from what the workers wrote.
+    """Commits the next snapshot of the table from the files of the workers.
 
     Input:  (operations, written): one operation, any number of ``Written``.
     Output: one ticket for the next job.
 
-    Cost: a shuffle of file descriptors onto one key; nothing commits before
+    Cost: a shuffle of file descriptors onto one key. Nothing is committed before
     all of them are there, and a retried commit finds its id in the history.
-    Prism goes on for a moment after a failure and brings fewer of them: then
+    After a failure Prism runs later steps for a moment, with some descriptors missing. Then
     nothing is committed.
 
     Attributes:
         reads: Components that must not have changed since the operation was
             pinned; ``{batch}`` stands for the batch's id.
         phase: Phase that the batch has reached with this commit, or None.
-        dedups: Whether the batches that waited for a dedup do so no longer.
-        opens: Makes the batch's record from the operation and the counts,
-            where the job makes a batch; a batch without URLs is not made.
-        whole: Steps whose work must all have been done.
-        over_purges: Whether a purge may come in between; see ``io/upkeep/over_purges.py``.
+        dedups: Whether the batches that wait for a dedup are done.
+        opens: Makes the record of a new batch from the operation and the counts, or returns None
+            if the batch would have no URLs. None if the job makes no batch.
+        whole: Steps whose work must be complete.
+        over_purges: Whether a purge may commit meanwhile; see ``io/upkeep/over_purges.py``.
     """
 
     reads: tuple[str, ...] = ()
@@ -185,17 +185,16 @@ class Commit(Displayed):
     over_purges: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        how = (self.reads, self.phase, self.dedups, self.opens, self.over_purges)
-        commits = beam.Map(_commit, self.whole, *how).with_output_types(Ticket)
+        commits = beam.Map(_commit, dataclasses.replace(self)).with_output_types(Ticket)
         return inputs | Together() | "Commit" >> commits
 
 
 @dataclasses.dataclass
 class Together(beam.PTransform):
-    """Brings a few small elements of several collections to one place.
+    """Brings a few small elements of several collections to one worker.
 
     Input:  collections.
-    Output: one element (0, all elements of all of them); none if there are none.
+    Output: one element (0, all their elements), or none if there are no elements.
     """
 
     def expand(self, inputs: Any) -> beam.PCollection[tuple[int, Any]]:
@@ -203,7 +202,7 @@ class Together(beam.PTransform):
             items | f"Key{at}" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
             for at, items in enumerate(inputs)
         )
-        # With one coder: Flink brings elements together as the bytes that they are.
+        # All have one coder: Flink groups the encoded elements.
         return keyed | beam.Flatten() | beam.GroupByKey()
 
 
@@ -214,14 +213,14 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
 def gathered(
     grouped: tuple[int, Iterable[Any]], whole: Iterable[str]
 ) -> tuple[Operation, list[Written], list[Any]]:
-    """Returns what ``Together`` has brought: the operation, what was written, all else.
+    """Returns the elements of ``Together``: the operation, all ``Written``, all others.
 
     Args:
-        grouped: Its element.
-        whole: Steps whose work must all have been done, unless the operation is idle.
+        grouped: The element of ``Together``.
+        whole: Steps whose work must be complete, unless the operation is idle.
 
     Raises:
-        UserError: Some of it is missing.
+        UserError: Some work is missing.
     """
     items = list(grouped[1])
     (operation,) = [item for item in items if isinstance(item, Operation)]
@@ -232,33 +231,33 @@ def gathered(
 
 
 def ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
-    """Returns the ticket for the next job; without a batch where there is nothing to do."""
+    """Returns the ticket for the next job; without a batch if there is nothing to do."""
     launch = operation.id.removesuffix(f".{operation.job}")
     return Ticket(operation.table, launch, None if nothing else operation.batch, idle=nothing)
 
 
 @dataclasses.dataclass
 class ForEach(Displayed):
-    """Divides an operation's work into items, spreads them over the workers, does each.
+    """Divides an operation into items, spreads them over the workers, and works on each.
 
-    Input:  operations; one that is idle has no items.
-    Output: what ``work`` yields; with ``outputs``, one collection per tag, and
-        ``main`` for what is not tagged.
+    Input:  operations; an idle one has no items.
+    Output: the elements that ``work`` yields; with ``outputs``, one collection per tag, and
+        ``main`` for elements without a tag.
 
-    Cost: a shuffle of the items, which are small descriptions of work. Few
-    steps, on purpose: each costs milliseconds at every start of a pipeline.
+    Cost: a shuffle of the items, which are small descriptions of work. There are few
+    steps on purpose: each costs milliseconds at every start of a pipeline.
 
     Attributes:
         divide: From an operation to its items.
         work: ``work(item, *args)`` yields elements.
-        args: Further arguments of ``work``; side inputs are taken.
+        args: Further arguments of ``work``, which may be side inputs.
         element: Type of the elements.
         outputs: Tags.
-        step: Name under which ``Commit`` is told how many items there are and
-            which are done; empty tells nothing.
-        receipts: Tag of the output that leads there.
-        at_once: Whether several items may be worked on at once in one process:
-            what ``work`` yields of an item is then held until it is done.
+        step: Name under which ``Commit`` gets the numbers of items and of items done; empty
+            sends none.
+        receipts: Tag of the output with these numbers.
+        at_once: Whether one process may work on several items at once. The elements of an item
+            are then held until it is done.
     """
 
     divide: Callable[[Operation], Iterable[Any]]
@@ -290,8 +289,8 @@ class Spread(beam.PTransform):
     Input:  (number, item), each number once.
     Output: the same.
 
-    Cost: a shuffle of the items. A runner that knows Beam's Reshuffle deals them
-    out in turn: two items on two workers are one each, whatever their hashes.
+    Cost: a shuffle of the items. A runner that knows Beam's Reshuffle distributes
+    them in turn: with two items and two workers, each gets one.
     """
 
     def expand(self, numbered: beam.PCollection[tuple[int, Any]]) -> Any:
@@ -312,7 +311,7 @@ def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """An item; the first tells how many there are: 0 where it stands for none."""
+    """An item; the first has the number of items, which is 0 if there are none."""
 
     item: Any
     of: int | None = None
@@ -328,7 +327,7 @@ def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) 
 
 @contextmanager
 def _reading(operation: Operation) -> Iterator[None]:
-    """Lets the same id begin anew where a purge has deleted what the operation reads."""
+    """If a purge has deleted what the operation reads, makes the next attempt pin it again."""
     try:
         with operation.reading():
             yield
@@ -352,54 +351,37 @@ def _work(
         yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
 
 
-def _commit(
-    grouped: tuple[int, Iterable[Any]],
-    whole: tuple[str, ...],
-    reads: tuple[str, ...],
-    phase: str | None,
-    dedups: bool,
-    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
-    over_purges: bool,
-) -> Ticket:
-    operation, written, _ = gathered(grouped, whole)
+def _commit(grouped: tuple[int, Iterable[Any]], how: Commit) -> Ticket:
+    operation, written, _ = gathered(grouped, how.whole)
     if operation.idle:
-        nothing = operation.idle == "nothing" or (opens is not None and not _batch_of(operation))
-        return ticket_after(operation, nothing=nothing)
-    return commit_job(operation, written, reads, phase, dedups, opens, over_purges)
+        no_batch = how.opens is not None and not _has_batch(operation)
+        return ticket_after(operation, nothing=operation.idle == "nothing" or no_batch)
+    return commit_job(operation, written, how)
 
 
-def commit_job(
-    operation: Operation,
-    written: list[Written],
-    reads: tuple[str, ...],
-    phase: str | None,
-    dedups: bool,
-    opens: Callable[[Operation, dict[str, int]], Batch | None] | None,
-    over_purges: bool = False,
-) -> Ticket:
-    """Commits one job's work; see ``Commit``."""
+def commit_job(operation: Operation, written: list[Written], how: Commit) -> Ticket:
+    """Commits the work of a job; see ``Commit``."""
+    before = operation.manifest()
     batch: Batch | None = None
-    if opens is not None:
-        batch = opens(operation, sum_counts(part.counts for part in written))
+    if how.opens is not None:
+        batch = how.opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # nothing was chosen: no batch, no files, only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
-    elif phase is not None and operation.batch is not None:
-        batch = dataclasses.replace(operation.manifest().batches[operation.batch], phase=phase)
-    names = frozenset(name.format(batch=operation.batch) for name in reads)
-    before = operation.manifest()
-    others = {
-        name: dataclasses.replace(before.batches[name], deduped=True)
-        for name in (before.without_dedup() if dedups else ())
-    }
-    if over_purges:
-        made = commit_over_purges(operation, written, names, batch)
+    elif how.phase is not None and operation.batch is not None:
+        batch = dataclasses.replace(before.batches[operation.batch], phase=how.phase)
+    reads = frozenset(name.format(batch=operation.batch) for name in how.reads)
+    if how.over_purges:
+        made = commit_over_purges(operation, written, reads, batch)
     else:
-        made = commit(operation, written, reads=names, batch=batch, others=others)
+        waiting = before.without_dedup() if how.dedups else ()
+        others = {n: dataclasses.replace(before.batches[n], deduped=True) for n in waiting}
+        made = commit(operation, written, reads=reads, batch=batch, others=others)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    return ticket_after(operation, nothing=opens is not None and batch is None)
+    return ticket_after(operation, nothing=how.opens is not None and batch is None)
 
 
-def _batch_of(operation: Operation) -> bool:
-    manifest: Manifest = load_manifest(operation.root, operation.root.latest_snapshot())
+def _has_batch(operation: Operation) -> bool:
+    """Returns whether the batch of an operation is in the newest snapshot."""
+    manifest = load_manifest(operation.root, operation.root.latest_snapshot())
     return operation.batch in manifest.batches

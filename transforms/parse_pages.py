@@ -1,4 +1,4 @@
-"""Take title, text and links from pages, in a pipeline of one's own."""
+"""Take title, text and links from pages, in any Beam pipeline."""
 
 import contextlib
 import dataclasses
@@ -13,17 +13,18 @@ import pyarrow.compute as pc
 
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job
+from ..io.parsing.pool_options import PoolOptions
 from ..policy.documents import NEEDED, DocumentOptions
 from ..policy.parse_results import status_text
-from ..policy.schema import HEADERS, PAGES, TEXT, ParseMinor, ParseStatus, conform, to_frame
-from ..web.base.options import option
+from ..policy.schema import PAGES, TEXT, ParseMinor, ParseStatus, columns, conform, to_frame
+from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.row_keys import from_key
 from .chunks import Chunk, to_chunks
 from .display import displayed
 from .fetch_pages import error_output
-from .fetch_urls import DEAD, DEAD_LETTERS, URL_OPTIONS
+from .fetching import DEAD, DEAD_LETTERS, FETCHED, URL_OPTIONS
 from .keywords import options_from, with_keywords
 from .metrics import count
 from .operations import ForEach
@@ -34,40 +35,21 @@ from .rows import check_chunk, through_chunks
 
 DOCUMENTS = "documents"
 PARSED = arrow_schema(ParsedPage)
-# What one process gets at a time.
+# The size of the part of a chunk that one process parses at a time.
 JOB_BYTES = 4 << 20
 _NEEDED = {"url": ["url"], "body": ["body"]}
-# What is taken of the input, where it has it.
+# The columns that are read from the input.
 _TAKEN = pa.schema(
     [
-        ("url", TEXT),
-        ("key", TEXT),
-        ("score", pa.float64()),
-        ("fetch_status", TEXT),
-        ("http_code", pa.int64()),
-        ("redirect", TEXT),
-        ("content_type", TEXT),
-        ("headers", HEADERS),
-        ("fetch_time", pa.int64()),
-        ("truncated", TEXT),
-        ("body", pa.large_binary()),
+        *columns(FETCHED, "url", "key", "score", "fetch_status", "http_code", "redirect"),
+        *columns(FETCHED, "content_type", "headers", "fetch_time", "truncated", "body"),
     ]
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class ParsePagesOptions(DocumentOptions):
+class ParsePagesOptions(DocumentOptions, PoolOptions):
     """What is taken from pages, and the processes that do it."""
-
-    processes: int = option(
-        0, "How many processes parse on a worker; 0 is one for each core.", minimum=0, maximum=256
-    )
-    process_memory: int = option(
-        8 << 30,
-        "Memory that a process that parses may ask for; 0 is no limit.",
-        unit="bytes",
-        minimum=0,
-    )
 
 
 _DEFAULTS = {"scope": "any"}
@@ -75,25 +57,25 @@ _DEFAULTS = {"scope": "any"}
 
 @with_keywords(ParsePagesOptions, **_DEFAULTS)
 class ParsePages(beam.PTransform):
-    """Takes title, text, links and what else they say from pages.
+    """Takes title, text, links, language and directives from pages.
 
-    Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as
-        FetchPages gives; if they have them, these are taken, too:
+    Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as the output of
+        FetchPages, and optionally
         ``content_type``, ``headers`` (of X-Robots-Tag; a sequence of rows of
         ``name`` and ``value``), ``fetch_status``, ``truncated``, ``http_code``,
         ``redirect``, ``key``, ``score``, ``fetch_time``.
     Output: two collections of rows or chunks, as the input is. ``documents`` has
-        a ``ParsedPage`` for each row that is a page, and for each part of one that is
-        a document of its own (``part_of`` says of which). ``dead_letters`` has a
-        ``DeadLetter`` for each other, with the reason: ``http_404`` and the like,
+        a ``ParsedPage`` for each row that is a page, and for each part of a page that is
+        a document of its own (``part_of`` names the page). ``dead_letters`` has a
+        ``DeadLetter`` for each other row, with the reason: ``http_404`` and the like,
         ``redirected``, ``notmodified``, ``no_body``, ``truncated``, ``no_parser``,
         ``timeout``, ``out_of_memory``, ``crashed``, ``malformed``, and so on.
 
-    Pages are parsed by processes of their own, which have a time limit a page
-    and a memory limit: a page that stalls or kills its parser costs one dead
-    letter. Each worker starts its processes once.
+    Child processes parse the pages, with a time limit per page and a memory limit: a page
+    that stalls or kills its parser becomes one dead letter. Each worker starts its processes
+    once.
 
-    Cost: no shuffle. A worker holds a chunk of at most 16 MB and what came of it.
+    Cost: no shuffle. A worker holds a chunk of at most 16 MB and its results.
 
     Raises:
         ValueError: An option or the input's type is not right.
@@ -102,9 +84,9 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the input are operations, whose batch is divided into
-            files of pages, and documents are written into its files, see
-            ``pipelines/parse.py``; the output is ``Written``.
+        batch: For the jobs of a table: the input is operations, and the output is ``Written``.
+            The batch is divided into files of pages, and documents are written into its
+            files; see ``pipelines/parse.py``.
     """
 
     def __init__(
@@ -116,12 +98,10 @@ class ParsePages(beam.PTransform):
         **keywords: Any,
     ) -> None:
         super().__init__()
-        if options is not None and keywords:
-            raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
-        self.options = options or options_from(ParsePagesOptions, _DEFAULTS | keywords)
+        self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
         self.batch = batch
         if batch is None:
-            UrlRules(self.options)  # its files are there, and can be read
+            UrlRules(self.options)  # fails now if a file of rules is missing or wrong
         self.dead_letters = error_output(error_handling, DOCUMENTS)
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
@@ -140,29 +120,19 @@ class ParsePages(beam.PTransform):
 
 
 def parse_pages(
-    chunk: Chunk, options: ParsePagesOptions, pool: ParsePool
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+    chunk: Chunk, options: DocumentOptions, pool: ParsePool
+) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, int]]:
     """Parses pages.
 
     Args:
         chunk: Rows with the columns ``url`` and ``body``; see ``ParsePages``.
         options: What is taken.
-        pool: What parses.
+        pool: The processes that parse.
 
     Returns:
-        (PARSED rows, dead letters): each page is one of the two. Among the rows are those of
-        parts of pages, too.
-    """
-    parsed, dead, _ = parse_with_status(chunk, options, pool)
-    return parsed, dead.drop("parse")
-
-
-def parse_with_status(
-    chunk: Chunk, options: DocumentOptions, pool: ParsePool
-) -> tuple[pl.DataFrame, pl.DataFrame, Mapping[str, int]]:
-    """As ``parse_pages``, and what the parse job counts.
-
-    Letters have a column ``parse``: the status as Nutch writes it, or null.
+        (PARSED rows, dead letters, counts of the parse job): each page is one of the two. Among
+        the rows are those of parts of pages, too. Letters have one more column ``parse``: the
+        status as Nutch writes it, or null.
     """
     pages = _taken(chunk, options)
     cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
@@ -177,7 +147,7 @@ def parse_with_status(
         for part, number in jobs:
             try:
                 result = pool.result(number)
-            except ParserDied as error:  # whichever page was at fault, none is lost
+            except ParserDied as error:  # the page at fault is unknown: all become dead letters
                 failed = part.with_columns(
                     reason=pl.lit("parser_failed"), message=pl.lit(str(error)), parse=_NO_STATUS
                 )
@@ -197,27 +167,19 @@ _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
 def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
-    """Returns what is needed of the rows, with the reason why one is no page to parse."""
-    try:
-        pages = to_frame(conform(chunk, _TAKEN))
-    except pa.ArrowException as error:
-        raise ValueError(f"ParsePages cannot read its input: {error}") from error
+    """Returns the columns that are read, and why a row is no page to parse."""
+    pages = to_frame(conform(chunk, _TAKEN))
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
     admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
     status, truncated = pl.col("fetch_status"), pl.col("truncated")
-    reason = (
-        pl.when(pl.col("reason").is_not_null())
-        .then("reason")
-        .when(status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null())
-        .then("http_" + pl.col("http_code").cast(pl.String))
-        .when(status.str.starts_with("redir_"))
-        .then(pl.lit("redirected"))
-        .when(status.is_not_null() & (status != "success"))
-        .then(status)
-        .when(truncated.is_not_null() & options.skip_truncated)
-        .then(pl.lit("truncated"))
-        .when(pl.col("body").is_null())
-        .then(pl.lit("no_body"))
+    http_error = status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null()
+    reason = pl.coalesce(
+        "reason",
+        pl.when(http_error).then("http_" + pl.col("http_code").cast(pl.String)),
+        reason_if(status.str.starts_with("redir_"), "redirected"),
+        pl.when(status != "success").then(status),
+        reason_if(truncated.is_not_null() & options.skip_truncated, "truncated"),
+        reason_if(pl.col("body").is_null(), "no_body"),
     )
     message = pl.when(reason == "truncated").then(truncated).otherwise("redirect")
     return pages.with_columns(
@@ -229,18 +191,15 @@ def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     ).with_columns(reason=reason, message=message)
 
 
-def _parts(pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Cuts pages into what one process gets at a time."""
-    if pages.is_empty():
-        return
+def _parts(pages: pl.DataFrame) -> list[pl.DataFrame]:
+    """Cuts pages into parts, each for one process."""
     part = pages.get_column("body").bin.size().cum_sum() // JOB_BYTES
     numbered = pages.with_columns(part.alias("_part"))
-    for rows in numbered.partition_by("_part", maintain_order=True):
-        yield rows.drop("_part")
+    return numbered.partition_by("_part", maintain_order=True, include_key=False)
 
 
 def document_options(options: DocumentOptions) -> DocumentOptions:
-    """Returns the part of options that a process that parses needs."""
+    """Returns the options that a parse process needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     return DocumentOptions(**{name: getattr(options, name) for name in names})
 
@@ -257,7 +216,7 @@ def _job_pages(part: pl.DataFrame) -> pa.Table:
 
 
 def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (PARSED rows, dead letters) of what came of a job."""
+    """Returns (PARSED rows, dead letters) of the result of a job."""
     of_part = pl.col("part_of").is_not_null()
     row = pl.col("distance") - of_part  # a part is one link away from its page
     documents = to_frame(result.documents).with_columns(row.cast(part.schema["row"]).alias("row"))
@@ -284,7 +243,7 @@ def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFr
 
 
 def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
-    """Returns parts as rows of their own: with the URL of their page, and without its key."""
+    """Returns parts as rows, with the URL of their page and without its key."""
     urls = [from_key(key) for key in parts.get_column("key")]
     parts = parts.with_columns(
         pl.Series("url", urls, dtype=pl.String),
@@ -317,9 +276,8 @@ def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "ParsePages")
-    documents, dead = parse_pages(
-        chunk, options, shared_pool(options.processes, options.process_memory)
-    )
+    pool = shared_pool(options.parse_processes, options.parser_memory)
+    documents, dead, _ = parse_pages(chunk, options, pool)
     reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
     count("parse", {"parsed": len(documents), **reasons})
     yield from to_chunks(documents, PARSED)

@@ -1,4 +1,4 @@
-"""Send the rows of a key the same way."""
+"""Brings the rows of a key to one worker."""
 
 import copy
 import dataclasses
@@ -61,8 +61,8 @@ def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
     Args:
         values: Strings or bytes; null is a value like others.
         buckets: How many numbers there are, at most 2³².
-        salt: Deals the values otherwise: those that meet under one salt are
-            not likely to meet under another.
+        salt: Changes the numbers: two values that have one number under one salt are not likely
+            to have one number under another.
 
     >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
     [4005, 526, 4005]
@@ -86,11 +86,11 @@ class PartitionByHost(Displayed):
     """Brings all rows of a host to one worker.
 
     Input:  chunks or rows with a text column ``host``, or with one of URLs.
-    Output: of chunks, (partition, chunk): all rows of a host have the same
+    Output: for chunks, (partition, chunk): all rows of a host have the same
         partition, and each chunk is of bounded size. A host with more rows than
-        a chunk holds gives several chunks of one partition. Of rows, the same
-        rows with one more field ``partition``; those of a partition come one
-        after the other, on one worker.
+        a chunk holds has several chunks in one partition. For rows, the same
+        rows with one more field ``partition``; those of a partition follow each
+        other, on one worker.
 
     Cost: one shuffle of all rows. The values of one partition must stay under
     64 MB, so the number of partitions follows from the bytes to come.
@@ -98,11 +98,11 @@ class PartitionByHost(Displayed):
     Attributes:
         partitions: How many partitions there are, at least 1.
         host: Name of the column of hosts.
-        salt: Deals the hosts otherwise; one batch, one salt.
-        slot: Name of a column to add: each row's slot, a number below ``SLOTS``; empty
-            for none.
-        url: Name of a column of URLs whose hosts count; empty to go by ``host``.
-            All that are no URLs count as one host.
+        salt: Changes the partitions of hosts; each batch has its own.
+        slot: Name of a column to add, with the slot of each row: a number below ``SLOTS``.
+            Empty adds none.
+        url: Name of a column of URLs, whose hosts are used in place of the column ``host``.
+            All values that are no URLs count as one host. Empty uses ``host``.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -133,13 +133,13 @@ class PartitionByHost(Displayed):
     def grouped(
         self, files: int | beam.pvalue.AsSideInput = 1, key: str = "", drop: tuple[str, ...] = ()
     ) -> "PartitionByHost":
-        """Returns this transform with another output: (number, chunks), of chunks only.
+        """Returns this transform with another output, for chunks only: (number, chunks).
 
-        The partition is ``number // files``. With one file, a partition is one group; else it
-        is cut into files by ``key``, and a host may be in all files of its partition.
+        The partition is ``number // files``. With one file, a partition is one group. Else
+        ``key`` divides it into files, and a host may be in all files of its partition.
 
         Args:
-            files: How many files a partition has; or a side input that says it.
+            files: How many files a partition has, or a side input with this number.
             key: Name of the column that chooses the file.
             drop: Columns that do not cross the shuffle.
         """
@@ -150,7 +150,7 @@ class PartitionByHost(Displayed):
     def _group(self, chunks: beam.PCollection[Chunk], *groups: Any) -> Any:
         how = (self.partitions, self.host, self.salt, self.slot, self.url)
         deal = beam.FlatMap(_deal, how, *groups).with_output_types(tuple[int, Chunk])
-        # A host must be one worker's: that is what politeness rests on.
+        # Politeness needs all rows of a host on one worker.
         return chunks | "Deal" >> deal | "ByPartition" >> beam.GroupByKey()
 
     def _deal(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
@@ -180,8 +180,8 @@ def partition_by_host(
 ) -> Iterator[tuple[int, Chunk]]:
     """Cuts a chunk into the parts of its partitions.
 
-    A host is in one of ``SLOTS`` slots, and a slot in one partition, so that
-    another number of partitions keeps together what a slot keeps together.
+    A host is in one of ``SLOTS`` slots, and a slot in one partition. So the hosts of a slot stay
+    together whatever the number of partitions is.
     """
     needed = {"url": [url]} if url else {"host": [host]}
     check_chunk(chunk, needed, "PartitionByHost")
@@ -198,7 +198,7 @@ def partition_by_host(
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
-    """Returns the host of each URL, as the URL has it once it is normalized; null of no URL.
+    """Returns the host of each URL, as in the normalized URL; null if it is no URL.
 
     >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
     ['foo.com', None]

@@ -1,6 +1,6 @@
-"""What FetchPages and ParsePages give: one declaration each, of rows and of chunks.
+"""The outputs of FetchPages and ParsePages, each declared once for rows and chunks.
 
-The columns of chunks follow from the fields, see ``row_types.arrow_schema``.
+``row_types.arrow_schema`` derives the columns of chunks from the fields.
 """
 
 # Beam's schemas read ``X | None`` as "any Python object", which no other language takes.
@@ -20,27 +20,26 @@ class Header(NamedTuple):
 
 
 class FetchedPage(NamedTuple):
-    """What a server answered for a URL.
+    """The answer of a server for a URL.
 
     Attributes:
-        url: As it was asked for: what browsers make of the URL that was given,
-            without user and fragment.
+        url: The requested URL: the URL of the input as browsers parse it, without user and
+            fragment.
         host: Its host, without port.
-        key: Of the row that was given, if it has one.
-        score: Of the row that was given; 0 if it has none.
+        key: Key of the input row, if it has one.
+        score: Score of the input row; 0 if it has none.
         fetch_status: ``success``, ``redir_temp``, ``redir_perm``, ``notmodified``,
-            ``gone`` (4xx), or ``retry`` (5xx, 408, 429: another time it may be there).
+            ``gone`` (4xx), or ``retry`` (5xx, 408, 429: a later request may succeed).
         protocol_status: Nutch's word for it, such as ``notfound``.
         message: Status code and reason phrase, or where a redirect leads; None
             for success.
         http_code: Status code.
         content_type: Content-Type, as it was sent.
-        etag: ETag; give it back for a conditional request.
-        last_modified: Last-Modified, as it was sent; the same.
-        redirect: Absolute URL where the page is said to be. It is not followed. None where a
-            server says that it is a file.
-        retry_after: Seconds that the server asks to be left alone.
-        ip: Address that was asked; None behind a proxy.
+        etag: ETag, for a conditional request.
+        last_modified: Last-Modified, as it was sent, for a conditional request.
+        redirect: Absolute URL of a redirect, which is not followed. None if it is a file.
+        retry_after: Seconds for which the server wants no requests.
+        ip: IP address of the server; None with a proxy.
         tls: ``checked`` for https, ``unchecked`` where ``insecure_host`` names the host.
         headers: All headers, in the order received.
         fetch_time: End of the request, UTC ms.
@@ -74,13 +73,13 @@ class FetchedPage(NamedTuple):
 
 
 class DeadLetter(NamedTuple):
-    """A row that nothing came of.
+    """An input row without a result.
 
     Attributes:
-        url: As it was given; None if it was.
-        key: Of the row that was given, if it has one.
-        reason: One word to count it under.
-        message: What is known besides; None if nothing is.
+        url: URL of the input row, unchanged.
+        key: Key of the input row, if it has one.
+        reason: One word, which is counted, too.
+        message: A detail, or None.
     """
 
     url: Optional[str]
@@ -93,7 +92,7 @@ class Link(NamedTuple):
     """A link of a page.
 
     Attributes:
-        url: Where it leads, absolute and normalized.
+        url: Its target, absolute and normalized.
         anchor: Its text.
         rel: Its ``rel``, in lower case.
     """
@@ -104,30 +103,29 @@ class Link(NamedTuple):
 
 
 class ParsedPage(NamedTuple):
-    """What a page says. In all texts a run of white space is one space.
+    """The content of a page. In all texts a run of white space is one space.
 
     Attributes:
-        url: Of the page, normalized.
+        url: URL of the page, normalized.
         host: Its host, without port.
-        key: Of the row that was given, if it has one.
-        score: Of the row that was given; 0 if it has none.
-        title: Of the first ``title``; empty on a page that says noindex.
-        text: Of the body; empty on a page that says noindex.
+        key: Key of the input row, if it has one.
+        score: Score of the input row; 0 if it has none.
+        title: Text of the first ``title``; empty if the page says noindex.
+        text: Text of the body; empty if the page says noindex.
         language: As the page declares it.
-        content_type: As it was given.
+        content_type: Content type of the input row.
         charset: Encoding, by its name in the WHATWG Encoding Standard.
         directives: Those of noindex, nofollow and noarchive that hold, of meta
             robots and X-Robots-Tag.
         refresh: Absolute URL of a meta refresh.
         canonical: Absolute URL of ``link rel=canonical``.
-        links: Where it leads to, without those that say nofollow or that the
-            URL filter refuses.
+        links: Its links, without those that say nofollow or that the URL filter refuses.
         metadata: Description, keywords, Open Graph and the like.
-        signature: MD5 of the body, or what the option ``signature`` says; equal pages have
-            the same.
-        fetch_time: As it was given, UTC ms.
-        part_of: URL of the page that it is a part of, such as an item of a feed; None
-            for a page itself.
+        signature: MD5 of the body, or the hash that the option ``signature`` names; equal pages
+            have equal signatures.
+        fetch_time: Fetch time of the input row, UTC ms.
+        part_of: URL of the page that this is a part of, for example of an item of a feed; None
+            for a page.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Types of rows: which column of a chunk a field is, and how its values get there and back.
+"""Types of rows: the column of each field, and how its values are converted there and back.
 
 The only module of this room that uses names of Beam that are not documented: the types of rows
 (``apache_beam.typehints``). There is no other way to know the fields of an element type. Beam 2.72
@@ -9,7 +9,7 @@ import collections.abc
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import apache_beam as beam
@@ -39,12 +39,12 @@ RowType: TypeAlias = RowTypeConstraint
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How values of one type lie in a chunk.
+    """How values of one type are stored in a chunk.
 
     Attributes:
         arrow: The column's type.
-        pack: From a value to what Arrow takes; None where that is the value.
-        unpack: From what Arrow gives to a value.
+        pack: Converts a value for Arrow; None if it needs no conversion.
+        unpack: Converts a value of Arrow back.
     """
 
     arrow: pa.DataType
@@ -59,7 +59,7 @@ def arrow_schema(row_type: Any) -> pa.Schema:
         row_type: A ``NamedTuple``, a dataclass, or an element type of Beam's.
 
     Raises:
-        ValueError: A field has a type that is not taken.
+        ValueError: A field has a type that chunks cannot hold.
 
     >>> print(arrow_schema(typing.NamedTuple("Seed", url=str, score=float)))
     url: large_string
@@ -105,14 +105,14 @@ def kinds_of(row_type: Any) -> dict[str, Kind]:
 
 
 def _kind(hint: Any, field: str) -> Kind:
-    """Returns how values of a type lie in a chunk."""
+    """Returns how values of a type are stored in a chunk."""
     if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
         hint = native_type_compatibility.convert_to_python_type(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         some = [arg for arg in args if arg is not type(None)]
         if len(some) == 1:
-            return _optional(_kind(some[0], field))
+            return _kind(some[0], field)
     elif hint in _PLAIN:
         return Kind(_PLAIN[hint])
     elif (row_type := constraint_of(hint)) is not None:
@@ -130,19 +130,12 @@ def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
     return args[1:] == ((...,) if origin is tuple else ())
 
 
-def _optional(kind: Kind) -> Kind:
-    def unless_none(function: Pack | None) -> Pack | None:
-        return function and (lambda value: None if value is None else function(value))
-
-    return Kind(kind.arrow, unless_none(kind.pack), unless_none(kind.unpack))
-
-
 def _struct(row_type: RowType, field: str) -> Kind:
     kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
     packs = {name: kind.pack or _same for name, kind in kinds.items()}
     unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
     make = maker(row_type)
-    return Kind(
+    return _nested(
         pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
         lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
         lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
@@ -151,7 +144,7 @@ def _struct(row_type: RowType, field: str) -> Kind:
 
 def _map(key: Kind, item: Kind) -> Kind:
     pack, unpack = item.pack or _same, item.unpack or _same
-    return Kind(
+    return _nested(
         pa.map_(key.arrow, item.arrow),
         lambda values: [(name, pack(value)) for name, value in values.items()],
         lambda values: {name: unpack(value) for name, value in values},
@@ -160,15 +153,24 @@ def _map(key: Kind, item: Kind) -> Kind:
 
 def _list(item: Kind) -> Kind:
     pack, unpack = item.pack or _same, item.unpack or _same
-    return Kind(
+    return _nested(
         pa.large_list(item.arrow),
         lambda values: [pack(value) for value in values],
         lambda values: [unpack(value) for value in values],
     )
 
 
+def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> Kind:
+    """Returns a kind whose values may be None, too."""
+    return Kind(
+        arrow,
+        lambda value: None if value is None else pack(value),
+        lambda value: None if value is None else unpack(value),
+    )
+
+
 def maker(row_type: RowType) -> Callable[..., Any]:
-    """Returns what makes a row of the values of its fields, given by name."""
+    """Returns the function that makes a row from the values of its fields, given by name."""
     return beam.Row if is_generated(row_type) else row_type.user_type
 
 
@@ -188,10 +190,9 @@ def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
     """
     columns = {}
     for name, kind in kinds.items():
-        pack = kind.pack
         values = [getattr(row, name) for row in rows]
         try:
-            packed = values if pack is None else [None if v is None else pack(v) for v in values]
+            packed = values if kind.pack is None else map(kind.pack, values)
             columns[name] = pa.array(packed, kind.arrow)
         except (pa.ArrowException, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"field {name!r} must hold {kind.arrow}: {error}") from error
@@ -202,17 +203,14 @@ def table_to_rows(
     table: pa.Table, kinds: Mapping[str, Kind], make: Callable[..., Any]
 ) -> Iterator[Any]:
     """Yields the rows of a table, made by ``make`` of the fields' values."""
-    columns = []
+    columns: list[Iterable[Any]] = []
     for name, kind in kinds.items():
         if name not in table.column_names:
             columns.append([None] * len(table))
             continue
         column = table.column(name)
         values = (column if column.type == kind.arrow else column.cast(kind.arrow)).to_pylist()
-        unpack = kind.unpack
-        columns.append(
-            values if unpack is None else [None if v is None else unpack(v) for v in values]
-        )
+        columns.append(values if kind.unpack is None else map(kind.unpack, values))
     names = list(kinds)
     for row in zip(*columns, strict=True):
         yield make(**dict(zip(names, row, strict=True)))

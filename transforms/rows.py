@@ -1,9 +1,8 @@
-"""Beam rows to chunks and back: what the transforms are given, they give.
+"""Converts Beam rows to chunks and back: the output of a transform is as its input.
 
-A row is a ``beam.Row``, a ``NamedTuple`` or a dataclass that Beam takes for one,
-of a collection whose element type says its fields; those of Beam YAML are such.
-Fields are text, bytes, numbers and booleans; sequences, mappings and rows of
-these; and all that or None.
+A row is a ``beam.Row``, a ``NamedTuple`` or a dataclass that Beam treats as a row, in a collection
+whose element type declares the fields, as in Beam YAML. Fields are text, bytes, numbers and
+booleans, and sequences, mappings and rows of these. Each may be None.
 """
 
 import dataclasses
@@ -30,7 +29,7 @@ from .row_types import (
     table_to_rows,
 )
 
-_ROW_BYTES = MAX_BYTES // MAX_ROWS  # what a row counts at least
+_ROW_BYTES = MAX_BYTES // MAX_ROWS  # the least that a row counts
 _GLOBAL = GlobalWindow()
 
 
@@ -39,11 +38,11 @@ class RowsToChunks(Displayed):
     """Collects rows into chunks.
 
     Input:  rows, of a type with fields.
-    Output: chunks with a column for each field. The rows of a bundle and
-        window come together, until a chunk is full; timestamps are not kept.
+    Output: chunks with a column for each field. A chunk has rows of one bundle and
+        window; timestamps are not kept.
 
     Raises:
-        ValueError: The input has no fields, or one of a type that is not taken.
+        ValueError: The input has no fields, or a field of a type that chunks cannot hold.
     """
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[Chunk]:
@@ -53,22 +52,21 @@ class RowsToChunks(Displayed):
                 f"RowsToChunks takes rows with fields, got elements of {rows.element_type!r}: "
                 "say what they are with with_output_types"
             )
-        arrow_schema(row_type)  # now, not in a worker, is when a wrong type must show
+        arrow_schema(row_type)  # a wrong type must fail now, not in a worker
         collect = _Collect if rows.windowing.is_default() else _CollectByWindow
         return rows | "Collect" >> beam.ParDo(collect(row_type)).with_output_types(Chunk)
 
 
 @dataclasses.dataclass
 class ChunksToRows(Displayed):
-    """Takes chunks apart.
+    """Converts chunks to rows.
 
     Input:  chunks.
-    Output: a row for each of theirs; columns that are no fields are left out,
-        and a missing one is None.
+    Output: their rows. Columns that are no fields are left out; a missing column is None.
 
     Attributes:
-        row_type: What the rows are: a ``NamedTuple``, a dataclass, or a
-            collection's ``element_type``.
+        row_type: Type of the rows: a ``NamedTuple``, a dataclass, or the ``element_type`` of a
+            collection.
     """
 
     row_type: Any
@@ -78,7 +76,7 @@ class ChunksToRows(Displayed):
         if row_type is None:
             raise ValueError(f"row_type must be a type with fields, got {self.row_type!r}")
         arrow_schema(row_type)
-        # A class of the user's comes back as it is, not as its fields.
+        # Rows of a class of the user have this class, not a generated one.
         hint = row_type if is_generated(row_type) else row_type.user_type
         return chunks | "Rows" >> beam.ParDo(_Explode(row_type)).with_output_types(hint)
 
@@ -90,18 +88,17 @@ def through_chunks(
     columns: Mapping[str, Iterable[str]],
     outputs: Any = None,
 ) -> Any:
-    """Does work that is written for chunks on what a user has: chunks or rows.
+    """Applies a function on chunks to a collection of chunks or rows.
 
-    The one place that tells them apart, by the collection's element type.
+    Only this function distinguishes them, by the element type of the collection.
 
     Args:
         collection: Chunks, or rows of a type with fields. A collection of
             unknown type must hold chunks.
-        work: From chunks to chunks, or to a dict of such.
-        name: Of the transform, for messages.
-        columns: What the work needs, by the argument that names it.
-        outputs: Type of the rows that come out, or a dict of such; None is the
-            type of those that go in.
+        work: From a collection of chunks to one, or to a dict of some.
+        name: Name of the transform, for messages.
+        columns: The columns that the work needs, by the argument that names them.
+        outputs: Type of the output rows, or a dict of types; None is the type of the input.
 
     Returns:
         What ``work`` returns, as chunks or as rows.
@@ -111,7 +108,7 @@ def through_chunks(
     """
     row_type = row_type_of(collection, name)
     if row_type is None:
-        done = work(collection)  # which looks at each with check_chunk
+        done = work(collection)  # it calls check_chunk on each element
         for chunks in done.values() if isinstance(done, dict) else ():
             chunks.element_type = Chunk  # Beam does not know it of tagged outputs
         return done
@@ -130,7 +127,7 @@ def check_columns(there: Iterable[str], needed: Mapping[str, Iterable[str]], nam
     """Checks that columns are there.
 
     Raises:
-        ValueError: One line that names the first that is not, and those that are.
+        ValueError: A column is missing; names it, and those that are there.
 
     >>> check_columns(["host", "n"], {"key": ["hots"]}, "TopNPerKey")
     Traceback (most recent call last):
@@ -146,10 +143,10 @@ def check_columns(there: Iterable[str], needed: Mapping[str, Iterable[str]], nam
 
 
 def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) -> None:
-    """Checks that an element is a chunk with the columns that are needed.
+    """Checks that an element is a chunk with the needed columns.
 
     Raises:
-        ValueError: It is not, or a column is missing.
+        ValueError: It is no chunk, or a column is missing.
     """
     if not isinstance(element, pa.Table):
         raise ValueError(  # noqa: TRY004 - as of columns
@@ -160,10 +157,10 @@ def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) ->
 
 
 def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
-    """Returns an argument that is one name or several as names.
+    """Returns the names of an argument that is one name or several.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no name.
     """
     names = (given,) if isinstance(given, str) else tuple(given)
     if not names:
@@ -223,7 +220,7 @@ class _Collect(beam.DoFn):
         found = []
         for window, rows in self._rows.items():
             table = rows_to_table(rows, self._kinds)
-            # What a row takes was an estimate.
+            # The sizes of rows were estimates.
             fits = len(table) <= MAX_ROWS and table.nbytes <= MAX_BYTES
             for chunk in [table] if fits else rechunk(table):
                 found.append(WindowedValue(chunk, window.max_timestamp(), (window,)))

@@ -1,7 +1,7 @@
-"""A file that chunks lie in on their way between the steps of one process.
+"""Spills large chunks to a temporary file between the steps of one process.
 
-Beam's in-process runner holds all that passes between two steps, encoded, and
-copies it some six times. With this it holds the places of what is large.
+Beam's in-process runner holds all elements between two steps in memory, encoded, and copies them
+some six times. For large chunks it then holds only their positions in the file.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-LEAST = 64 << 10  # bytes; what is smaller goes along with its element
+LEAST = 64 << 10  # bytes; smaller chunks stay in memory
 _TOKEN = struct.Struct("<4s8sQQ")
 _MARK = b"\0lie"  # no Arrow stream begins with this
 _opening = threading.Lock()
@@ -23,7 +23,7 @@ _users = 0
 
 
 class Spill:
-    """A temporary file without a name, which ends with its process, however that ends.
+    """A temporary file without a name. The system removes it when the process ends.
 
     Raises:
         OSError: There is no folder for it.
@@ -37,8 +37,8 @@ class Spill:
         self._process = os.getpid()
 
     def put(self, data: pa.Buffer) -> bytes | None:
-        """Keeps bytes and returns their token; None where the disk takes no more."""
-        if os.getpid() != self._process:  # a fork: the file is its parent's
+        """Writes bytes and returns their token; None if the disk is full."""
+        if os.getpid() != self._process:  # a fork: the file belongs to its parent
             return None
         with self._lock:
             at, view = self._end, memoryview(data)
@@ -54,36 +54,36 @@ class Spill:
         return _TOKEN.pack(_MARK, self._id, at, data.size)
 
     def get(self, token: bytes) -> pa.Buffer:
-        """Returns bytes that were kept.
+        """Returns the bytes of a token.
 
         Raises:
-            RuntimeError: They were kept for another pipeline.
+            RuntimeError: The token is of another pipeline.
         """
         _, spill, at, size = _TOKEN.unpack(token)
         if spill != self._id:
-            raise RuntimeError("a chunk was kept for a pipeline that has ended")
+            raise RuntimeError("a spilled chunk is of a pipeline that has ended")
         data = pa.allocate_buffer(size)
         view = memoryview(data)
-        with self._lock:  # a file has one place at a time
+        with self._lock:  # a file has one position
             self._file.seek(at)
             while view:
                 read = self._file.readinto(view)
                 if not read:
-                    raise RuntimeError("a chunk that was kept is cut off")
+                    raise RuntimeError("a spilled chunk is cut off")
                 view = view[read:]
         return data
 
     def close(self) -> None:
-        """Gives the disk back."""
+        """Frees the disk."""
         self._file.close()
 
 
 @contextlib.contextmanager
 def spilling() -> Iterator[None]:
-    """Keeps large chunks in a file while a pipeline runs whose steps are all in this process.
+    """Spills large chunks while a pipeline runs, all of whose steps are in this process.
 
-    Pipelines that run at once share it: Beam makes the coders, and tells them nothing.
-    Where no file can be made, chunks stay in memory.
+    Pipelines that run at once share the file, because Beam creates the coders and passes nothing
+    to them. If no file can be created, chunks stay in memory.
     """
     global _open, _users
     with _opening:
@@ -102,24 +102,24 @@ def spilling() -> Iterator[None]:
 
 
 def is_open() -> bool:
-    """Returns whether a pipeline runs all of whose steps are in this process."""
+    """Returns whether a pipeline runs here, with all of its steps in this process."""
     return _users > 0
 
 
-def put_away(data: pa.Buffer) -> bytes:
-    """Returns what stands for bytes: a token where they were put into the file, or themselves."""
+def spill(data: pa.Buffer) -> bytes:
+    """Writes large bytes to the file and returns their token; returns other bytes themselves."""
     token = _open.put(data) if _open is not None and data.size >= LEAST else None
     return data.to_pybytes() if token is None else token
 
 
-def brought(encoded: bytes) -> pa.Buffer:
-    """Returns the bytes that ``put_away`` was given.
+def restore(encoded: bytes) -> pa.Buffer:
+    """Returns the bytes that ``spill`` was given.
 
     Raises:
-        RuntimeError: They were kept for a pipeline that has ended.
+        RuntimeError: They are of a pipeline that has ended.
     """
     if not encoded.startswith(_MARK):
         return pa.py_buffer(encoded)
     if _open is None:
-        raise RuntimeError("a chunk was kept for a pipeline that has ended")
+        raise RuntimeError("a spilled chunk is of a pipeline that has ended")
     return _open.get(encoded)

@@ -1,4 +1,4 @@
-"""Pages kept in a folder as they come, so that a retry need not ask for them again."""
+"""Keeps fetched pages in a folder, so that a retry does not request them again."""
 
 import secrets
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from .chunks import Chunk, from_ipc, to_ipc
 
 
 class Spool:
-    """What attempts at one partition have kept; any of Beam's file systems will do.
+    """The pages that attempts at one partition have kept, on any file system of Beam.
 
     Args:
-        folder: Of one run; all workers must reach it.
-        number: Of the partition.
-        partitions: How many there are.
+        folder: Folder of this run; all workers must reach it.
+        number: Number of the partition.
+        partitions: How many partitions there are.
     """
 
     def __init__(self, folder: str, number: int, partitions: int) -> None:
@@ -27,7 +27,7 @@ class Spool:
         self._files = 0
 
     def kept(self, urls: pl.Series) -> Iterator[Chunk]:
-        """Yields the rows of some URLs, each once, in chunks as they were kept."""
+        """Yields the kept rows of some URLs, each once, in chunks."""
         missing = urls.unique()
         (found,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
         for file in sorted(found.metadata_list, key=lambda file: str(file.path)):
@@ -41,9 +41,9 @@ class Spool:
                 yield chunk.filter(pa.array(take.to_list(), pa.bool_()))
 
     def keep(self, chunk: Chunk) -> None:
-        """Writes a chunk; once this returns it survives the worker."""
+        """Writes a chunk. After that, it survives the worker."""
         path = FileSystems.join(self._folder, f"{self._attempt}-{self._files:05d}.arrow")
-        # Not under its name until it is whole.
+        # The file gets its name when it is complete.
         with FileSystems.create(
             f"{path}.part", compression_type=CompressionTypes.UNCOMPRESSED
         ) as file:

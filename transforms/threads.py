@@ -1,7 +1,7 @@
-"""Several elements of a step at once, where a runner would leave cores idle.
+"""Works on several elements of a step at once, where a runner would leave cores idle.
 
-Beam's in-process runner works on one element at a time; others have as many
-workers as there are cores, and need none of this.
+Beam's in-process runner works on one element at a time. Other runners have a worker for each
+core, and there this module changes nothing.
 """
 
 import collections
@@ -15,12 +15,12 @@ from apache_beam.transforms.window import GlobalWindow, WindowedValue
 
 from . import spill
 
-MOST = 4  # elements: each holds what it works on in memory
+MOST = 4  # elements; each needs memory
 _WINDOW = GlobalWindow()
 
 
 def cores() -> int:
-    """Returns how many elements of a step are worked on at once, here."""
+    """Returns how many elements of a step this process works on at once."""
     if not spill.is_open():
         return 1
     known = getattr(os, "sched_getaffinity", None)
@@ -28,13 +28,13 @@ def cores() -> int:
 
 
 class FlatMapInThreads(beam.DoFn):
-    """``beam.FlatMap`` of a function that mostly waits for C code, in the global window.
+    """``beam.FlatMap`` of a function that mostly runs C code, in the global window.
 
-    What comes out is in the order of what goes in.
+    The output has the order of the input.
 
     Args:
-        function: ``function(element, *args)`` yields elements. It is called in
-            a thread, and its results are held until its turn comes.
+        function: ``function(element, *args)`` yields elements. It runs in a thread. Its results
+            are held until those of the elements before are out.
     """
 
     def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
@@ -55,7 +55,7 @@ class FlatMapInThreads(beam.DoFn):
             yield from self._function(element, *args)
             return
         self._running.append(self._pool.submit(self._all, element, args))
-        # One more waits, so that no thread does.
+        # One more element waits, so that no thread is idle.
         while len(self._running) > self._cores:
             yield from self._next()
 
@@ -75,7 +75,7 @@ class FlatMapInThreads(beam.DoFn):
         try:
             return self._running.popleft().result()
         except BaseException:
-            # A job that has failed writes nothing any more.
+            # A failed job must not write anything.
             for running in self._running:
                 running.cancel()
             wait(self._running)

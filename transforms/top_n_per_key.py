@@ -1,4 +1,4 @@
-"""Keep the best rows of each key."""
+"""Keeps the best rows of each key."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,10 +28,10 @@ class TopNPerKey(Displayed):
     Attributes:
         n: How many rows to keep per key, at least 1.
         key: Column that names the group: text, bytes or numbers.
-        order_by: A column or several, the largest value ranks highest, null lowest, NaN
-            above all numbers; together they must tell any two rows of a key
-            apart, or a retried bundle may keep another row.
-        partitions: How many workers can share the work; from the bytes to come.
+        order_by: A column or several: the largest value ranks highest, null lowest, NaN
+            above all numbers. Together they must differ between any two rows of a key,
+            or a retried bundle may keep another row.
+        partitions: How many workers can share the work; derive it from the bytes of the input.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -61,7 +61,7 @@ class TopNPerKey(Displayed):
         return (
             chunks
             | "ByKey" >> split.with_output_types(tuple[int, Chunk])
-            # Cut before the shuffle: a key with half of all rows sends n of them.
+            # Before the shuffle: a key with half of all rows sends only n of them.
             | "Best" >> beam.CombinePerKey(_Best(self.n, self.key, tuple(self.order_by)))
             | beam.Values()
             | "Cut" >> beam.FlatMap(rechunk).with_output_types(Chunk)

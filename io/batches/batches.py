@@ -132,27 +132,27 @@ def adopted_pages(
     root: Folder,
     batch: str,
     partition: int,
-    barred: Callable[[pl.Series], pl.Series] | None = None,
+    blocked: Callable[[pl.Series], pl.Series] | None = None,
 ) -> list[DataFile]:
     """Returns what earlier attempts at a partition have flushed; see ``page_order``.
 
     Each key is in one of the files only: of a file whose keys others have too
     (an attempt that was superseded may have written it late), or of one with
-    keys that are barred, the rest is written anew.
+    keys that are blocked, the rest is written anew.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        barred: Says which keys are not to be taken.
+        blocked: Says which keys are not to be taken.
     """
     folder = root / place(batch, "pages")
     files: list[DataFile] = []
     seen: set[str] = set()
     for path in _of_partition(folder, partition):
         keys = collect(scan([path], KINDS["pages"].schema).select("key")).get_column("key")
-        if barred is not None:
-            seen.update(keys.filter(barred(keys)))
+        if blocked is not None:
+            seen.update(keys.filter(blocked(keys)))
         new = [key for key in keys if key not in seen]
         if new or not len(keys):
             whole = path if len(new) == len(keys) else _write_rest(path, new)
@@ -180,7 +180,7 @@ def adopted_learnt(
     root: Folder,
     batch: str,
     partition: int,
-    barred: Callable[[pl.Series], pl.Series] | None = None,
+    blocked: Callable[[pl.Series], pl.Series] | None = None,
 ) -> list[DataFile]:
     """Returns what earlier attempts at a partition have learnt about hosts.
 
@@ -191,7 +191,7 @@ def adopted_learnt(
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        barred: Says which hosts are not to be taken: files with one do not count.
+        blocked: Says which hosts are not to be taken: files with one do not count.
     """
     folder = root / place(batch, "learnt")
     paths = _of_partition(folder, partition)
@@ -199,7 +199,7 @@ def adopted_learnt(
     files = []
     for path in last.values():
         keys = collect(scan([path], KINDS["learnt"].schema).select("key")).get_column("key")
-        if len(keys) and not (barred is not None and barred(keys).any()):
+        if len(keys) and not (blocked is not None and blocked(keys).any()):
             files.append(
                 DataFile(
                     path=below(root, path),

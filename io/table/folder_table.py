@@ -21,7 +21,7 @@ from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys
 from ..tablets.ranges import Range
-from ..tablets.resolve import Part, Resolver, resolve_range, write_bases
+from ..tablets.resolve import Part, Resolver, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from .edits import Edit, EditCounts, is_touched
 from .web_table import WebTable
@@ -184,7 +184,7 @@ class FolderTable(WebTable):
         places: Mapping[str, str],
         order: int = 1,
     ) -> Iterator[Part]:
-        return resolve_range(self.place, component, part, changes, resolver, places, order)
+        return apply_changes(self.place, component, part, changes, resolver, places, order)
 
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
         yield Part(component, write_bases(self.place, component, frames))

@@ -229,7 +229,7 @@ class WebTable(abc.ABC):
         places: Mapping[str, str],
         order: int = 1,
     ) -> Iterator[Part]:
-        """Resolves the changes of one range, and writes what they change; see ``resolve_range``."""
+        """Resolves the changes of one range, and writes what they change; see ``apply_changes``."""
 
     @abc.abstractmethod
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:

@@ -61,7 +61,7 @@ class Part:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-def resolve_range(
+def apply_changes(
     root: Folder,
     component: str,
     part: Range,
@@ -70,7 +70,7 @@ def resolve_range(
     places: Mapping[str, str],
     order: int = 1,
 ) -> Iterator[Part]:
-    """Resolves the changes of one range, and writes what they change.
+    """Applies the changes of one range, and writes the rows that differ.
 
     Args:
         root: The table's folder.

@@ -1,16 +1,16 @@
 """Commits what a fetch or a parse wrote, less what was purged while it ran.
 
 Both write files of their batch alone. So a purge that is committed meanwhile need not cost them
-hours of work: what it bars is taken out of their files before they are committed.
+hours of work: what it blocks is removed from their files before they are committed.
 """
 
 import dataclasses
 from collections.abc import Iterable
 
-from ...policy.bars import REASON
+from ...policy.blocklist import REASON
 from ...policy.kinds import kind_of
-from ..rows.bars import COMPONENT as BARS
-from ..rows.bars import read_bars
+from ..rows.blocklist import COMPONENT as BLOCKLIST
+from ..rows.blocklist import read_blocklist
 from ..snapshots.commit import Written, check_batch, check_there, commit_once, sum_counts
 from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, note_loss
@@ -34,7 +34,7 @@ def commit_over_purges(
         ConflictError: Something else has changed what it has read, or a purge
             has deleted files that it has written.
     """
-    written, reads = list(written), reads | {BARS}
+    written, reads = list(written), reads | {BLOCKLIST}
     newest, left = operation, written
     while True:
         try:
@@ -58,7 +58,7 @@ def _behind_purges(
     try:
         check_there(operation, written)
         check_batch(operation, newest.manifest())
-        for component in reads - {BARS}:
+        for component in reads - {BLOCKLIST}:
             if _origins(operation, component) != _origins(newest, component):
                 raise ConflictError(
                     f"{operation.job}: {component} was changed in the meantime; nothing was "
@@ -76,8 +76,8 @@ def _origins(operation: Operation, component: str) -> set[str]:
 
 
 def _without_barred(operation: Operation, written: list[Written]) -> list[Written]:
-    """Returns what was written without rows that are barred in the snapshot that is read."""
-    purge = Purge(read_bars(operation))
+    """Returns what was written without rows that are blocked in the snapshot that is read."""
+    purge = Purge(read_blocklist(operation))
     return [_clean(operation, part, purge) for part in written]
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.bars import Bars, Names, bars_of
+from ...policy.blocklist import Blocklist, Names, blocklist_of
 from ...policy.kinds import folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
-from ...policy.schema import BARS, to_frame
+from ...policy.schema import BLOCKLIST, to_frame
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key
 from ..batches.batches import key_range
-from ..rows.bars import COMPONENT
+from ..rows.blocklist import COMPONENT
 from ..snapshots.commit import Written
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
@@ -35,7 +35,7 @@ from .retention import named_files
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What is purged at a time: a tablet, a file of a batch, or the list of bars.
+    """What is purged at a time: a tablet, a file of a batch, or the blocklist.
 
     Attributes:
         operation: The purge.
@@ -59,7 +59,7 @@ def pieces(operation: Operation) -> Iterator[Piece]:
 
 
 def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
-    """Yields what a component other than the bars holds."""
+    """Yields what a component other than the blocklist holds."""
     files = operation.files(component)
     if kind_of(component).in_tablets:
         yield from (Piece(operation, component, tablet=tablet) for tablet in tablets(files))
@@ -81,23 +81,23 @@ def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
 
 def purge_of(names: Names) -> "Purge":
     """Returns what takes names out of rows."""
-    return Purge(bars_of(names.rows(0)), pattern_of(names))
+    return Purge(blocklist_of(names.rows(0)), pattern_of(names))
 
 
 @dataclasses.dataclass(frozen=True)
 class Purge:
-    """Takes out of rows what is barred or named, and counts.
+    """Takes out of rows what is blocked or named, and counts.
 
     Attributes:
-        bars: Names, as bars.
+        blocklist: The names, as hashes.
         pattern: Names, as a regular expression for texts; without one, nothing is named.
     """
 
-    bars: Bars
+    blocklist: Blocklist
     pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        return purge_rows(table, self.bars, self.pattern, kind_of(component).of_hosts)
+        return purge_rows(table, self.blocklist, self.pattern, kind_of(component).of_hosts)
 
 
 def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> Iterator[Written]:
@@ -141,15 +141,15 @@ def _rewrite(
 
 
 def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
-    """Writes the list of bars anew, with or without some names.
+    """Writes the blocklist with some names more, or without them.
 
     Args:
         operation: Which does that.
-        names: What is barred from now on.
+        names: What is blocked from now on.
         lift: Rather: what is no longer.
     """
     root, files = operation.root, operation.files(COMPONENT)
-    known = collect(scan([root / f.path for f in files], BARS)) if files else _no_bars()
+    known = collect(scan([root / f.path for f in files], BLOCKLIST)) if files else _no_blocklist()
     rows = names.rows(operation.now)
     if lift:
         after = known.join(rows.select("key"), on="key", how="anti")
@@ -160,12 +160,12 @@ def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
         return Written()
     writer = TabletWriter(root, COMPONENT, COMPONENT)
     writer.write(after.sort("key"))
-    counts = {"unbarred" if lift else "barred": changed}
+    counts = {"unblocked" if lift else "blocked": changed}
     return Written(COMPONENT, tuple(writer.close()), tuple(f.path for f in files), counts)
 
 
-def _no_bars() -> pl.DataFrame:
-    return to_frame(BARS.empty_table())
+def _no_blocklist() -> pl.DataFrame:
+    return to_frame(BLOCKLIST.empty_table())
 
 
 # What is deleted.
@@ -263,7 +263,7 @@ def _forget_in_leases(root: Place, purge: Purge) -> None:
         except (ValueError, KeyError, TypeError, UserError):
             continue
         keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)
-        gone = purge.bars.hosts_hit(keys).to_list()
+        gone = purge.blocklist.blocks_hosts(keys).to_list()
         if any(gone):
             left = {h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad}
             overwrite_bytes(found.path, json.dumps({**record, "hosts": left}).encode())

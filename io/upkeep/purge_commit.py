@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from ...policy.bars import Names
+from ...policy.blocklist import Names
 from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
-from ..rows.bars import COMPONENT as BARS
+from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.commit import Written, commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
@@ -27,7 +27,7 @@ from .purge import Piece, pieces, purge_of, purge_piece, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail when rows or bars are changed under them. Fetch and parse do not, see ``over_purges``.
+# Jobs that fail when rows or the blocklist change meanwhile. Fetch and parse do not, see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
 # How often at most: more jobs than that are not under way at once.
 TRIES = 20
@@ -41,7 +41,7 @@ class Task:
 
     Attributes:
         names: What is purged.
-        lift: Rather, what is barred no longer; then nothing else is touched.
+        lift: Rather, what is blocked no longer; then nothing else is touched.
     """
 
     names: Names
@@ -49,7 +49,7 @@ class Task:
 
     def pieces(self, operation: Operation) -> Iterator[Piece]:
         """Yields what there is to do."""
-        yield from [Piece(operation, BARS)] if self.lift else pieces(operation)
+        yield from [Piece(operation, BLOCKLIST)] if self.lift else pieces(operation)
 
     def __call__(self, piece: Piece) -> Iterator[Written]:
         """Does a piece of it."""
@@ -148,7 +148,7 @@ def rebase(purged: Purged, task: Task) -> Purged:
     now = dataclasses.replace(purged.operation, snapshot=newest)
     written: list[Written] = []
     others = () if task.lift else now.manifest().components
-    for component in sorted({BARS, *others}):
+    for component in sorted({BLOCKLIST, *others}):
         written += _rebase_component(purged, now, component, task)
     return Purged(now, tuple(written))
 
@@ -160,8 +160,8 @@ def _rebase_component(
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         yield from known
-    elif component == BARS:
-        yield from task(Piece(now, BARS))
+    elif component == BLOCKLIST:
+        yield from task(Piece(now, BLOCKLIST))
     elif kind_of(component).in_tablets:
         yield from _rebase_tablets(purged, now, component, known, task)
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.kinds import kinds_in_tablets
 from ...web.base.errors import UsageError, UserError
-from ..rows.bars import COMPONENT as BARS
+from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, note_loss
 from ..storage.errors import ConflictError, SnapshotTooOld
@@ -16,6 +16,8 @@ from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.tablets import tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
+# Counts of a purge that took names off the blocklist; the second in older tables.
+_UNBLOCKED = {"unblocked", "unbarred"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +134,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     """Makes a new snapshot whose content is that of an older one. Nothing is deleted.
 
     Operations that were done in between do not count as done any more. What is
-    barred stays barred.
+    blocked stays blocked.
 
     Args:
         table: The table's address.
@@ -166,14 +168,14 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         _check_purges(root, to)
     content = load_manifest(root, to)
     _check_files(root, content)
-    bars = {BARS: latest.components[BARS]} if BARS in latest.components else {}
+    blocklist = {BLOCKLIST: latest.components[BLOCKLIST]} if BLOCKLIST in latest.components else {}
     made = Manifest(
         snapshot=latest.snapshot + 1,
         operation=operation,
         job="rollback",
         time=pinned.now,
         counts={"to": to},
-        components={**{n: c for n, c in content.components.items() if n != BARS}, **bars},
+        components={**{n: c for n, c in content.components.items() if n != BLOCKLIST}, **blocklist},
         batches=content.batches,
         restores=to,
         lost=latest.lost,
@@ -200,7 +202,7 @@ def _way_back(root: WebTable, latest: Manifest, to: int) -> dict[str, list[DataF
 
 def _check_purges(root: WebTable, to: int) -> None:
     for manifest in lineage(root, to):
-        if manifest.job == "purge" and not manifest.counts.get("unbarred"):
+        if manifest.job == "purge" and not manifest.counts.keys() & _UNBLOCKED:
             raise UsageError(
                 f"snapshot {manifest.snapshot} is a purge: what it took out would come back with "
                 f"snapshot {to}; --past_purge true allows it, purge it again afterwards"

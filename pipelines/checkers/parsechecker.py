@@ -16,8 +16,8 @@ from .checking import URLS, say, urls_of
 
 # The declarations of Options and run need both rooms; they take a second to load.
 from ...io.parsing.parse_pool import ParsePool  # isort: skip
-from ...transforms.fetch_urls import PAGES, FetchUrlsOptions, admit, fetch_urls  # isort: skip
-from ...transforms.parse_pages import parse_with_status  # isort: skip
+from ...transforms.fetching import PAGES, RequestOptions, admit, fetch_pages  # isort: skip
+from ...transforms.parse_pages import parse_pages  # isort: skip
 from ...io.parsing.pool_options import PoolOptions
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
@@ -26,7 +26,7 @@ _HOPS = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(FetchUrlsOptions, DocumentOptions):
+class Options(RequestOptions, DocumentOptions):
     """Options of parsechecker. robots.txt is obeyed."""
 
     parser_memory: int = also(PoolOptions, "parser_memory")
@@ -95,7 +95,7 @@ def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
     wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
     if len(dead):
         return "", dead.row(0, named=True)
-    return next(iter(fetch_urls(wanted, options)))
+    return next(iter(fetch_pages(wanted, options)))
 
 
 def _parsed(
@@ -103,16 +103,14 @@ def _parsed(
 ) -> dict[str, Any]:
     import pyarrow as pa
 
-    from ...transforms.fetch_urls import FETCHED
+    from ...transforms.fetching import FETCHED
 
     if page["fetch_status"] != "success":
         moved = str(page["fetch_status"]).startswith("redir_")
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return {"error": {"reason": reason, "message": page["redirect"]}}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    parsed, failed, counts = parse_with_status(
-        pa.Table.from_pylist([row], FETCHED), options, pool()
-    )
+    parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool())
     if len(failed):
         letter = failed.row(0, named=True)
         error = {name: letter[name] for name in ("reason", "message")}

@@ -1,7 +1,7 @@
-"""From what was typed to an ``Invocation``.
+"""Reads the command line into an ``Invocation``.
 
-``argparse`` is not used for reading: it would take the value of an option that
-only Beam knows for a positional argument. It does write the help.
+``argparse`` writes the help only. It cannot read the command line, because it would treat the value
+of an option that only Beam knows as a positional argument.
 """
 
 import dataclasses
@@ -17,20 +17,20 @@ from .config import Known, from_environment, from_file, suggestion
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-# Runners whose job server describes options that Beam's Python parser does not know.
+# Runners whose job server has options that Beam's Python parser does not have.
 PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 
 @dataclasses.dataclass
 class Typed:
-    """What was typed, sorted but not yet checked.
+    """The words of a command line, sorted but not checked.
 
     Attributes:
         values: Texts by name of the option or argument, in order.
-        positionals: What had no flag.
+        positionals: Words without a flag.
         beam_args: Flags and values for Beam.
-        help: Whether ``--help`` or ``-h`` was there.
+        help: Whether ``--help`` or ``-h`` is there.
     """
 
     values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
@@ -43,7 +43,7 @@ def command_options(module: CommandModule) -> dict[str, Option]:
     """Returns the options of a command and those of every command, by name.
 
     Raises:
-        TypeError: A name is taken twice.
+        TypeError: Two options have one name.
     """
     options: dict[str, Option] = {}
     for declared in (*options_of(module.Options), *options_of(CommonOptions)):
@@ -59,17 +59,17 @@ def split(
     arguments: Sequence[Argument],
     beam_parser: Callable[[], "ArgumentParser"] | None,
 ) -> Typed:
-    """Sorts what was typed after the name of the command.
+    """Sorts the words after the name of the command.
 
     Args:
         argv: The words.
         options: Our options by name.
         arguments: The command's positional arguments.
-        beam_parser: Called only if a flag is not ours, for it imports Beam;
-            None where the command does not take Beam's options.
+        beam_parser: Called only if a flag is not ours, because it imports Beam; None if the
+            command does not take Beam's options.
 
     Raises:
-        UsageError: A flag that nobody knows, or one without its value.
+        UsageError: An unknown flag, or a flag without its value.
     """
     typed = Typed()
     names = {name: option.item is bool and option.type is bool for name, option in options.items()}
@@ -117,7 +117,7 @@ def _beam_words(
     ours: Sequence[str],
     argv: Sequence[str],
 ) -> list[str]:
-    """Returns a flag of Beam's with its value, which is taken off ``words``."""
+    """Returns a flag of Beam's with its value, and removes the value from ``words``."""
     flag, equals, value = word.partition("=")
     beams = parser._option_string_actions
     flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
@@ -139,7 +139,7 @@ def _beam_words(
 
 
 def _runner(argv: Sequence[str]) -> str:
-    """Returns the runner that was typed, in lower case as Beam compares it."""
+    """Returns the chosen runner in lower case, as Beam compares it."""
     for word, following in zip(argv, [*argv[1:], ""], strict=True):
         flag, equals, value = word.partition("=")
         if flag == "--runner":
@@ -155,12 +155,12 @@ def read(
     environ: Mapping[str, str],
     known: Known,
 ) -> tuple[Invocation, CommonOptions]:
-    """Returns the invocation, each option from the first place that gives it.
+    """Returns the invocation. Each option has the value of the first source that gives one.
 
-    The places: command line, environment, toml file, default.
+    The sources are: command line, environment, toml file, default.
 
     Raises:
-        UsageError: Anything that is wrong, in one line that quotes the value.
+        UsageError: A value or name is wrong; one line that quotes it.
     """
     typed_values = {
         name: _parse(known.options[name], texts)
@@ -177,21 +177,16 @@ def read(
         validate(options)
     except ValueError as error:
         raise UsageError(one_line(error)) from error
-    return _invocation(command, arguments, options, typed, common), common
-
-
-def _invocation(
-    command: str, arguments: dict[str, Any], options: Any, typed: Typed, common: CommonOptions
-) -> Invocation:
-    return Invocation(
-        command=command,
-        arguments=arguments,
-        options=options,
-        beam_args=typed.beam_args,
+    invocation = Invocation(
+        command,
+        arguments,
+        options,
+        typed.beam_args,
         format=common.format,
         table=arguments.get("table"),
         progress=common.progress,
     )
+    return invocation, common
 
 
 def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Beam's own options on the command line."""
+"""Parses Beam's own options."""
 
 import argparse
 from typing import NoReturn

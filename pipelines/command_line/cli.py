@@ -1,9 +1,8 @@
 """The ``nutbeam`` command: ``nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]``.
 
-Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job
-failed, the table is as it was, or something does not answer that may do so
-later; 130 interrupted, by Ctrl-C, SIGTERM or SIGHUP. A job that was submitted to a cluster goes on there,
-whatever becomes of the command.
+Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job failed and the table is
+unchanged, or a server does not answer; 130 interrupted by Ctrl-C, SIGTERM or SIGHUP. A job that was
+submitted to a cluster continues there when the command ends.
 """
 
 import atexit
@@ -37,7 +36,7 @@ USAGE = "usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options
 
 
 class Command(NamedTuple):
-    """Where a command is, what it does in one line, and whether it takes Beam's options."""
+    """The module of a command, its help in one line, and whether it takes Beam's options."""
 
     module: str
     help: str
@@ -45,7 +44,7 @@ class Command(NamedTuple):
 
     @property
     def scratch(self) -> bool:
-        """Whether it makes temporary files."""
+        """Whether the command makes temporary files."""
         return self.beam or self.module in ("views.sql", "checkers.parsechecker")
 
 
@@ -55,57 +54,45 @@ COMMANDS = {
     "generate": Command("generate", "Choose what to fetch next, as a new batch."),
     "fetch": Command("fetch", "Fetch the pages of a batch."),
     "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
-    "updatedb": Command("update", "Apply what a batch brought to the table."),
+    "updatedb": Command("update", "Apply the results of a batch to the table."),
     "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
-    "compact": Command("compact", "Fold tablets, delete what is too old to be of use."),
+    "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "round": Command("round", "Run one round of a crawl as one pipeline."),
-    "next": Command("next", "Run the phase that is next in line."),
-    "readdb": Command(
-        "views.readdb", "Show the table: statistics, one URL, the best, or all of it."
-    ),
+    "next": Command("next", "Run the next phase of the crawl."),
+    "readdb": Command("views.readdb", "Show statistics, one URL, the best URLs, or all rows."),
     "pages": Command("views.pages", "Write the pages found, as JSON lines or Parquet."),
-    "export": Command(
-        "views.export_table", "Write a component of the table to a file, as it is stored."
-    ),
+    "export": Command("views.export_table", "Write a component of the table to a file."),
     "copy": Command("upkeep.copy_table", "Copy the table as it is now to another place."),
-    "sql": Command("views.sql", "Ask the table in SQL, by DuckDB.", False),
+    "sql": Command("views.sql", "Query the table in SQL, with DuckDB.", False),
     "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),
-    "rollback": Command("upkeep.rollback", "Go back to an older snapshot, by a new one.", False),
-    "fsck": Command(
-        "upkeep.fsck", "Check that the table's files are whole, and repair them.", False
-    ),
-    "purge": Command("purge", "Take a URL, a host or a domain out of the table, and bar it."),
-    "table": Command("views.table", "Make, describe or drop a table in Bigtable.", False),
+    "rollback": Command("upkeep.rollback", "Return to an older snapshot, by a new one.", False),
+    "fsck": Command("upkeep.fsck", "Check the files of the table, and repair them.", False),
+    "purge": Command("purge", "Remove a URL, a host or a domain, and keep it out."),
+    "table": Command("views.table", "Create, describe or drop a table in Bigtable.", False),
     "filterchecker": Command(
-        "checkers.filterchecker", "Show which URLs the URL filters take.", False
+        "checkers.filterchecker", "Show which URLs the filters accept.", False
     ),
-    "normalizerchecker": Command(
-        "checkers.normalizerchecker", "Show what the URL normalizers make of URLs.", False
-    ),
-    "robotsparser": Command(
-        "checkers.robotsparser", "Show what a robots.txt allows of URLs.", False
-    ),
-    "explain": Command("views.explain", "Say what would happen to URLs, and why.", False),
-    "parsechecker": Command(
-        "checkers.parsechecker", "Fetch and parse single URLs, and show it.", False
-    ),
-    "simweb": Command("simweb", "Serve a simulated web on this machine, to try a crawl on.", False),
+    "normalizerchecker": Command("checkers.normalizerchecker", "Show normalized URLs.", False),
+    "robotsparser": Command("checkers.robotsparser", "Show what a robots.txt allows.", False),
+    "explain": Command("views.explain", "Explain what would happen to URLs, and why.", False),
+    "parsechecker": Command("checkers.parsechecker", "Fetch and parse URLs, and show it.", False),
+    "simweb": Command("simweb", "Serve a simulated web on this machine, to try crawls on.", False),
 }
-_READERS = ("readdb", "pages", "export")  # of those with Beam's options
+_READERS = ("readdb", "pages", "export")  # those that take Beam's options
 _GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"
 
 
 def script() -> NoReturn:
-    """Runs the command of this process, and ends it at once.
+    """Runs the command of this process, and ends the process at once.
 
-    Taking apart the memory of Beam's and our modules would take 0.3 s.
+    Python would need 0.3 s to free the memory of all modules.
     """
     words = sys.argv[1:]
     command = words[0] if words and words[0] in COMMANDS else ""
-    with visible_streams():  # threads may speak up to the end
-        watch_signals(lambda message: _say(command, message, INTERRUPTED))
+    with visible_streams():  # threads may print until the end
+        watch_signals(lambda message: _print_line(command, message, INTERRUPTED))
         code = main(words)
-        ENDING.through(code)
+        ENDING.finish(code)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -114,9 +101,9 @@ def script() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; says one line where it fails."""
+    """Runs one command and returns its exit code; prints one line if it fails."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # the parent process has closed it
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
     share_heaps()
@@ -132,31 +119,31 @@ def _guarded(command: str, words: list[str]) -> int:
     except KeyboardInterrupt as error:
         return _interrupted(command, *map(str, error.args))
     except Exception as error:  # noqa: BLE001 (the last resort: a defect is one line too)
-        # Worker processes that were told to end, too, may come first.
-        return _interrupted(command) if ENDING.told else _failed(command, error)
+        # Worker processes get the signal, too, and may fail first.
+        return _interrupted(command) if ENDING.signalled else _failed(command, error)
     finally:
-        json_logs.uninstall()  # another command of this process may want another form
+        json_logs.uninstall()  # another command of this process may use text
 
 
 def _interrupted(command: str, *words: str) -> int:
-    """Says that a command was interrupted, and how to go on."""
+    """Prints that a command was interrupted, and how to continue."""
     job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
-    return _say(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
+    return _print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
 
 
 def _failed(command: str, error: Exception) -> int:
-    """Says why a command failed; returns its exit code."""
+    """Prints why a command failed; returns its exit code."""
     if isinstance(error, UserError):
         _traceback()
-        return _say(command, str(error), error.exit_code)
+        return _print_line(command, str(error), error.exit_code)
     if isinstance(error, BrokenPipeError) and _reader_left():
         return 0
     if isinstance(error, OSError):
         _traceback()
         where = f": {error.filename!r}" if error.filename is not None else ""
-        said = f"{(error.strerror or str(error)).lower()}{where}"
-        return _say(command, full_by(error) or said, 3)
-    _say(command, f"internal error: {type(error).__name__}: {error}", 3)
+        reason = f"{(error.strerror or str(error)).lower()}{where}"
+        return _print_line(command, full_by(error) or reason, 3)
+    _print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
     if not _traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
     return 3
@@ -164,14 +151,14 @@ def _failed(command: str, error: Exception) -> int:
 
 def load(command: str) -> CommandModule:
     """Imports the module of a command."""
-    # By name, never run as __main__: what it defines then pickles as
-    # nutbeam.pipelines.MODULE.thing, which a worker can import.
+    # By name, never run as __main__: its definitions then pickle as
+    # nutbeam.pipelines.MODULE.NAME, which a worker can import.
     module = importlib.import_module(f"nutbeam.pipelines.{COMMANDS[command].module}")
     return cast(CommandModule, module)
 
 
 def option_names(command: str) -> set[str]:
-    """Returns the names of the options of a command; none where it is not installed."""
+    """Returns the names of the options of a command; none if it is not installed."""
     try:
         return set(command_options(load(command)))
     except ModuleNotFoundError:
@@ -197,7 +184,7 @@ def _run(command: str, words: list[str]) -> int:
     quiet(getattr(logging, common.log_level.upper()))
     if getattr(invocation.options, "log_format", "text") == "json":
         json_logs.install()
-        if invocation.progress is None:  # its lines are no objects
+        if invocation.progress is None:  # progress lines are no JSON
             invocation = dataclasses.replace(invocation, progress=False)
     if invocation.format != "text":
         pass_records()
@@ -211,7 +198,7 @@ def _run(command: str, words: list[str]) -> int:
 
         open_table(invocation.table).check_place()
     if invocation.beam_args:
-        # For the types of values; what is unknown here belongs to a job server.
+        # Checks the types of values; unknown options are for a job server.
         _beam_parser().parse_known_args(invocation.beam_args)
     with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
         return module.run(invocation)
@@ -232,7 +219,7 @@ def _without_command(words: list[str]) -> int:
 
 
 def overview() -> str:
-    """Returns what ``nutbeam --help`` says."""
+    """Returns the text of ``nutbeam --help``."""
     lines = [f"  {name:17} {command.help}" for name, command in COMMANDS.items()]
     return "\n".join(
         [USAGE, "", "commands:", *lines, "", "nutbeam COMMAND --help lists its options.", ""]
@@ -246,14 +233,14 @@ def _beam_parser() -> "ArgumentParser":
 
 
 def quiet(level: int) -> None:
-    """Keeps others' logs and warnings from the user, unless asked for by a level below warning."""
+    """Hides logs and warnings of other packages, unless the level is below warning."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
-    # What they log as errors they also raise.
+    # They also raise the errors that they log.
     for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
         logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
     if not verbose:
@@ -262,18 +249,18 @@ def quiet(level: int) -> None:
 
 
 def _reader_left() -> bool:
-    """Returns whether nobody reads our output any more, and if so, throws it away."""
+    """Returns whether the reader of the output has left; further output is then discarded."""
     with contextlib.suppress(OSError, ValueError):
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
         if any(event & select.POLLERR for _, event in poll.poll(0)):
-            # Python would flush, and complain, at exit.
+            # Python would flush at exit, and fail.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return True
     return False
 
 
-def _say(command: str, message: str, code: int) -> int:
+def _print_line(command: str, message: str, code: int) -> int:
     """Prints one line on standard error, and returns the code."""
     name = f"nutbeam {command}".rstrip()
     line = visible(one_line(message))

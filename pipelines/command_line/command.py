@@ -1,8 +1,8 @@
-"""What the ``nutbeam`` command and the module of a command have to say to each other.
+"""The interface between the ``nutbeam`` command and the module of each command.
 
-A command's module has ``Options`` (a frozen dataclass of ``web.options.option``
+The module of a command has ``Options`` (a frozen dataclass of ``web.options.option``
 fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. It is imported for
-its ``--help`` and for its usage errors, too.
+``--help`` and for usage errors, too.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ class Argument:
     Attributes:
         name: Key in ``Invocation.arguments``, in snake_case.
         help: One sentence.
-        nargs: None for exactly one, ``?`` for at most one (else None), ``*``
-            for all that are left, as a list, ``+`` for those, at least one.
+        nargs: None for exactly one, ``?`` for at most one (None if absent), ``*`` for a list of all
+            remaining ones, ``+`` for a list of at least one.
     """
 
     name: str
@@ -45,34 +45,34 @@ class CommonOptions:
     """Options of every command; the command line itself acts on them."""
 
     config: str | None = option(
-        None, "File to read options from; nutbeam.toml in the working directory where it exists."
+        None, "File with options; by default nutbeam.toml in the working directory, if it exists."
     )
     format: str = option(
         "text",
-        "Result for people or for scripts; csv for sql and export, jsonl and parquet for export.",
+        "Format of the result; csv is for sql and export, jsonl and parquet are for export.",
         choices=("text", "json", "csv", "jsonl", "parquet"),
     )
     log_level: str = option(
         "warning",
-        "Least severity that is logged; below warning, Beam's own log is shown too.",
+        "Lowest severity that is logged; below warning, Beam's own log is shown, too.",
         choices=("critical", "error", "warning", "info", "debug"),
     )
     progress: bool | None = option(
-        None, "Show progress on standard error; a live view where that is a terminal."
+        None, "Show progress on standard error, as a live view if that is a terminal."
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Invocation:
-    """One use of a command, understood and checked.
+    """A checked command line.
 
     Attributes:
         command: Name of the command.
         arguments: Value of each of the module's ``ARGUMENTS``.
         options: Instance of the module's ``Options``.
-        beam_args: What is left for Beam, as it was typed.
+        beam_args: Words for Beam, unchanged.
         format: ``text`` or ``json``.
-        table: The argument ``table``, where the command has one.
+        table: The argument ``table``, if the command has one.
         progress: For ``live_view``.
     """
 
@@ -86,18 +86,18 @@ class Invocation:
 
 
 class CommandModule(Protocol):
-    """What the module of a command holds."""
+    """The module of a command."""
 
     Options: type
     ARGUMENTS: tuple[Argument, ...]
 
     def run(self, invocation: Invocation) -> int:
-        """Does the work and returns the exit code."""
+        """Runs the command and returns the exit code."""
 
 
 @contextlib.contextmanager
 def configuration() -> Iterator[None]:
-    """Turns a ``ValueError`` of what is set up within into a ``UsageError``.
+    """Converts a ``ValueError`` of the set-up inside the block to a ``UsageError``.
 
     >>> with configuration():
     ...     raise ValueError("--scope must be one of host, domain, any, got 'web'")

@@ -1,4 +1,4 @@
-"""Values of options from the environment and from ``nutbeam.toml``."""
+"""Reads options from the environment and from ``nutbeam.toml``."""
 
 import dataclasses
 import difflib
@@ -14,16 +14,16 @@ from ...web.base.options import Option, check_value, parse_value
 DEFAULT_FILE = "nutbeam.toml"
 PREFIX = "NUTBEAM_"
 COMMON = "common"
-_OUR_OWN = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the former is --config
+_NO_OPTIONS = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the first is --config
 
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """Which names are options.
+    """The names of options and commands.
 
     Attributes:
         options: The options of this command by name.
-        commands: Names of all commands, each may be a section of the file.
+        commands: Names of all commands; each may be a section of the file.
         names_of: Returns the names of the options of any command.
     """
 
@@ -37,7 +37,7 @@ class Known:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns words that propose the nearest known name; empty where none is near.
+    """Returns words that propose the nearest known name; empty if none is near.
 
     >>> suggestion("--top_m", ["--top_n", "--scope"])
     "; did you mean '--top_n'?"
@@ -47,10 +47,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]:
-    """Returns the values that ``NUTBEAM_<NAME>`` variables give to this command.
+    """Returns the values of ``NUTBEAM_<NAME>`` variables for this command.
 
-    Other variables with that prefix pass, as Kubernetes makes such for a
-    service called nutbeam; only what looks like a misspelt option is refused.
+    Other variables with this prefix are ignored, because Kubernetes sets some for a
+    service called nutbeam. Only a name that looks like a misspelt option is refused.
 
     Raises:
         UsageError: A value of the wrong type, or a misspelt name.
@@ -58,7 +58,7 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
     values = {}
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
-        if not variable.startswith(PREFIX) or variable in _OUR_OWN:
+        if not variable.startswith(PREFIX) or variable in _NO_OPTIONS:
             continue
         if name in known.options:
             values[name] = _read(known.options[name], environ[variable], variable)
@@ -71,20 +71,20 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
 
 
 def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
-    """Returns the values that a toml file gives to this command.
+    """Returns the values of a toml file for this command.
 
-    Keys at the top or in ``[common]`` hold for every command, those in the
-    section named after a command for that one, and they win.
+    Keys at the top or in ``[common]`` hold for every command. Keys in the section of a command hold
+    for this command, and win.
 
     Args:
-        path: The file; None for ``nutbeam.toml`` where it exists.
+        path: The file; None for ``nutbeam.toml``, if it exists.
         command: Name of the command.
-        known: Which keys and sections may be there.
+        known: The allowed keys and sections.
 
     Raises:
-        UsageError: The file cannot be read, or holds something unknown or wrong.
+        UsageError: The file cannot be read, or has an unknown name or a wrong value.
     """
-    # os.path, not pathlib: a folder that may not be read has no such file.
+    # os.path, not pathlib: in a folder without permission there is no such file.
     if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
         return {}
     name = path or DEFAULT_FILE
@@ -112,7 +112,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns the sections, keys with underscores, those at the top as ``common``."""
+    """Returns the sections, with keys at the top in ``common``, and underscores in names."""
     top = {key: value for key, value in content.items() if not isinstance(value, dict)}
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}
     tables[COMMON] = top | tables.get(COMMON, {})

@@ -1,4 +1,4 @@
-"""Tables and live views of rich, in which the text of strangers stays text."""
+"""Prints tables and live views with rich, without markup in text from strangers."""
 
 from typing import Any, TextIO
 
@@ -10,13 +10,13 @@ from ...web.base.visible import visible
 
 
 class VisibleConsole(Console):
-    """A console that shows each string as it is: no markup, no emoji codes, escapes for escapes.
+    """A console that shows each string as it is: no markup or emoji codes; control characters escaped.
 
-    A ``Text`` is taken as ours, and is not looked at.
+    A ``Text`` comes from us, and is not changed.
 
     Args:
-        stream: Where to; rich's own sequences pass, whatever stands before a visible stream.
-        width: Columns; None is those of the terminal.
+        stream: Where to print. Control sequences of rich bypass a visible stream.
+        width: Columns; None is the width of the terminal.
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
@@ -25,5 +25,5 @@ class VisibleConsole(Console):
         )
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Returns a string as rich will lay it out."""
+        """Returns a string as text without markup."""
         return super().render_str(visible(text), **options)

@@ -1,10 +1,9 @@
-"""Ends a command that is told to end: by Ctrl-C, SIGTERM, or a terminal that closes.
+"""Ends a command after a signal: Ctrl-C, SIGTERM, or the end of its terminal.
 
-The first signal interrupts the main thread, which keeps what was fetched and
-leaves. Python does that between two of its own steps; a query in C code may take
-long, and so may worker processes. So a thread beside it ends the process 10 s
-later, whatever it is doing, and at once if a second signal comes: a command may
-be killed at any moment, and the table is whole.
+The first signal interrupts the main thread, which keeps the fetched pages and ends. Python handles
+a signal between two of its own instructions, so a query in C code may take long, and so may worker
+processes. Therefore a second thread ends the process 10 s later in any case, and at once after a
+second signal. A command may be killed at any moment: the table stays intact.
 """
 
 import contextlib
@@ -29,15 +28,15 @@ _KNOWN = frozenset(map(int, _SIGNALS))
 
 
 class Ending:
-    """Whether the command was told to end.
+    """Whether the command must end.
 
     Attributes:
-        told: Whether a signal came.
-        done: Whether the command is through: then a signal interrupts nothing.
+        signalled: Whether a signal came.
+        done: Whether the command is done: then a signal interrupts nothing.
     """
 
     def __init__(self) -> None:
-        self.told = self.done = self._interrupted = False
+        self.signalled = self.done = self._interrupted = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Interrupts the main thread, once."""
@@ -45,18 +44,18 @@ class Ending:
             self._interrupted = True
             raise KeyboardInterrupt
 
-    def through(self, code: int) -> None:
-        """Says that all is done: what is left to be put in order gets its time, and no more."""
+    def finish(self, code: int) -> None:
+        """Records that the command is done, and limits the time for the clean-up."""
         self.done = True
         last = threading.Timer(GRACE_S, os._exit, [code])
         last.daemon = True
         last.start()
 
     def watch(self, signals: socket.socket, say: Callable[[str], object]) -> None:
-        """Waits for signals, in a thread; ends the process where that takes too long."""
+        """Waits for signals, in a thread; ends the process if the main thread takes too long."""
         while not _KNOWN & set(signals.recv(64)):
             pass
-        self.told = True
+        self.signalled = True
         threading.excepthook = _say_nothing  # of threads that wait for worker processes
         end_children(signal.SIGTERM)
         _await_another(signals)
@@ -67,7 +66,7 @@ class Ending:
 
 
 def _await_another(signals: socket.socket) -> None:
-    """Waits until the time is over, or a second signal comes."""
+    """Waits for a second signal, or until the time is over."""
     first = time.monotonic()
     while (left := first + GRACE_S - time.monotonic()) > 0:
         ready, _, _ = select.select([signals], [], [], left)
@@ -81,12 +80,12 @@ _kept: list[socket.socket] = []
 
 
 def watch_signals(say: Callable[[str], object]) -> None:
-    """Has this process, a command, end in good order when it is told to.
+    """Makes this process end in good order after a signal.
 
-    A signal that whoever started it wants ignored, as ``nohup`` does, stays so.
+    A signal that the parent process ignores, as ``nohup`` does, stays ignored.
 
     Args:
-        say: Prints a line, if it comes to the worst.
+        say: Prints a line, if the process must be killed.
     """
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -99,10 +98,10 @@ def watch_signals(say: Callable[[str], object]) -> None:
 
 
 def end_children(number: int) -> None:
-    """Sends a signal to the processes that this one has started.
+    """Sends a signal to the child processes.
 
-    Those that lead a group of their own parse pages. They end when their pipe is
-    closed, and are sent nothing but SIGKILL.
+    Those that lead a process group parse pages. They end when their pipe is closed, and get only
+    SIGKILL.
     """
     for pid in _children():
         with contextlib.suppress(OSError):
@@ -113,10 +112,10 @@ def end_children(number: int) -> None:
 
 
 def _children() -> Iterator[int]:
-    """Yields the ids of child processes; none where the system does not say."""
+    """Yields the ids of child processes; none on systems without /proc."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # The name, in brackets, may hold anything.
+            # The name, in brackets, may contain any character.
             if int(status.read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
                 yield int(status.parent.name)
 

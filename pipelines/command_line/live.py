@@ -1,7 +1,7 @@
-"""Shows on standard error what ``PROGRESS`` counts.
+"""Shows the progress of a command on standard error.
 
-On a terminal a live view, else one plain line every few seconds and one at the
-end of each phase. Standard output is left alone: it is for the result.
+A terminal gets a live view. Anything else gets a plain line every few seconds, and one at the
+end of each phase. Standard output is for the result alone.
 """
 
 import contextlib
@@ -9,8 +9,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
+
+from rich.filesize import decimal
 
 from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 INTERVAL = 5.0  # s between plain lines
 _POLL = 0.1  # s
 _shown = threading.Lock()
+Polls = Iterator[tuple[Sequence[Phase], Phase | None]]  # phases that have ended, the current one
 
 
 @contextlib.contextmanager
@@ -33,12 +36,12 @@ def live_view(
 ) -> Iterator[None]:
     """Shows progress until the block is left.
 
-    A view within a view shows nothing of its own.
+    A view inside another view shows nothing.
 
     Args:
         enabled: False shows nothing; True and None choose by the stream.
-        progress: What is shown.
-        stream: Where; standard error unless given.
+        progress: The counts to show.
+        stream: Where to write; standard error by default.
         interval: Seconds between two plain lines of a phase.
     """
     if enabled is False or not _shown.acquire(blocking=False):
@@ -48,9 +51,8 @@ def live_view(
     seen = len(progress.snapshot().history)
     view = _live if out.isatty() and os.environ.get("TERM") != "dumb" else _plain
     stop = threading.Event()
-    thread = threading.Thread(
-        target=view, args=(progress, seen, out, interval, stop), name="progress", daemon=True
-    )
+    args = (_polls(progress, seen, stop), out, interval)
+    thread = threading.Thread(target=view, args=args, name="progress", daemon=True)
     thread.start()
     try:
         yield
@@ -61,7 +63,7 @@ def live_view(
 
 
 def line(phase: Phase) -> str:
-    """Returns one line on a phase: how much, how fast, what else, how long still.
+    """Returns one line on a phase: amount, rate, other counts, time left.
 
     >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
@@ -89,19 +91,6 @@ def hosts_line(hosts: HostActivity) -> str:
     return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
 
 
-def size(count: float) -> str:
-    """Returns a number of bytes for people.
-
-    >>> size(999), size(1500), size(2.5e9)
-    ('999 B', '1.5 kB', '2.5 GB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            return f"{count:.1f} {unit}" if unit != "B" and count < 99.5 else f"{count:,.0f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
 def duration(seconds: float) -> str:
     """Returns a duration for people.
 
@@ -119,7 +108,7 @@ def _details(phase: Phase) -> list[str]:
     details = [f"{rate} {phase.unit}/s"] if phase.done and phase.elapsed > _POLL else []
     received = phase.counts.get("bytes", 0)
     if received and phase.elapsed > _POLL:
-        details.append(f"{size(received / phase.elapsed)}/s")
+        details.append(f"{decimal(int(received / phase.elapsed))}/s")
     counts = sorted(phase.counts.items())
     details += [f"{name} {count:,}" for name, count in counts if name != "bytes"]
     if phase.left and not phase.finished:
@@ -129,43 +118,30 @@ def _details(phase: Phase) -> list[str]:
     return details
 
 
-def _watch(
-    progress: Progress,
-    seen: int,
-    stop: threading.Event,
-    ended: Callable[[Phase], None],
-    current: Callable[[Phase | None], None],
-) -> None:
-    """Calls ``ended`` once per phase after the first ``seen``, and ``current`` at every poll."""
+def _polls(progress: Progress, seen: int, stop: threading.Event) -> Polls:
+    """Yields the phases that have ended since the last poll, after the first ``seen``."""
     stopping = False
     while not stopping:
         stopping = stop.wait(_POLL)
         snapshot = progress.snapshot()
-        for phase in snapshot.history[seen:]:
-            ended(phase)
+        yield snapshot.history[seen:], snapshot.current
         seen = len(snapshot.history)
-        current(snapshot.current)
 
 
-def _plain(
-    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
-) -> None:
+def _plain(polls: Polls, out: TextIO, interval: float) -> None:
     due = time.monotonic() + interval
-
-    def say(phase: Phase | None) -> None:
-        nonlocal due
-        with contextlib.suppress(OSError, ValueError):  # nobody listens: not our trouble
-            if phase is not None and (phase.finished or time.monotonic() >= due):
-                due = time.monotonic() + interval
-                hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
+    for ended, current in polls:
+        shown = list(ended)
+        if current is not None and not ended and time.monotonic() >= due:
+            shown.append(current)
+        for phase in shown:
+            due = time.monotonic() + interval
+            hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
+            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
                 print(", ".join([line(phase), *hosts]), file=out, flush=True)
 
-    _watch(progress, seen, stop, say, say)
 
-
-def _live(
-    progress: Progress, seen: int, out: TextIO, interval: float, stop: threading.Event
-) -> None:
+def _live(polls: Polls, out: TextIO, _: float) -> None:
     from rich.live import Live
     from rich.spinner import Spinner
     from rich.text import Text
@@ -179,15 +155,12 @@ def _live(
         console=console, auto_refresh=False, transient=True,
         redirect_stdout=False, redirect_stderr=False,
     ) as live:  # fmt: skip
-
-        def ended(phase: Phase) -> None:
-            live.update("")
-            console.print(done, line(phase))
-
-        def current(phase: Phase | None) -> None:
-            live.update(_bar(spinner, phase) if phase else "", refresh=True)
-
-        _watch(progress, seen, stop, ended, current)
+        for ended, current in polls:
+            if ended:
+                live.update("")
+            for phase in ended:
+                console.print(done, line(phase))
+            live.update(_bar(spinner, current) if current else "", refresh=True)
 
 
 def _bar(spinner: object, phase: Phase) -> "Group | Table":

@@ -1,4 +1,4 @@
-"""The URL rules that a command's options ask for."""
+"""Makes the URL rules of a command from its options."""
 
 import logging
 
@@ -9,7 +9,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def rules_of(options: UrlOptions) -> UrlRules:
-    """Returns the rules that options ask for; logs what in their files is in vain.
+    """Returns the rules of options; logs rules in their files that have no effect.
 
     Raises:
         UsageError: A file is missing, or has a rule that cannot be used.

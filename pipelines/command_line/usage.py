@@ -1,4 +1,4 @@
-"""What ``nutbeam COMMAND --help`` prints."""
+"""Makes the text of ``nutbeam COMMAND --help``."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from ...web.base.options import Option, default_text, options_of
 from .command import Argument, CommandModule, CommonOptions
 
 COMMON_GROUP = "every command"
-_ENDING = "Beam's options are taken as well, such as --runner or --direct_num_workers."
+_EPILOG = "Beam's options are taken, too, such as --runner or --direct_num_workers."
 
 
 def command_help(command: str, help: str, beam: bool, module: CommandModule) -> str:
@@ -15,13 +15,15 @@ def command_help(command: str, help: str, beam: bool, module: CommandModule) -> 
         prog=f"nutbeam {command}",
         usage=_usage(command, module.ARGUMENTS, beam),
         description=help,
-        epilog=_ENDING if beam else None,
+        epilog=_EPILOG if beam else None,
         add_help=False,
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30),
     )
     arguments = parser.add_argument_group("arguments")
     for argument in module.ARGUMENTS:
-        arguments.add_argument(argument.name, help=_escape(argument.help), metavar=_meta(argument))
+        arguments.add_argument(
+            argument.name, help=_escape(argument.help), metavar=argument.name.upper()
+        )
     for title, declared in grouped(module).items():
         group = parser.add_argument_group(f"options: {title}")
         for option in declared:
@@ -46,7 +48,7 @@ def grouped(module: CommandModule) -> dict[str, list[Option]]:
 
 
 def metavar(option: Option) -> str:
-    """Returns what stands for the value: its choices, its unit or its type.
+    """Returns the placeholder of the value: its choices, its unit or its type.
 
     >>> metavar(Option("timeout", float, 10.0, "", unit="s", item=float))
     'S'
@@ -82,10 +84,6 @@ def _usage(command: str, arguments: tuple[Argument, ...], beam: bool) -> str:
             )
         )
     return " ".join([*words, "[--option value]", *(["[Beam options]"] if beam else [])])
-
-
-def _meta(argument: Argument) -> str:
-    return argument.name.upper()
 
 
 def _escape(text: str) -> str:

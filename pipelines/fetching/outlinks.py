@@ -6,7 +6,7 @@ from collections import Counter
 import polars as pl
 import pyarrow as pa
 
-from ...policy.bars import Bars
+from ...policy.blocklist import Blocklist
 from ...policy.links import LinkOptions, shares, sum_links
 from ...policy.schema import to_frame
 from ...web.base.options import option
@@ -85,7 +85,7 @@ class Outlinks:
     Args:
         options: How far.
         asked: What is asked for.
-        bars: What was purged and must not come back.
+        blocklist: What was purged and must not come back.
 
     Attributes:
         counts: ``outlinks/`` followed, exceeded (more than a page's share), repeated,
@@ -93,8 +93,8 @@ class Outlinks:
             too_deep.
     """
 
-    def __init__(self, options: OutlinkOptions, asked: Asked, bars: Bars) -> None:
-        self._options, self._asked, self._bars = options, asked, bars
+    def __init__(self, options: OutlinkOptions, asked: Asked, blocklist: Blocklist) -> None:
+        self._options, self._asked, self._blocklist = options, asked, blocklist
         self._tasks: list[Task] = []
         self.counts: Counter[str] = Counter()
 
@@ -129,7 +129,7 @@ class Outlinks:
         key = pl.col("outlinks").list.eval(pl.element().struct.field("key"))
         links = frame.select(pl.col("key").alias("source"), key.alias("key"), "depth")
         links = links.explode("key")
-        links = links.filter(~self._bars.hit(links.get_column("key")))
+        links = links.filter(~self._blocklist.blocks(links.get_column("key")))
         hosts = host_keys(links.get_column("key"))
         external = pl.lit(False)
         if self._options.follow_outlinks_ignore_external:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import polars as pl
 
-from ...policy.bars import Bars
+from ...policy.blocklist import Blocklist
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.base.options import option
 from ...web.engine.tasks import Task
@@ -39,14 +39,16 @@ class Redirects:
         options: How far, and which targets are taken: as update takes them.
         asked: What is asked for.
         seeds: Hosts and domains of the seeds.
-        bars: What was purged and must not come back.
+        blocklist: What was purged and must not come back.
 
     Attributes:
         counts: ``redirects/`` followed, exceeded, repeated, elsewhere.
     """
 
-    def __init__(self, options: RedirectOptions, asked: Asked, seeds: Seeds, bars: Bars) -> None:
-        self._options, self._asked, self._seeds, self._bars = options, asked, seeds, bars
+    def __init__(
+        self, options: RedirectOptions, asked: Asked, seeds: Seeds, blocklist: Blocklist
+    ) -> None:
+        self._options, self._asked, self._seeds, self._blocklist = options, asked, seeds, blocklist
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
@@ -56,7 +58,7 @@ class Redirects:
         targets = pl.Series([url], dtype=pl.String)
         judged = judge(links, targets, "fetcher", self._options, self._seeds)
         key = judged.get_column("key")
-        if key.item() is None or self._bars.hit(key).item():
+        if key.item() is None or self._blocklist.blocks(key).item():
             return None  # update says why
         with self._lock:
             why = self._why_not(task, key.item())

@@ -20,7 +20,7 @@ class Options:
     to: int = option(0, "Number of the snapshot to go back to; see history.", group="rollback")
     past_purge: bool = option(
         False,
-        "Go back behind a purge, too: what it took out comes back, but stays barred.",
+        "Go back to before a purge, too: purged rows return, but stay on the blocklist.",
         group="rollback",
     )
     operation: str = option(

@@ -192,7 +192,7 @@ def _not_let_in(
     key: str, row: dict[str, Any] | None, options: Options, source: str | None, known: Known
 ) -> str | None:
     """Returns why a URL that is good does not come into the table all the same."""
-    if known.bars.hit(pl.Series([key])).item():
+    if known.blocklist.blocks(pl.Series([key])).item():
         return "purged"
     if row is not None or options.found_as == "inject":
         return None

@@ -9,14 +9,14 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
-from ...io.rows.bars import read_bars
+from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Manifest, Pinned
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
-from ...policy.bars import Bars
+from ...policy.blocklist import Blocklist
 from ...policy.clocks import resting, wrong_times
 from ...policy.schedule import TOLERANCE_MS, Clock, due
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
@@ -65,9 +65,9 @@ class Known:
         return read_seeds_hosts(self._pinned.root, seed_files(self._pinned))
 
     @property
-    def bars(self) -> Bars:
+    def blocklist(self) -> Blocklist:
         """What was purged and must not come back."""
-        return read_bars(self._pinned)
+        return read_blocklist(self._pinned)
 
     def row(self, key: str) -> dict[str, Any] | None:
         """Returns the STATE row of a key, if it has one."""
@@ -116,8 +116,8 @@ def not_generated(row: dict[str, Any], known: Known, options: GenerateOptions) -
     key, clock = row["key"], later(known.clock, options)
     if scheme_of(from_key(key)) not in options.schemes:
         yield Why("scheme_not_allowed", f"schemes are {','.join(options.schemes)}")
-    if known.bars.hit(pl.Series([key])).item():
-        yield Why("purged", "it was purged, and is barred")
+    if known.blocklist.blocks(pl.Series([key])).item():
+        yield Why("purged", "it was purged, and is on the blocklist")
     if not _frame(STATE, row).select(due(clock, options)).item():
         yield Why("not_due", _wait(row, clock))
     if options.restrict_status and row["status"] != STATUS_CODES[options.restrict_status]:

@@ -312,7 +312,9 @@ def test_out_of_memory_is_not_the_pages_fault(monkeypatch):
 
 def test_each_row_is_told_before_it_is_parsed_and_then_the_end():
     told = []
-    documents(page(status=FETCH_GONE), page("a"), page("b"), skip={2}, at_row=told.append)
+    documents(
+        page(status=FETCH_GONE), page("a"), page("b"), skip={2: "timeout"}, at_row=told.append
+    )
     assert told == [1, 2, AFTER_ROWS]
 
 

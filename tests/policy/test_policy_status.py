@@ -6,6 +6,22 @@ import pytest
 from frames import frame_of
 from hypothesis import given
 from hypothesis import strategies as st
+from status_rows import (
+    KEY,
+    MONTH,
+    NOW,
+    OPTIONS,
+    STATUSES,
+    TABLE,
+    A,
+    B,
+    event,
+    linked,
+    name,
+    old_row,
+    one,
+    update,
+)
 
 from nutbeam.policy.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
@@ -18,83 +34,6 @@ from nutbeam.web.exchange.status import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
-
-KEY = "com.example:http/"
-NOW = 1_700_000_000_000
-BEFORE = NOW - 30 * DAY_MS
-MONTH = 30 * 86_400
-OPTIONS = UpdateOptions()
-OLD = {
-    "key": KEY,
-    "fetch_time": NOW - 1,
-    "fetch_interval": MONTH,
-    "retries": 0,
-    "last_fetch_time": BEFORE,
-    "modified_time": BEFORE,
-    "score": 1.0,
-    "distance": 2,
-    "etag": '"old"',
-    "last_modified": "old",
-    "batch_id": "b0",
-    "document": "d0",
-    "page": "p0",
-}
-EVENT = {
-    "key": KEY,
-    "order": 1,
-    "fetch_time": NOW,
-    "protocol_status": 1,
-    "http_code": 200,
-    "batch_id": "b1",
-    "page": "p1",
-    "document": "d1",
-    "etag": '"new"',
-    "content_type": "text/html",
-}
-STATUSES = [None, *Status]
-A, B = b"a", b"b"
-
-
-def update(rows, changes, options=OPTIONS, now=NOW):
-    return update_state(frame_of(STATE, *rows), frame_of(CHANGES, *changes), now, options)
-
-
-def one(old, *changes, options=OPTIONS):
-    """The row, the outcome and the counts of one URL."""
-    kept, outcome, counts = update([old] if old else [], changes, options)
-    rows = kept.to_dicts()
-    return (rows[0] if rows else None), outcome.to_dicts(), counts
-
-
-def old_row(status, **columns):
-    return {**OLD, "status": int(status), **columns} if status is not None else None
-
-
-def event(status, **columns):
-    return {**EVENT, "fetch_status": status, **columns}
-
-
-def linked(score, distance=1, order=1, key=KEY):
-    return {"key": key, "order": order, "inlink_score": score, "inlink_distance": distance}
-
-
-def name(status):
-    return "none" if status is None else status.name.lower()
-
-
-# nutch.md 2.5: (event, signatures of row and event, new status, days until due)
-TABLE = {
-    "success_first": (FETCH_SUCCESS, None, A, Status.DB_FETCHED, 30),
-    "success_different": (FETCH_SUCCESS, B, A, Status.DB_FETCHED, 30),
-    "success_equal": (FETCH_SUCCESS, A, A, Status.DB_NOTMODIFIED, 30),
-    # Nutch says db_notmodified here: its defect 30.
-    "success_not_parsed": (FETCH_SUCCESS, A, None, Status.DB_FETCHED, 30),
-    "notmodified": (FETCH_NOTMODIFIED, A, None, Status.DB_NOTMODIFIED, 30),
-    "redir_temp": (FETCH_REDIR_TEMP, A, None, Status.DB_REDIR_TEMP, 30),
-    "redir_perm": (FETCH_REDIR_PERM, A, None, Status.DB_REDIR_PERM, 30),
-    "retry": (FETCH_RETRY, A, None, Status.DB_UNFETCHED, 1),
-    "gone": (FETCH_GONE, A, None, Status.DB_GONE, 45),
-}
 
 
 @pytest.mark.parametrize("old", STATUSES, ids=name)
@@ -182,110 +121,6 @@ def test_without_a_body_the_old_one_stays(status):
     row, _, _ = one(before, event(status, http_code=304, content_type=None))
     assert [row[column] for column in kept] == [before[column] for column in kept]
     assert row["http_code"] == 304
-
-
-@pytest.mark.parametrize(
-    ("before", "signatures", "expected"),
-    [
-        (None, (None, A), NOW),
-        (0, (None, A), NOW),
-        (BEFORE, (None, A), BEFORE),  # state unknown: what is given stays
-        (BEFORE, (B, A), NOW),
-        (BEFORE, (A, A), BEFORE),
-        (0, (A, A), NOW),
-    ],
-)
-def test_modified_time(before, signatures, expected):
-    old, new = signatures
-    row, _, _ = one(
-        old_row(Status.DB_FETCHED, modified_time=before, signature=old),
-        event(FETCH_SUCCESS, signature=new),
-    )
-    assert row["modified_time"] == expected
-
-
-@pytest.mark.parametrize("status", [FETCH_GONE, FETCH_RETRY], ids=["gone", "retry"])
-def test_intervals_of_a_gone_page(status):
-    row = old_row(Status.DB_GONE, retries=5)
-    days = []
-    for at in range(4):
-        row, _, _ = one(row, event(status, fetch_time=NOW + at))
-        days.append((row["fetch_interval"] / 86_400, (row["fetch_time"] - NOW - at) / DAY_MS))
-    assert days == [(45, 45), (67.5, 67.5), (81, 81), (81, 81)]
-
-
-@pytest.mark.parametrize(
-    "what", ["success_first", "success_equal", "notmodified", "redir_temp", "redir_perm"]
-)
-def test_too_long_an_interval_is_fetched_for_real(what):
-    status, before, after, _, _ = TABLE[what]
-    old = old_row(Status.DB_FETCHED, signature=before, retries=2, fetch_interval=7_776_001)
-    row, outcome, _ = one(old, event(status, signature=after))
-    assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, 0)
-    assert (row["fetch_interval"], row["modified_time"]) == (6_998_400, 0)
-    assert row["fetch_time"] == NOW + 7_776_001_000  # kept; it is due at once, being too far
-    # With any of these a server might answer that nothing has changed.
-    assert (row["signature"], row["etag"], row["last_modified"]) == (None, None, None)
-    assert outcome[0]["status"] == Status.DB_UNFETCHED
-
-
-@pytest.mark.parametrize("status", [FETCH_RETRY, FETCH_GONE])
-def test_an_interval_is_not_forced_by_failures(status):
-    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_001)
-    row, _, _ = one(old, event(status))
-    assert row["signature"] == A
-    assert row["status"] in (Status.DB_UNFETCHED, Status.DB_GONE)
-
-
-def test_the_longest_interval_itself_is_not_too_long():
-    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_000)
-    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
-    assert (row["status"], row["fetch_interval"]) == (Status.DB_NOTMODIFIED, 7_776_000)
-
-
-@pytest.mark.parametrize("interval", [None, 0, -1])
-def test_no_interval_becomes_the_default(interval):
-    old = old_row(Status.DB_UNFETCHED, fetch_interval=interval)
-    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
-    assert row["fetch_interval"] == MONTH
-    assert row["fetch_time"] == NOW + 30 * DAY_MS
-
-
-@pytest.mark.parametrize(
-    ("retry_after", "seconds"),
-    [(None, 86_400), (0, 1), (-5, 1), (120, 120), (10**9, 30 * 86_400)],
-)
-def test_retry_after_is_obeyed_within_bounds(retry_after, seconds):
-    row, _, _ = one(
-        old_row(Status.DB_UNFETCHED), event(FETCH_RETRY, http_code=429, retry_after=retry_after)
-    )
-    assert row["fetch_time"] == NOW + seconds * 1000
-
-
-def test_retry_after_does_not_delay_a_page_that_is_gone():
-    old = old_row(Status.DB_UNFETCHED, retries=2)
-    row, _, _ = one(old, event(FETCH_RETRY, retry_after=60))
-    assert row["fetch_time"] == NOW + 45 * DAY_MS
-
-
-def test_stale_results_are_ignored():
-    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1, last_inlink_day=1)
-    rows = frame_of(STATE, old)
-    kept, outcome, counts = update_state(rows, frame_of(CHANGES, event(FETCH_GONE)), NOW, OPTIONS)
-    assert kept.equals(rows)
-    assert (len(outcome), counts) == (0, {"stale_results": 1})
-
-
-def test_stale_results_leave_the_links_in():
-    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1)
-    row, outcome, counts = one(old, event(FETCH_GONE), linked(0.5))
-    assert (row["status"], row["score"]) == (Status.DB_FETCHED, 1.5)
-    assert (outcome, counts) == ([], {"stale_results": 1})
-
-
-def test_a_result_as_old_as_the_row_counts():
-    old = old_row(Status.DB_FETCHED, last_fetch_time=NOW)
-    assert one(old, event(FETCH_GONE))[0]["status"] == Status.DB_GONE
 
 
 @pytest.mark.parametrize(
@@ -382,6 +217,8 @@ def test_no_rows_and_no_changes():
 
 
 KEYS = [f"com.example:http/{at}" for at in range(6)]
+
+
 SOME_ROWS = st.lists(
     st.builds(
         lambda key, status, signature, retries: old_row(
@@ -394,6 +231,8 @@ SOME_ROWS = st.lists(
     ),
     unique_by=lambda row: row["key"],
 )
+
+
 FILES = st.lists(  # of each file an event and a sum per key at most, as links.py makes them
     st.lists(
         st.one_of(

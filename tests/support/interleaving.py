@@ -29,7 +29,7 @@ GATES = [
     *((written, name) for name in ("store_files", "store_manifest")),
     (apply_changes, "plan_ranges"),
     *((kind, name) for kind in (FolderTable, BigtableWebTable) for name in ("read", "resolve")),
-    (inject, "read_bars"),
+    (inject, "read_blocklist"),
     *((generate, name) for name in ("put_aside", "take_up", "write_file")),
     *((update, name) for name in ("place", "changes_of")),
     (dedup, "place"),

@@ -1,7 +1,6 @@
 import collections
 import contextlib
 import itertools
-import threading
 import time
 
 import apache_beam as beam
@@ -9,26 +8,24 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.transforms.window import GlobalWindow
 from apache_beam.typehints.row_type import RowTypeConstraint
 from crawling import answer
+from fetching_web import VOLATILE, asked, by_url, fetched, options, plain, rows_of, some, wanted_of
 from running import apply, run
-from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from web_servers import serve
 
 from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import fetch_pages as module
-from nutbeam.transforms import fetch_urls as twin
 from nutbeam.transforms.chunks import MAX_BYTES, Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.transforms.fetch_urls import (
+from nutbeam.transforms.fetching import (
     DEAD_LETTERS,
     FETCHED,
     PAGES,
     WANTED,
     FetchPagesOptions,
     admit,
-    fetch_urls,
+    fetch_pages,
 )
 from nutbeam.transforms.records import DeadLetter, FetchedPage
 
@@ -46,63 +43,6 @@ BAD = {
     "http://169.254.169.254/latest/meta-data/": "address_denied",
     "http://127.0.0.1:22/": "port_denied",
 }
-
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=4, pages=12, crawl_delay=0) as server:
-        yield server
-
-
-def options(web, **more):
-    return {"connect_to": list(web.connect_to), "server_delay": 0, **more}
-
-
-def rows_of(*urls, **more):
-    return [beam.Row(url=url, **more) for url in urls]
-
-
-def fields(row):
-    return row._asdict() if hasattr(row, "_asdict") else row.as_dict()
-
-
-def fetched(elements, transform):
-    """Returns (pages, dead letters) as dicts."""
-
-    def build(p):
-        found = p | beam.Create(elements) | transform
-        return {tag: part | tag >> beam.Map(plain) for tag, part in found.items()}
-
-    found = run(build)
-    return found[PAGES], found[DEAD_LETTERS]
-
-
-def plain(element):
-    if isinstance(element, pa.Table):
-        return element.to_pylist()
-    row = fields(element)
-    if "headers" in row:
-        row["headers"] = [fields(header) for header in row["headers"]]
-    return row
-
-
-def asked(web, since):
-    """Returns the requests since then, robots.txt aside."""
-    return [r for r in web.requests() if r.time >= since and r.path != "/robots.txt"]
-
-
-def pages_of(web):
-    """Returns the URLs of pages, those of different hosts beside each other."""
-    return sorted(web.site.urls("page"), key=lambda url: url.split("/", 3)[::-1])
-
-
-def some(site):
-    """Returns URLs of each kind."""
-    found = collections.defaultdict(list)
-    for url, kind in site.reachable().items():
-        found[kind].append(url)
-    assert {"page", "redirect", "missing"} <= set(found)
-    return [url for urls in found.values() for url in urls[:6]]
 
 
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
@@ -135,9 +75,6 @@ def test_what_servers_say(web, client):
         else:
             assert page["fetch_status"] == "gone"
             assert page["body"] is None
-
-
-VOLATILE = {"fetch_time": 0, "response_ms": 0}
 
 
 def test_rows_and_chunks_agree(web):
@@ -317,153 +254,11 @@ def test_a_host_is_left_in_peace_with_two_partitions_at_once(web):
     assert max(times[host][0] for host in times) < min(times[host][-1] for host in times)
 
 
-KEPT = {PAGES: [], DEAD_LETTERS: []}
-
-
-def keep(element, tag):
-    KEPT[tag].append(element)
-
-
-def retried(web, monkeypatch, **more):
-    """Returns (pages, dead letters, requests) of a run whose fetching fails at two pages."""
-    for kept in KEPT.values():
-        kept.clear()
-    visits = []
-    right = twin.page_row
-
-    def failing(result):
-        visits.append(result.task.url)
-        if len(visits) in (4, 9):
-            raise OSError("the worker is gone")
-        return right(result)
-
-    monkeypatch.setattr(module, "_FLUSH_SECONDS", 0.0)  # each page is on its way at once
-    monkeypatch.setattr(twin, "page_row", failing)
-    began = time.monotonic()
-    urls = [*pages_of(web)[:12], "nonsense", "http://127.0.0.1/"]
-    with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions([])) as pipeline:
-        parts = pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web, **more))
-        for tag, part in parts.items():
-            part | f"Plain {tag}" >> beam.Map(plain) | f"Keep {tag}" >> beam.Map(keep, tag)
-    assert len(visits) >= 9  # it did fail
-    monkeypatch.setattr(twin, "page_row", right)
-    return KEPT[PAGES], KEPT[DEAD_LETTERS], asked(web, began)
-
-
-def by_url(rows):
-    return sorted((row | VOLATILE for row in rows if row), key=lambda row: row["url"])
-
-
-def test_a_retry_gives_the_same_and_each_url_once(web, monkeypatch):
-    delay = 0.2
-    pages, dead, requests = retried(web, monkeypatch, server_delay=delay)
-    once, letters = fetched(
-        rows_of(*pages_of(web)[:12], *(letter["url"] for letter in dead)),
-        FetchPages(**options(web)),
-    )
-    assert by_url(pages) == by_url(once)
-    assert by_url(dead) == by_url(letters)
-    assert len(requests) > len(pages)  # they were asked for again,
-    times = collections.defaultdict(list)
-    for request in requests:
-        times[request.host].append(request.time)
-    gaps = [b - a for some in times.values() for a, b in itertools.pairwise(some)]
-    assert min(gaps) >= delay * 0.99  # but with no less delay
-
-
-def test_with_a_spool_a_retry_asks_for_nothing_that_was_kept(web, monkeypatch, tmp_path):
-    spool = str(tmp_path / "spool")
-    pages, dead, requests = retried(web, monkeypatch, spool=spool, server_delay=0.1)
-    assert sorted(page["url"] for page in pages) == sorted(pages_of(web)[:12])
-    assert len(dead) == 2
-    # At each of the two faults a page is not kept yet, and some are under way.
-    assert 12 < len(requests) <= 12 + 2 * 4
-    kept = [path for path in (tmp_path / "spool").rglob("*") if path.is_file()]
-    assert {path.suffix for path in kept} == {".arrow"}
-    # What is kept is what a retry gives, the time of the request and all.
-    again, _ = fetched(
-        rows_of(*pages_of(web)[:12]),
-        FetchPages(**options(web, spool=spool)),
-    )
-    assert sorted(again, key=str) == sorted(pages, key=str)
-
-
-def threads():
-    ours = ("nutbeam-fetch", "nutbeam-loop")
-    return [t for t in threading.enumerate() if t.name in ours and t.is_alive()]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "waited 30 s in vain"
-        time.sleep(0.02)
-
-
-def wanted_of(*urls):
-    return admit(pl.DataFrame({"url": urls}))[0]
-
-
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
-def test_closing_ends_the_engine(web, client):
-    wait_until(lambda: not threads())
-    options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)
-    rows = fetch_urls(wanted_of(*web.site.urls("page")), options)
-    assert next(rows)[0] == PAGES
-    assert threads()
-    rows.close()
-    wait_until(lambda: not threads())
-    number = len(web.requests())
-    assert next(rows, None) is None
-    assert len(web.requests()) == number
-
-
-def test_a_pipeline_that_fails_leaves_no_engine_behind(web, monkeypatch):
-    monkeypatch.setattr(module, "_FLUSH_SECONDS", 0.0)
-    wait_until(lambda: not threads())
-    began = time.monotonic()
-    urls = web.site.urls("page")
-    pipeline = beam.Pipeline("FnApiRunner", options=PipelineOptions([]))
-    found = pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web, server_delay=0.5))
-    found[PAGES] | beam.Map(always_fail)
-    with pytest.raises(Exception, match="always"):
-        pipeline.run()
-    wait_until(lambda: not threads())
-    assert len(asked(web, began)) < len(urls) / 2
-
-
-def test_an_attempt_ends_the_one_that_it_replaces(web):
-    began = time.monotonic()
-    fetch = module._Fetch(
-        FetchPagesOptions(connect_to=web.connect_to, server_delay=0.3), 1, "", "a transform"
-    )
-    chunk = conform(wanted_of(*pages_of(web)), WANTED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FLUSH_SECONDS", 0.0)
-        forgotten = fetch.process((0, [chunk]), GlobalWindow())
-        next(forgotten)
-        second = fetch.process((0, [chunk]), GlobalWindow())
-        list(itertools.islice(second, 8))
-    with pytest.raises(RuntimeError, match="another attempt at this partition has taken over"):
-        list(forgotten)  # what it gave is not all, and must not count as such
-    second.close()
-    times = collections.defaultdict(list)
-    for request in asked(web, began):
-        times[request.host].append(request.time)
-    gaps = [b - a for some in times.values() for a, b in itertools.pairwise(some)]
-    assert gaps
-    assert min(gaps) >= 0.3 * 0.99
-
-
-def always_fail(row):
-    raise OSError("always")
-
-
 def test_the_twin_gives_what_the_transform_gives(web):
     urls = [*some(web.site), "http://127.0.0.1/"]
     found = {PAGES: [], DEAD_LETTERS: []}
     opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)
-    for tag, row in fetch_urls(wanted_of(*urls), opened):
+    for tag, row in fetch_pages(wanted_of(*urls), opened):
         found[tag].append(row)
     pages, dead = fetched(rows_of(*urls), FetchPages(opened))
     assert by_url(pages) == by_url(found[PAGES])
@@ -476,35 +271,6 @@ def collected(rows):
         found.add(PAGES, row)
     found.flush()
     return found.take()
-
-
-def test_a_page_and_then_silence_is_kept_in_the_spool(monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "_FLUSH_SECONDS", 2.0)
-    kept = []
-
-    def answer(path, _):
-        if path == "/2":
-            kept.append(wait_for_file(tmp_path / "spool"))
-        return reply(b"", "404 Not Found") if path == "/robots.txt" else reply(b"x")
-
-    urls = ["http://a.example.com/1", "http://b.example.com/2"]
-    with serve(answer) as server:
-        chosen = {
-            "connect_to": doors(server.port),
-            "server_delay": 0,
-            "spool": str(tmp_path / "spool"),
-        }
-        pages, _ = fetched(rows_of(*urls), FetchPages(**chosen))
-    assert [page["url"] for page in sorted(pages, key=str)] == urls
-    assert kept == [True]  # while the server had not answered yet
-
-
-def wait_for_file(folder):
-    """Returns whether a file comes into a folder within 20 s."""
-    deadline = time.monotonic() + 20
-    while not list(folder.rglob("*.arrow")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return bool(list(folder.rglob("*.arrow")))
 
 
 def test_bodies_lie_in_chunks_of_bounded_size():
@@ -528,7 +294,7 @@ def test_what_crosses_the_shuffle_is_declared():
 
 
 def test_a_column_of_another_type_is_an_error_that_names_it():
-    with pytest.raises(ValueError, match="column 'score' must be a number, got"):
+    with pytest.raises(ValueError, match="column 'score' must hold double"):
         admit(pl.DataFrame({"url": ["http://a.test/"], "score": ["much"]}))
 
 

@@ -16,7 +16,7 @@ from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import parse_pages as module
 from nutbeam.transforms.chunks import Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.transforms.fetch_urls import DEAD_LETTERS
+from nutbeam.transforms.fetching import DEAD_LETTERS
 from nutbeam.transforms.parse_pages import (
     DOCUMENTS,
     PARSED,
@@ -52,7 +52,7 @@ def page(**more):
 
 def parsed(pool, *rows, **options):
     """Returns (documents, dead letters) as dicts."""
-    documents, dead = parse_pages(table(*rows), ParsePages(**options).options, pool)
+    documents, dead, _ = parse_pages(table(*rows), ParsePages(**options).options, pool)
     return documents.to_dicts(), dead.to_dicts()
 
 
@@ -128,9 +128,9 @@ def test_links_as_the_options_say(pool):
 )
 def test_what_is_no_page_to_parse_is_a_dead_letter(pool, row, reason, message):
     chunk = conform(table(row), pa.schema([*module._TAKEN]))
-    documents, dead = parse_pages(chunk, ParsePages().options, pool)
+    documents, dead, _ = parse_pages(chunk, ParsePages().options, pool)
     assert documents.is_empty()
-    assert dead.rows() == [(row["url"], None, reason, message)]
+    assert dead.drop("parse").rows() == [(row["url"], None, reason, message)]
 
 
 def test_truncated_pages_are_parsed_if_that_is_wanted(pool):
@@ -320,7 +320,7 @@ def test_a_column_that_is_not_there_is_an_error_that_names_it(chunks):
 
 
 def test_a_column_of_another_type_is_an_error(pool):
-    with pytest.raises(ValueError, match="ParsePages cannot read its input"):
+    with pytest.raises(ValueError, match="column 'score' must hold double"):
         parse_pages(table(page(score="much")), ParsePages().options, pool)
 
 
@@ -328,7 +328,7 @@ def test_a_column_of_another_type_is_an_error(pool):
     ("keywords", "error", "message"),
     [
         ({"scope": "galaxy"}, ValueError, "^scope must be one of domain, host, any, got 'galaxy'"),
-        ({"processes": -1}, ValueError, "^processes must be at least 0, got -1"),
+        ({"parse_processes": -1}, ValueError, "^parse_processes must be at least 0, got -1"),
         ({"url_filter_file": "/nowhere/x"}, ValueError, "must be readable, got '/nowhere/x'"),
         ({"timeout": 1}, TypeError, "unexpected keyword argument 'timeout'"),
         ({"options": ParsePagesOptions(), "scope": "any"}, TypeError, "or keywords"),
@@ -349,7 +349,7 @@ def test_options_are_an_object_or_keywords():
 
 
 def test_a_chunk_of_nothing(pool):
-    documents, dead = parse_pages(module._TAKEN.empty_table(), ParsePages().options, pool)
+    documents, dead, _ = parse_pages(module._TAKEN.empty_table(), ParsePages().options, pool)
     assert documents.is_empty()
     assert dead.is_empty()
     assert documents.schema == to_frame(PARSED.empty_table()).schema

@@ -27,6 +27,15 @@ def falses(number: int) -> pl.Series:
     return filled(False, number, pl.Boolean)
 
 
+def reason_if(condition: pl.Expr | pl.Series, reason: str) -> pl.Expr:
+    """Returns a reason where a condition is true, else null; ``pl.coalesce`` takes the first.
+
+    >>> pl.select(pl.coalesce(reason_if(pl.lit(False), "a"), reason_if(pl.lit(True), "b"))).item()
+    'b'
+    """
+    return pl.when(condition).then(pl.lit(reason))
+
+
 def zeros(number: int) -> pl.Series:
     """Returns a column of zeros, for line numbers."""
     return filled(0, number, pl.UInt32)

@@ -12,77 +12,21 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from bad_input import AGENT, COMMANDS, batch_in, words_for
 from crawling import (
     files_of,
-    latest_snapshot,
     manifest_of,
     manifests_of,
     nutbeam,
-    open_batches,
     reach,
     state_of,
     statuses_of,
     tree,
 )
 from dropping import NOBODY, as_nobody
-from simulated_web import SimWeb
 
 from nutbeam.pipelines.launch.runner import make_pipeline
 from nutbeam.web.rules import url_rules as regex_rules
-
-AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
-COMMANDS = ["crawl", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "next", "readdb",
-            "pages"]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def original(web, tables, tmp_path_factory):
-    """A table with a batch that is updated and one in each earlier phase."""
-    folder = tables(tmp_path_factory.mktemp("bad") / "table")
-    assert nutbeam("crawl", folder, *web.seeds, "--rounds", "1", *reach(web)) == 0
-    open_batches(folder, web, 2)
-    return folder
-
-
-@pytest.fixture
-def table(original, tmp_path):
-    """A copy of that table; of one that is no folder itself, for it can be looked at alone."""
-    here = isinstance(original, Path)
-    return shutil.copytree(original, tmp_path / "table") if here else original
-
-
-@pytest.fixture
-def refuse(capsys):
-    """Runs a command that must fail with one line, and returns that line."""
-
-    def run(*words, code=2):
-        capsys.readouterr()
-        assert nutbeam(*words) == code
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith(f"nutbeam {words[0]}: ")
-        assert captured.err.count("\n") == 1
-        assert "Traceback" not in captured.err
-        assert "internal error" not in captured.err
-        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
-
-    return run
-
-
-def batch_in(table, phase):
-    """Returns the batch that is in a phase."""
-    return next(name for name, b in manifest_of(table).batches.items() if b.phase == phase)
-
-
-def words_for(command):
-    return [*AGENT] if command in ("crawl", "fetch", "next") else []
-
 
 # Seeds.
 
@@ -284,146 +228,6 @@ def test_what_may_not_be_written(original, tmp_path_factory):
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755)
         shutil.rmtree(folder)
-
-
-# What is stored is damaged, or newer.
-
-
-def damage_manifest(table, change):
-    path = table / "manifest" / f"{latest_snapshot(table):08d}.json"
-    path.write_bytes(change(path.read_bytes()))
-    return path
-
-
-@pytest.mark.files
-@pytest.mark.parametrize("command", ["inject", *COMMANDS])
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda data: data[: len(data) // 2], "manifest is damaged"),
-        (lambda data: b"", "manifest is damaged"),
-        (lambda data: b"[]", "manifest is damaged"),
-        (lambda data: data.replace(b'"format": 2', b'"format": 3'), "upgrade nutbeam"),
-    ],
-    ids=["half", "empty", "other", "newer"],
-)
-def test_a_manifest_that_cannot_be_read(table, refuse, command, change, message):
-    path = damage_manifest(table, change)
-    files = tree(table, ignore=())
-    seeds = ["http://a.example.com/"] if command == "inject" else []
-    error = refuse(command, table, *seeds, *words_for(command), code=3)
-    assert message in error
-    assert str(path) in error
-    assert tree(table, ignore=()) == files
-
-
-def remove(path):
-    path.unlink()
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def scramble(path):
-    path.write_bytes(b"\xa5" * path.stat().st_size)
-
-
-def file_of(table, kind):
-    """Returns a file of a kind; of a batch's files that of the batch whose turn it is."""
-    if kind in ("state", "hosts"):
-        return files_of(table, kind)[0]
-    if kind == "list":
-        return table / manifest_of(table).components["state"].list
-    phase = {"fetchlist": "generated", "pages": "fetched", "documents": "parsed"}[kind]
-    return files_of(table, f"batches/{batch_in(table, phase)}/{kind}")[0]
-
-
-@pytest.mark.files
-@pytest.mark.parametrize("damage", [remove, cut, scramble])
-@pytest.mark.parametrize(
-    ("kind", "commands"),
-    [
-        ("list", ["inject", "generate", "dedup", "updatedb", "readdb", "pages"]),
-        ("state", ["inject", "generate", "dedup", "updatedb", "readdb", "pages"]),
-        ("hosts", ["inject", "fetch", "updatedb"]),
-        ("fetchlist", ["fetch", "generate"]),
-        ("pages", ["parse"]),
-        ("documents", ["updatedb"]),
-    ],
-)
-def test_a_file_that_is_missing_or_damaged(table, refuse, web, damage, kind, commands):
-    path = file_of(table, kind)
-    damage(path)
-    files, snapshot = tree(table), latest_snapshot(table)
-    for command in commands:
-        seeds = ["http://h0.example.com/new"] if command == "inject" else []
-        doors = reach(web) if command == "fetch" else []
-        error = refuse(command, table, *seeds, *doors, code=3)
-        assert path.name in error, error
-        assert (" is missing: " in error) == (damage is remove)
-        assert latest_snapshot(table) == snapshot
-        after = tree(table)
-        assert {name: after.get(name) for name in files} == files  # what was there is as it was
-
-
-@pytest.mark.files
-@pytest.mark.parametrize("damage", [remove, cut])
-def test_a_documents_file_that_pages_needs(table, refuse, tmp_path, damage):
-    updated = batch_in(table, "updated")
-    path = files_of(table, f"batches/{updated}/documents")[0]
-    damage(path)
-    out = tmp_path / "pages.jsonl"
-    out.write_text("as it was\n")
-    assert path.name in refuse("pages", table, "-o", out, code=3)
-    assert out.read_text() == "as it was\n"
-
-
-@pytest.mark.files
-def test_what_was_damaged_works_again_when_it_is_restored(table, refuse):
-    path = file_of(table, "state")
-    data = path.read_bytes()
-    path.unlink()
-    refuse("generate", table, code=3)
-    path.write_bytes(data)
-    assert nutbeam("generate", table) == 0
-    assert batch_in(table, "generated")
-
-
-# Batches.
-
-
-@pytest.mark.parametrize("job", ["fetch", "parse", "updatedb", "dedup"])
-def test_a_batch_that_does_not_exist(table, refuse, job):
-    files = tree(table)
-    error = refuse(job, table, "--batch", "1-none", *words_for(job), code=3)
-    assert error.startswith("no batch '1-none' in this table; newest batches: ")
-    assert tree(table) == files
-
-
-@pytest.mark.parametrize(
-    ("job", "phase", "needs"),
-    [
-        ("parse", "generated", "fetched"),
-        ("updatedb", "generated", "parsed"),
-        ("updatedb", "fetched", "parsed"),
-        ("dedup", "parsed", "updated"),
-    ],
-)
-def test_a_batch_that_has_not_come_so_far(table, refuse, job, phase, needs):
-    files, batch = tree(table), batch_in(table, phase)
-    error = refuse(job, table, "--batch", batch, code=3)
-    assert error.startswith(f"batch {batch!r} is {phase}, ")
-    assert error.endswith(f" needs one that is {needs}")
-    assert tree(table) == files
-
-
-@pytest.mark.parametrize("job", ["fetch", "parse", "updatedb"])
-def test_a_batch_that_is_past_the_job_is_done(table, capsys, job):
-    files, batch = tree(table), batch_in(table, "updated")
-    assert nutbeam(job, table, "--batch", batch, *words_for(job)) == 0
-    assert "done before" in capsys.readouterr().out
-    assert tree(table) == files
 
 
 # Configuration.

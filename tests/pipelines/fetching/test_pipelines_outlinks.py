@@ -18,7 +18,7 @@ from web_servers import doors, reply, serve
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.asked import Asked
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
-from nutbeam.policy.bars import Names, bars_of
+from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
 from nutbeam.web.urls.row_keys import from_key
@@ -252,12 +252,14 @@ def test_without_parsing_there_are_no_links(table, capsys):
                    "--parse_while_fetching", "false") == 2  # fmt: skip
 
 
-def outlinks(*, listed=("com.example.a:http/", "com.example.b:http/"), bars=None, have=(), **more):
+def outlinks(
+    *, listed=("com.example.a:http/", "com.example.b:http/"), blocklist=None, have=(), **more
+):
     rows = pl.DataFrame({"key": listed, "score": 1.0, "delay": 2.5, "address": None})
     tried = conform(pl.DataFrame({"key": have}, {"key": pl.String}), PAGES)
     seen = Asked(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
     options = OutlinkOptions(parse_while_fetching=True, **{"follow_outlinks_depth": 2, **more})
-    return Outlinks(options, seen, bars or bars_of(Names().rows(0)))
+    return Outlinks(options, seen, blocklist or blocklist_of(Names().rows(0)))
 
 
 def document(key, *links, score=1.0, distance=0):
@@ -306,7 +308,7 @@ def test_what_becomes_of_a_link(link, more, count):
 
 
 def test_what_was_purged_is_not_followed():
-    following = outlinks(bars=bars_of(Names(urls=("com.example.a:http/x",)).rows(0)))
+    following = outlinks(blocklist=blocklist_of(Names(urls=("com.example.a:http/x",)).rows(0)))
     following.add(document("a:http/", "a:http/x"))
     assert (following.take(), following.counts) == ([], {})
 

@@ -11,7 +11,7 @@ from web_servers import doors, reply, serve
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.asked import Asked
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
-from nutbeam.policy.bars import Names, bars_of
+from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.engine.tasks import Task
@@ -126,12 +126,12 @@ def test_a_key_is_in_the_pages_once(crawled):
     assert len(keys) == keys.n_unique() == len(SEEDS) + len(FOLLOWED) + 1
 
 
-def redirects(options=None, bars=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
+def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
     seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
     options = options or RedirectOptions(redirect_max=1)
     listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
     asked = Asked(listed, empty(PAGES))
-    return Redirects(options, asked, seeds, bars or bars_of(Names().rows(0)))
+    return Redirects(options, asked, seeds, blocklist or blocklist_of(Names().rows(0)))
 
 
 def test_a_task_for_a_target():
@@ -158,8 +158,8 @@ def test_what_is_not_followed(url, hops, count):
 
 
 def test_what_was_purged_is_not_followed():
-    bars = bars_of(Names(urls=("com.example.b:http/x",)).rows(0))
-    assert redirects(bars=bars)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+    blocklist = blocklist_of(Names(urls=("com.example.b:http/x",)).rows(0))
+    assert redirects(blocklist=blocklist)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
 
 
 def test_the_scope_counts():

@@ -262,7 +262,7 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
                 schemes=taken, file_roots=(str(tree),), server_delay=0,
                 connect_to=(ftp_door(server.port), *doors(web.port)),
             )  # fmt: skip
-            parsed = fetched["pages"] | ParsePages(schemes=taken, processes=1)
+            parsed = fetched["pages"] | ParsePages(schemes=taken, parse_processes=1)
             return {"pages": fetched["pages"], "documents": parsed["documents"],
                     "dead": fetched["dead_letters"]}  # fmt: skip
 

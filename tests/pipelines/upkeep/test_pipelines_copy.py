@@ -40,7 +40,7 @@ def web():
 
 @pytest.fixture(scope="module")
 def original(web, tmp_path_factory):
-    """A table with several tablets, runs, bars, and a batch in each phase; tests only read it."""
+    """A table with several tablets, runs, a blocklist, and a batch in each phase; tests only read it."""
     folder = tmp_path_factory.mktemp("copy") / "table"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tablet_writer, "TABLET_ROWS", 8)
@@ -61,8 +61,8 @@ def same(copy, original):
     assert found.keys() == right.keys()
     for name, rows in right.items():
         assert rows.equals(found[name]), name
-    bars = [table.manifest().components["bars"].rows for table in (one, other)]
-    assert bars[0] == bars[1]
+    blocked = [table.manifest().components["bars"].rows for table in (one, other)]
+    assert blocked[0] == blocked[1]
 
 
 @pytest.fixture

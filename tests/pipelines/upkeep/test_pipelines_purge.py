@@ -30,7 +30,7 @@ from web_tables import newest
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import PurgeOptions, names_of
-from nutbeam.policy.bars import bars_of
+from nutbeam.policy.blocklist import blocklist_of
 from nutbeam.policy.purging import pattern_of
 from nutbeam.web.urls.row_keys import host_of
 
@@ -106,13 +106,13 @@ def texts_in(table):
 def found_in(what, words):
     """Returns the (column, value) of a file, or of rows, that name what was purged."""
     purged = names(*words)
-    bars, pattern = bars_of(purged.rows(0)), re.compile(pattern_of(purged))
+    blocklist, pattern = blocklist_of(purged.rows(0)), re.compile(pattern_of(purged))
 
     def bad(name, value):
         text = value.decode("latin-1") if isinstance(value, bytes) else value
         if name in ("key", "source", "first", "last"):
             key = pl.Series([text])
-            return bars.hit(key)[0] if ":" in text else bars.hosts_hit(key)[0]
+            return blocklist.blocks(key)[0] if ":" in text else blocklist.blocks_hosts(key)[0]
         return bool(pattern.search(text))
 
     if isinstance(what, pa.Table) or what.suffix == ".parquet":
@@ -122,7 +122,7 @@ def found_in(what, words):
     return [("", m[0]) for m in pattern.finditer(text)] + [
         ("", key)
         for key in re.findall(r"[a-z0-9.]+:https?[:/][^\"\s]*", text)
-        if bars.hit(pl.Series([key]))[0]
+        if blocklist.blocks(pl.Series([key]))[0]
     ]
 
 
@@ -177,15 +177,15 @@ def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
     capsys.readouterr()
     assert nutbeam("purge", table, *words) == 0
     out = capsys.readouterr().out
-    assert re.match(r"purge: barred 1, .*rows/state \d", out), out
+    assert re.match(r"purge: blocked 1, .*rows/state \d", out), out
     assert live_traces(table, words) == {}
     purged = names(*words)
-    hit = bars_of(purged.rows(0))
+    hit = blocklist_of(purged.rows(0))
     left = set(statuses_of(table)) if what != "domain" else set()
     assert left <= others
     assert others - left
     keys = state_of(table)["key"] if what != "domain" else pl.Series([], dtype=pl.String)
-    assert not hit.hit(keys).any()
+    assert not hit.blocks(keys).any()
     after = tree(table, ignore=())
     missing = {name for name in before if after.get(name) != before[name]}
     assert {
@@ -234,12 +234,12 @@ def test_what_is_purged_does_not_come_back(table, web, capsys):
 
 def test_a_bar_can_be_lifted(table, web, capsys):
     assert nutbeam("purge", table, *WHAT["host"]) == 0
-    assert nutbeam("purge", table, *WHAT["host"], "--unbar") == 0
-    assert manifest_of(table).counts == {"unbarred": 1}
+    assert nutbeam("purge", table, *WHAT["host"], "--unblock") == 0
+    assert manifest_of(table).counts == {"unblocked": 1}
     assert nutbeam("inject", table, "http://h1.example.com/") == 0
     assert statuses_of(table)["http://h1.example.com/"] == "db_unfetched"
     capsys.readouterr()
-    assert nutbeam("purge", table, *WHAT["host"], "--unbar") == 0
+    assert nutbeam("purge", table, *WHAT["host"], "--unblock") == 0
     assert capsys.readouterr().out == "purge: nothing to do\n"
 
 
@@ -307,7 +307,7 @@ def test_the_same_purge_again_changes_nothing_and_two_names_are_one_operation(ta
     words = ["purge", table, *WHAT["host"], *WHAT["url"], "--operation", "order-7"]
     assert nutbeam(*words) == 0
     snapshot = newest(table)
-    assert manifest_of(table).counts["barred"] == 2
+    assert manifest_of(table).counts["blocked"] == 2
     assert nutbeam(*words) == 0
     assert newest(table) == snapshot
     assert nutbeam("purge", table, *WHAT["host"], "--format", "json") == 0
@@ -345,7 +345,7 @@ def test_names_are_normalized_as_those_of_urls(backend):
         (["--domain", "co.uk"], "--domain is a public suffix"),
         (["--domain", "COM."], "--domain is a public suffix"),
         (["--url", "a.com"], "--url is no URL that can be crawled"),
-        (["--host", "a.com", "--unbar", "--now"], "contradict each other"),
+        (["--host", "a.com", "--unblock", "--now"], "contradict each other"),
     ],
 )
 def test_what_cannot_be_purged(original, capsys, words, message):

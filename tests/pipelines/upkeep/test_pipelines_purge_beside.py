@@ -22,12 +22,12 @@ from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.processes import this_process
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.upkeep import purge_commit
-from nutbeam.policy.bars import Names, bars_of
+from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.web.urls.row_keys import host_key
 
 WEB = MadeUpWeb()
 HOST = "h1.example.com"
-GONE = bars_of(Names(hosts=(host_key(HOST),)).rows(0))
+GONE = blocklist_of(Names(hosts=(host_key(HOST),)).rows(0))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def assert_gone(table):
         if rows is not None and component != "bars":
             of_hosts = component.endswith(("hosts", "learnt"))
             keys = rows["key"]
-            assert not (GONE.hosts_hit(keys) if of_hosts else GONE.hit(keys)).any(), component
+            assert not (GONE.blocks_hosts(keys) if of_hosts else GONE.blocks(keys)).any(), component
     assert nutbeam("fsck", table) == 0
 
 
@@ -167,7 +167,7 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
     launch("generate", table, top_n=8, operation="last")
     batch = manifest_of(table).batch
     listed = Snapshot(table).of_batch(batch, "fetchlist")["key"]
-    assert GONE.hit(listed).any()
+    assert GONE.blocks(listed).any()
     with gates(waits=True):
         fetch = Running("fetch", lambda: WEB.fetch(table, batch, "long"))
         while fetch.at != "nutbeam.io.upkeep.over_purges.commit_once":
@@ -179,7 +179,7 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
         assert fetch.error is None
     assert manifest_of(table).operation == "long.fetch"
     pages = Snapshot(table).of_batch(batch, "pages")["key"]
-    assert set(pages) == set(listed.filter(~GONE.hit(listed)))
+    assert set(pages) == set(listed.filter(~GONE.blocks(listed)))
     assert manifest_of(table).counts["dropped/purged"] > 0
     assert_gone(table)
     launch("updatedb", table, batch=batch)
@@ -327,15 +327,15 @@ def keys_on_disk(table):
 @pytest.mark.folder_first
 def test_a_purge_beside_a_crawl_that_runs(crawling):
     table, crawl = crawling
-    assert GONE.hit(keys_on_disk(table)).any()
+    assert GONE.blocks(keys_on_disk(table)).any()
     assert nutbeam("purge", table, "--host", HOST, "--now") == 0
     assert crawl.poll() is None  # while the crawl goes on
     await_snapshot(table, newest(table) + 8, crawl)
     error = end(table, crawl)
     assert "Traceback" not in error
     keys = keys_on_disk(table)
-    assert not GONE.hit(keys).any()
-    assert not GONE.hosts_hit(keys).any()
+    assert not GONE.blocks(keys).any()
+    assert not GONE.blocks_hosts(keys).any()
     assert_gone(table)
 
 
@@ -352,5 +352,5 @@ def test_a_purge_that_is_killed_beside_a_crawl(crawling, seed):
     assert nutbeam("purge", table, "--host", HOST, "--operation", "order", "--now") == 0
     await_snapshot(table, newest(table) + 3, crawl)
     end(table, crawl)
-    assert not GONE.hit(keys_on_disk(table)).any()
+    assert not GONE.blocks(keys_on_disk(table)).any()
     assert_gone(table)

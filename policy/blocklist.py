@@ -1,11 +1,12 @@
-"""Bars: URLs, hosts and domains that must not come into the table (again).
+"""The blocklist: URLs, hosts and domains that must not come into the table again.
 
-They are kept as hashes, so that the list itself names nobody. Who knows a name
-can look whether it is barred; who does not, learns nothing but the number.
+It holds hashes, so that the list itself names nobody. One can check a known name;
+for all others the list shows only how many there are.
 """
 
 import dataclasses
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
@@ -13,19 +14,19 @@ import polars as pl
 from ..web.base.columns import falses
 from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import host_of
-from .schema import BARS, conform, to_frame
+from .schema import BLOCKLIST, conform, to_frame
 
-REASON = "purged"  # what a URL that is barred is dropped under
+REASON = "purged"  # the reason under which blocked URLs are counted
 
 
 @dataclasses.dataclass(frozen=True)
 class Names:
-    """What a purge is about.
+    """The names that a purge removes.
 
     Attributes:
         urls: Row keys.
         hosts: Reversed hosts.
-        domains: Reversed domains: they stand for themselves and all hosts below.
+        domains: Reversed domains: each stands for itself and all hosts below it.
     """
 
     urls: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class Names:
     domains: tuple[str, ...] = ()
 
     def rows(self, now: int) -> pl.DataFrame:
-        """Returns the BARS rows of the names, in key order.
+        """Returns the BLOCKLIST rows of the names, in key order.
 
         >>> Names(hosts=("com.foo",)).rows(0).get_column("key")[0][:13]
         'host:d27517bb'
@@ -45,12 +46,12 @@ class Names:
         ]
         frame = pl.DataFrame(records, schema={"key": pl.String, "host": pl.String})
         frame = frame.with_columns(time=pl.lit(now, pl.Int64)).unique("key").sort("key")
-        return to_frame(conform(frame, BARS))
+        return to_frame(conform(frame, BLOCKLIST))
 
 
 @dataclasses.dataclass(frozen=True)
-class Bars:
-    """Barred names, by hash.
+class Blocklist:
+    """Blocked names, by hash.
 
     Attributes:
         hosts: Of reversed hosts.
@@ -65,34 +66,34 @@ class Bars:
     def __bool__(self) -> bool:
         return bool(self.hosts or self.domains or self.urls)
 
-    def hosts_hit(self, hosts: pl.Series) -> pl.Series:
-        """Returns which reversed hosts are barred as a whole; false where one is null.
+    def blocks_hosts(self, hosts: pl.Series) -> pl.Series:
+        """Returns which reversed hosts are blocked as a whole; false where one is null.
 
-        >>> bars = bars_of(Names(domains=("com.foo",)).rows(0))
-        >>> bars.hosts_hit(pl.Series(["com.foo", "com.foo.www", "com.foo1"])).to_list()
+        >>> blocklist = blocklist_of(Names(domains=("com.foo",)).rows(0))
+        >>> blocklist.blocks_hosts(pl.Series(["com.foo", "com.foo.www", "com.foo1"])).to_list()
         [True, True, False]
         """
-        barred = [host for host in hosts.unique().drop_nulls() if self._host(host)]
-        return hosts.is_in(pl.Series(barred, dtype=pl.String).implode()).fill_null(False)
+        blocked = [host for host in hosts.unique().drop_nulls() if self._host(host)]
+        return hosts.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 
-    def hit(self, keys: pl.Series) -> pl.Series:
-        """Returns which row keys are barred; false where one is null.
+    def blocks(self, keys: pl.Series) -> pl.Series:
+        """Returns which row keys are blocked; false where one is null.
 
-        >>> bars = bars_of(Names(urls=("com.foo:http/a",), hosts=("com.bar",)).rows(0))
-        >>> bars.hit(pl.Series(["com.foo:http/a", "com.foo:http/b", "com.bar:https/"])).to_list()
+        >>> blocklist = blocklist_of(Names(urls=("com.foo:http/a",), hosts=("com.bar",)).rows(0))
+        >>> blocklist.blocks(pl.Series(["com.foo:http/a", "com.foo:http/b", "com.bar:https/"])).to_list()
         [True, False, True]
         """
         if not self:
             return falses(len(keys))
         hosts = host_keys(keys)
-        found = self.hosts_hit(hosts)
+        found = self.blocks_hosts(hosts)
         if not self.urls:
             return found
-        # Only URLs of hosts that have a barred one are hashed.
+        # Only URLs of hosts that have a blocked one are hashed.
         near = [host for host in hosts.unique().drop_nulls() if hashed(host) in self.urls]
         some = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
-        barred = [key for key in some.unique() if hashed(key) in self.urls[hashed(host_of(key))]]
-        return found | keys.is_in(pl.Series(barred, dtype=pl.String).implode()).fill_null(False)
+        blocked = [key for key in some.unique() if hashed(key) in self.urls[hashed(host_of(key))]]
+        return found | keys.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 
     def _host(self, host: str) -> bool:
         if hashed(host) in self.hosts:
@@ -100,20 +101,15 @@ class Bars:
         return any(hashed(name) in self.domains for name in _above(host)) if self.domains else False
 
 
-def bars_of(rows: pl.DataFrame) -> Bars:
-    """Returns what BARS rows bar."""
-    found: dict[str, set[str]] = {"url": set(), "host": set(), "domain": set()}
-    urls: dict[str, set[str]] = {}
+def blocklist_of(rows: pl.DataFrame) -> Blocklist:
+    """Returns the blocklist of BLOCKLIST rows."""
+    found: dict[str, set[str]] = defaultdict(set)
+    urls: dict[str, set[str]] = defaultdict(set)
     for key, host in rows.select("key", "host").iter_rows():
         kind, _, value = key.partition(":")
-        found.setdefault(kind, set()).add(value)
-        if kind == "url":
-            urls.setdefault(host, set()).add(value)
-    return Bars(
-        frozenset(found["host"]),
-        frozenset(found["domain"]),
-        {host: frozenset(values) for host, values in urls.items()},
-    )
+        (urls[host] if kind == "url" else found[kind]).add(value)
+    of_hosts = {host: frozenset(values) for host, values in urls.items()}
+    return Blocklist(frozenset(found["host"]), frozenset(found["domain"]), of_hosts)
 
 
 def hashed(name: str) -> str:
@@ -121,11 +117,11 @@ def hashed(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def without(rows: pl.DataFrame, bars: Bars) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the rows whose ``key`` is not barred, and the count of the others."""
-    if not bars:
+def drop_blocked(rows: pl.DataFrame, blocklist: Blocklist) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the rows whose ``key`` is not blocked, and the count of the others."""
+    if not blocklist:
         return rows, {}
-    kept = rows.filter(~bars.hit(rows.get_column("key")))
+    kept = rows.filter(~blocklist.blocks(rows.get_column("key")))
     dropped = len(rows) - len(kept)
     return kept, {f"dropped/{REASON}": dropped} if dropped else {}
 

@@ -1,4 +1,4 @@
-"""What is barred, and what a purge takes out of rows."""
+"""What is blocked, and what a purge takes out of rows."""
 
 import polars as pl
 import pyarrow as pa
@@ -7,9 +7,9 @@ from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.bars import Bars, Names, bars_of, hashed, without
+from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
 from nutbeam.policy.purging import pattern_of, purge_rows
-from nutbeam.policy.schema import BARS, DOCUMENTS, HOSTS, PAGES, STATE, conform
+from nutbeam.policy.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.web.urls.row_keys import from_host_key, from_key
 
 NAMES = Names(urls=("com.foo:http/a?b=1",), hosts=("com.bar", "[::1]"), domains=("org.evil",))
@@ -24,33 +24,33 @@ MISSED = ["com.foo:http/a", "com.foo:https/a?b=1", "com.bar.www:http/", "[::2]:h
           "org.evil1:http/", "org:http/"]  # fmt: skip
 
 
-def test_what_is_barred():
-    bars = bars_of(NAMES.rows(7))
-    assert bars.hit(pl.Series(HIT)).all()
-    assert not bars.hit(pl.Series(MISSED)).any()
-    assert bars.hit(pl.Series([None, HIT[0]])).to_list() == [False, True]
-    assert bars.hosts_hit(pl.Series(["com.bar", "com.foo", None, "org.evil.a"])).to_list() == [
+def test_which_keys_are_blocked():
+    blocklist = blocklist_of(NAMES.rows(7))
+    assert blocklist.blocks(pl.Series(HIT)).all()
+    assert not blocklist.blocks(pl.Series(MISSED)).any()
+    assert blocklist.blocks(pl.Series([None, HIT[0]])).to_list() == [False, True]
+    assert blocklist.blocks_hosts(pl.Series(["com.bar", "com.foo", None, "org.evil.a"])).to_list() == [
         True, False, False, True,
     ]  # fmt: skip
 
 
-def test_no_bars():
-    assert not Bars()
-    assert not Bars().hit(pl.Series(HIT)).any()
+def test_no_blocklist():
+    assert not Blocklist()
+    assert not Blocklist().blocks(pl.Series(HIT)).any()
     rows = pl.DataFrame({"key": HIT})
-    assert without(rows, Bars()) == (rows, {})
+    assert drop_blocked(rows, Blocklist()) == (rows, {})
 
 
 def test_rows_are_dropped_under_a_reason():
     rows = pl.DataFrame({"key": [*HIT, *MISSED]})
-    kept, counts = without(rows, bars_of(NAMES.rows(0)))
+    kept, counts = drop_blocked(rows, blocklist_of(NAMES.rows(0)))
     assert kept.get_column("key").to_list() == MISSED
     assert counts == {"dropped/purged": len(HIT)}
 
 
 def test_the_list_of_bars_is_hashes_and_sorted():
     rows = NAMES.rows(7)
-    assert rows.schema == pl.from_arrow(BARS.empty_table()).schema
+    assert rows.schema == pl.from_arrow(BLOCKLIST.empty_table()).schema
     assert rows.get_column("key").is_sorted()
     text = str(rows.rows())
     assert not [name for name in ("foo", "bar,", "evil", "com") if name in text]
@@ -63,7 +63,9 @@ HOST = st.lists(LABEL, min_size=1, max_size=4).map(".".join)
 
 @given(st.lists(HOST), HOST)
 def test_a_domain_is_itself_and_what_is_below_it(hosts, domain):
-    hit = bars_of(Names(domains=(domain,)).rows(0)).hosts_hit(pl.Series(hosts, dtype=pl.String))
+    hit = blocklist_of(Names(domains=(domain,)).rows(0)).blocks_hosts(
+        pl.Series(hosts, dtype=pl.String)
+    )
     assert hit.to_list() == [h == domain or h.startswith(f"{domain}.") for h in hosts]
 
 
@@ -80,7 +82,7 @@ def test_a_text_that_names_something_else(key):
 
 
 def purged(table, of_hosts=False):
-    return purge_rows(table, bars_of(NAMES.rows(0)), pattern_of(NAMES), of_hosts)
+    return purge_rows(table, blocklist_of(NAMES.rows(0)), pattern_of(NAMES), of_hosts)
 
 
 def test_rows_of_pages():
@@ -136,4 +138,4 @@ def test_links_of_a_table_that_this_version_does_not_know():
 
 def test_host_keys_are_what_people_type():
     assert [from_host_key(host) for host in NAMES.hosts] == ["bar.com", "[::1]"]
-    assert conform(NAMES.rows(0), BARS).num_rows == 4
+    assert conform(NAMES.rows(0), BLOCKLIST).num_rows == 4

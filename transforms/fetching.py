@@ -1,4 +1,4 @@
-"""Which URLs are asked for, and what comes of it; knows no Beam."""
+"""Fetches URLs with one engine, without Beam: the twin of ``FetchPages``."""
 
 import contextlib
 import dataclasses
@@ -12,8 +12,9 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import page_row, why_not
-from ..policy.schema import MAX_DELAY, TEXT
+from ..policy.schema import MAX_DELAY, TEXT, columns, conform, to_frame
 from ..web.base.agent import require_agent
+from ..web.base.columns import reason_if
 from ..web.clients.open_client import client_of
 from ..web.engine.engine import Engine
 from ..web.engine.pace import FetchOptions
@@ -23,7 +24,7 @@ from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.network.guard import Guard
 from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.schemes import WEB
-from .chunks import MAX_BYTES
+from .chunks import MAX_BYTES, Chunk
 from .partition import hosts_of
 from .records import DeadLetter, FetchedPage
 from .row_types import arrow_schema
@@ -32,37 +33,33 @@ PAGES = "pages"
 DEAD_LETTERS = "dead_letters"
 FETCHED = arrow_schema(FetchedPage)
 DEAD = arrow_schema(DeadLetter)
-# What crosses the shuffle: each row's URL, and what was given with it.
-WANTED = pa.schema(
+# The columns that are read from the input.
+_GIVEN = pa.schema(
     [
-        ("url", TEXT),
-        ("given", TEXT),
-        ("host", TEXT),
-        ("key", TEXT),
-        ("score", pa.float64()),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
+        *columns(FETCHED, "url", "key", "score", "etag", "last_modified"),
         ("modified_time", pa.int64()),
         ("delay", pa.float64()),
     ]
 )
-# Of a body; what else a row has must fit into a chunk, too.
+# The columns that cross the shuffle.
+WANTED = pa.schema([*_GIVEN, ("given", TEXT), ("host", TEXT)])
+# The largest body; the other columns of its row must fit into the chunk, too.
 _MAX_CONTENT = MAX_BYTES - (1 << 20)
-# URLs as browsers take them; which are wanted is for the user to say.
+# URLs are parsed as browsers do, and not filtered: the user has chosen them.
 URL_OPTIONS = UrlOptions(no_filter=True, no_normalize=True)
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchUrlsOptions(FetchOptions, HttpOptions):
-    """How URLs are asked for, and how fast."""
+class RequestOptions(FetchOptions, HttpOptions):
+    """How URLs are requested, and how fast."""
 
     def __post_init__(self) -> None:
         require_agent(self)
 
 
 @dataclasses.dataclass(frozen=True)
-class FetchPagesOptions(FetchUrlsOptions):
-    """How pages are asked for, and how fast, so that each fits into a chunk."""
+class FetchPagesOptions(RequestOptions):
+    """How pages are requested, and how fast, so that each fits into a chunk."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.content_limit <= _MAX_CONTENT:
@@ -72,59 +69,51 @@ class FetchPagesOptions(FetchUrlsOptions):
         super().__post_init__()
 
 
-def admit(given: pl.DataFrame, schemes: tuple[str, ...] = WEB) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (WANTED rows, dead letters) of what was given.
+def admit(
+    given: Chunk | pl.DataFrame, schemes: tuple[str, ...] = WEB
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (WANTED rows, dead letters) of the input.
 
     >>> wanted, dead = admit(pl.DataFrame({"url": ["HTTP://Foo.com#x", "ftp://foo.com/"]}))
     >>> wanted["url"].to_list(), dead.select("url", "reason").rows()
     (['http://foo.com/'], [('ftp://foo.com/', 'scheme_not_allowed')])
     """
-    urls = _column(given, "url", pl.String).str.strip_chars()
+    rows = to_frame(conform(given, _GIVEN))
     options = dataclasses.replace(URL_OPTIONS, schemes=schemes)
-    admitted = UrlRules(options).admit(urls, filters=False)
-    rows = pl.DataFrame(
-        [
-            admitted.get_column("url"),
-            _column(given, "url", pl.String).alias("given"),
-            hosts_of(admitted.get_column("url")).fill_null("").alias("host"),  # file: has none
-            _column(given, "key", pl.String),
-            _column(given, "score", pl.Float64).fill_null(0.0).fill_nan(0.0),
-            _column(given, "etag", pl.String),
-            _column(given, "last_modified", pl.String),
-            _column(given, "modified_time", pl.Int64).fill_null(0),
-            _column(given, "delay", pl.Float64),
-            admitted.get_column("reason"),
-        ]
-    )
-    # To ask without the delay that was meant could be more than the host bears.
-    bad_delay = ~pl.col("delay").is_between(0.0, MAX_DELAY)
-    reason = pl.when(bad_delay).then(pl.lit("bad_delay"))
-    rows = rows.with_columns(reason=pl.coalesce("reason", reason))
+    urls = rows.get_column("url").str.strip_chars()
+    admitted = UrlRules(options).admit(urls, filters=False).select("url", "reason")
+    # To fetch without the delay that was meant could be more than the host bears.
+    bad_delay = reason_if(~pl.col("delay").is_between(0.0, MAX_DELAY), "bad_delay")
+    rows = rows.with_columns(
+        *admitted,
+        hosts_of(admitted.get_column("url")).fill_null("").alias("host"),  # file: has none
+        pl.col("score").fill_null(0.0).fill_nan(0.0),
+        pl.col("modified_time").fill_null(0),
+        given="url",
+    ).with_columns(reason=pl.coalesce("reason", bad_delay))
     bad = rows.filter(pl.col("reason").is_not_null())
-    dead = bad.select(
-        pl.col("given").alias("url"), "key", "reason", pl.lit(None, pl.String).alias("message")
-    )
-    return rows.filter(pl.col("reason").is_null()).drop("reason"), dead
+    dead = bad.select("key", "reason", url="given", message=pl.lit(None, pl.String))
+    return rows.filter(pl.col("reason").is_null()).select(WANTED.names), dead
 
 
-def fetch_urls(
+def fetch_pages(
     wanted: pl.DataFrame,
-    options: FetchUrlsOptions,
+    options: RequestOptions,
     requested_until: float = -math.inf,
     on_pulse: Callable[[float], None] | None = None,
     patience: Callable[[], float] = lambda: math.inf,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Asks for URLs with one engine; closing the iterator ends it.
+    """Fetches URLs with one engine; closing the iterator ends it.
 
     Args:
-        wanted: WANTED rows; of those for one URL the best counts.
-        options: How to ask.
-        requested_until: Monotonic moment until which somebody may have asked the same hosts.
+        wanted: WANTED rows; of several rows for one URL, the best is fetched.
+        options: How to send requests.
+        requested_until: Monotonic moment until which the same hosts may have had requests.
         on_pulse: See ``Engine``.
         patience: See ``Engine``.
 
     Yields:
-        As they come, (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row).
+        (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row), in the order of the answers.
     """
     rows = _best(wanted)
     given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
@@ -163,10 +152,10 @@ def fetch_tasks(
     """Runs one engine to its end: the core of FetchPages, in a pipeline and in a batch.
 
     Args:
-        tasks: Makes the tasks, which may follow from what the engine does.
+        tasks: Makes the tasks; they may depend on what the engine does.
         options: FetchOptions and HttpOptions.
-        guard: Judges addresses; None makes one of the options.
-        may_send: Asked before each request; False refuses it.
+        guard: Judges addresses; None makes one from the options.
+        may_send: Called before each request; False refuses it.
         engine: Further arguments of ``Engine``.
 
     Yields:
@@ -179,31 +168,20 @@ def fetch_tasks(
         with contextlib.closing(running.run(tasks(running))) as results:
             yield from results
     finally:
-        over.set()  # requests under way reach no server any more
+        over.set()  # stops requests that are not sent yet
         client.close()
 
 
 def is_answer(result: Result) -> bool:
-    """Returns whether a server has answered, and its answer could be read."""
+    """Returns whether there is an answer that could be read."""
     response = result.response
     if response is None or not response.status:
         return False
     return response.error is None or not 200 <= response.status < 300
 
 
-def _column(given: pl.DataFrame, name: str, kind: Any) -> pl.Series:
-    if name not in given.columns:
-        return pl.Series(name, [None] * len(given), kind)
-    column = given.get_column(name)
-    try:
-        return column if column.dtype == kind else column.cast(kind)
-    except pl.exceptions.PolarsError as error:
-        word = "text" if kind == pl.String else "a number"
-        raise ValueError(f"column {name!r} must be {word}, got {column.dtype}") from error
-
-
 def _best(wanted: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row for each URL, the best first: of what a limit cuts off, the least is lost."""
+    """Returns one row for each URL, the best first, so that a limit cuts off the worst."""
     order = wanted.sort(
         "score", "key", "given", "etag", descending=[True, False, False, False], nulls_last=True
     )
@@ -211,22 +189,15 @@ def _best(wanted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
-    for number, row in enumerate(rows.iter_rows(named=True)):
-        yield Task(
-            url=row["url"],
-            key=str(number),
-            score=row["score"],
-            etag=row["etag"],
-            last_modified=row["last_modified"],
-            modified_time=row["modified_time"],
-            delay=row["delay"],
-        )
+    columns = ("url", "score", "etag", "last_modified", "modified_time", "delay")
+    for number, row in enumerate(rows.select(columns).iter_rows(named=True)):
+        yield Task(key=str(number), **row)
 
 
 def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
     redirect = page["redirect"]
     if redirect is not None and redirect.startswith("file:") and host:
-        redirect = None  # whoever asks for redirects must not be led to the disk
+        redirect = None  # a page of the web must not lead to the disk
     return {name: page.get(name) for name in FETCHED.names} | {
         "url": result.task.url,
         "redirect": redirect,

@@ -1,0 +1,87 @@
+"""Metadata of Dataflow Flex Templates, made from the declarations of options.
+
+Values are checked where they are on the command line, too: by the command, when it is launched.
+"""
+
+from typing import Any
+
+from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
+from .arguments import command_options
+from .cli import COMMANDS, load
+from .command import Argument
+
+# The commands that have a Flex Template: the jobs that change the table, and a whole round.
+TEMPLATES = (
+    "inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "purge", "round",
+)  # fmt: skip
+# Options that no template has, and why. Beam's own are the launcher's to set.
+NOT_IN_TEMPLATES = {
+    "config": "a file of the machine where the command is typed",
+    "deliver": "the image has nutbeam, and is the workers' image too",
+    "format": "nobody reads what the launcher prints",
+    "plugin_package": "the image has the packages of plug-ins",
+    "progress": "the launcher has no terminal",
+}
+
+
+def template(command: str) -> dict[str, Any]:
+    """Returns the metadata of the Flex Template of a command."""
+    module = load(command)
+    options = [o for o in command_options(module).values() if o.name not in NOT_IN_TEMPLATES]
+    return {
+        "name": f"nutbeam {command}",
+        "description": COMMANDS[command].help,
+        "streaming": False,
+        "supportsAtLeastOnce": False,
+        "supportsExactlyOnce": True,
+        "parameters": [
+            *(_argument(argument) for argument in module.ARGUMENTS),
+            *(_parameter(option) for option in options),
+        ],
+    }
+
+
+def _argument(argument: Argument) -> dict[str, Any]:
+    return {
+        "name": argument.name,
+        "label": _label(argument.name),
+        "helpText": argument.help,
+        "isOptional": argument.nargs in ("?", "*"),
+        "regexes": [".+"],
+        "paramType": "TEXT",
+        "groupName": "arguments",
+    }
+
+
+def _parameter(option: Option) -> dict[str, Any]:
+    parameter: dict[str, Any] = {
+        "name": option.name,
+        "label": _label(option.name) + (f" ({option.unit})" if option.unit else ""),
+        "helpText": option.help + (f" Nutch: {option.nutch}." if option.nutch else ""),
+        "isOptional": True,
+        "paramType": _param_type(option),
+        "groupName": option.group,
+    }
+    if default_text(option):
+        parameter["defaultValue"] = default_text(option)
+    if parameter["paramType"] == "ENUM":
+        texts = [value_text(option, choice) for choice in option.choices if choice != ""]
+        parameter["enumOptions"] = [{"value": text, "label": text} for text in texts]
+    return parameter
+
+
+def _param_type(option: Option) -> str:
+    if option.type is tuple:
+        return "TEXT"
+    if option.choices:
+        return "ENUM"
+    if option.item is bool:
+        return "BOOLEAN"
+    # With a unit the value may have a suffix, which NUMBER would refuse.
+    suffixed = option.unit in DURATIONS or option.unit in BYTES
+    return "TEXT" if option.item is str or suffixed else "NUMBER"
+
+
+def _label(name: str) -> str:
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]

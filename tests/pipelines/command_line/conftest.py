@@ -1,0 +1,50 @@
+import shutil
+from pathlib import Path
+
+import pytest
+from crawling import (
+    nutbeam,
+    open_batches,
+    reach,
+)
+from simulated_web import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def original(web, tables, tmp_path_factory):
+    """A table with a batch that is updated and one in each earlier phase."""
+    folder = tables(tmp_path_factory.mktemp("bad") / "table")
+    assert nutbeam("crawl", folder, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    open_batches(folder, web, 2)
+    return folder
+
+
+@pytest.fixture
+def table(original, tmp_path):
+    """A copy of that table; of one that is no folder itself, for it can be looked at alone."""
+    here = isinstance(original, Path)
+    return shutil.copytree(original, tmp_path / "table") if here else original
+
+
+@pytest.fixture
+def refuse(capsys):
+    """Runs a command that must fail with one line, and returns that line."""
+
+    def run(*words, code=2):
+        capsys.readouterr()
+        assert nutbeam(*words) == code
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(f"nutbeam {words[0]}: ")
+        assert captured.err.count("\n") == 1
+        assert "Traceback" not in captured.err
+        assert "internal error" not in captured.err
+        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
+
+    return run

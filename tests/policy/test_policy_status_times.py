@@ -1,0 +1,118 @@
+"""When update makes a page due again: intervals, failures, Retry-After, stale results."""
+
+import pytest
+from frames import frame_of
+from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked, old_row, one
+
+from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schema import CHANGES, STATE, Status
+from nutbeam.policy.status import update_state
+from nutbeam.web.exchange.status import (
+    FETCH_GONE,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "signatures", "expected"),
+    [
+        (None, (None, A), NOW),
+        (0, (None, A), NOW),
+        (BEFORE, (None, A), BEFORE),  # state unknown: what is given stays
+        (BEFORE, (B, A), NOW),
+        (BEFORE, (A, A), BEFORE),
+        (0, (A, A), NOW),
+    ],
+)
+def test_modified_time(before, signatures, expected):
+    old, new = signatures
+    row, _, _ = one(
+        old_row(Status.DB_FETCHED, modified_time=before, signature=old),
+        event(FETCH_SUCCESS, signature=new),
+    )
+    assert row["modified_time"] == expected
+
+
+@pytest.mark.parametrize("status", [FETCH_GONE, FETCH_RETRY], ids=["gone", "retry"])
+def test_intervals_of_a_gone_page(status):
+    row = old_row(Status.DB_GONE, retries=5)
+    days = []
+    for at in range(4):
+        row, _, _ = one(row, event(status, fetch_time=NOW + at))
+        days.append((row["fetch_interval"] / 86_400, (row["fetch_time"] - NOW - at) / DAY_MS))
+    assert days == [(45, 45), (67.5, 67.5), (81, 81), (81, 81)]
+
+
+@pytest.mark.parametrize(
+    "what", ["success_first", "success_equal", "notmodified", "redir_temp", "redir_perm"]
+)
+def test_too_long_an_interval_is_fetched_for_real(what):
+    status, before, after, _, _ = TABLE[what]
+    old = old_row(Status.DB_FETCHED, signature=before, retries=2, fetch_interval=7_776_001)
+    row, outcome, _ = one(old, event(status, signature=after))
+    assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, 0)
+    assert (row["fetch_interval"], row["modified_time"]) == (6_998_400, 0)
+    assert row["fetch_time"] == NOW + 7_776_001_000  # kept; it is due at once, being too far
+    # With any of these a server might answer that nothing has changed.
+    assert (row["signature"], row["etag"], row["last_modified"]) == (None, None, None)
+    assert outcome[0]["status"] == Status.DB_UNFETCHED
+
+
+@pytest.mark.parametrize("status", [FETCH_RETRY, FETCH_GONE])
+def test_an_interval_is_not_forced_by_failures(status):
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_001)
+    row, _, _ = one(old, event(status))
+    assert row["signature"] == A
+    assert row["status"] in (Status.DB_UNFETCHED, Status.DB_GONE)
+
+
+def test_the_longest_interval_itself_is_not_too_long():
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=7_776_000)
+    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
+    assert (row["status"], row["fetch_interval"]) == (Status.DB_NOTMODIFIED, 7_776_000)
+
+
+@pytest.mark.parametrize("interval", [None, 0, -1])
+def test_no_interval_becomes_the_default(interval):
+    old = old_row(Status.DB_UNFETCHED, fetch_interval=interval)
+    row, _, _ = one(old, event(FETCH_SUCCESS, signature=A))
+    assert row["fetch_interval"] == MONTH
+    assert row["fetch_time"] == NOW + 30 * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [(None, 86_400), (0, 1), (-5, 1), (120, 120), (10**9, 30 * 86_400)],
+)
+def test_retry_after_is_obeyed_within_bounds(retry_after, seconds):
+    row, _, _ = one(
+        old_row(Status.DB_UNFETCHED), event(FETCH_RETRY, http_code=429, retry_after=retry_after)
+    )
+    assert row["fetch_time"] == NOW + seconds * 1000
+
+
+def test_retry_after_does_not_delay_a_page_that_is_gone():
+    old = old_row(Status.DB_UNFETCHED, retries=2)
+    row, _, _ = one(old, event(FETCH_RETRY, retry_after=60))
+    assert row["fetch_time"] == NOW + 45 * DAY_MS
+
+
+def test_stale_results_are_ignored():
+    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1, last_inlink_day=1)
+    rows = frame_of(STATE, old)
+    kept, outcome, counts = update_state(rows, frame_of(CHANGES, event(FETCH_GONE)), NOW, OPTIONS)
+    assert kept.equals(rows)
+    assert (len(outcome), counts) == (0, {"stale_results": 1})
+
+
+def test_stale_results_leave_the_links_in():
+    old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1)
+    row, outcome, counts = one(old, event(FETCH_GONE), linked(0.5))
+    assert (row["status"], row["score"]) == (Status.DB_FETCHED, 1.5)
+    assert (outcome, counts) == ([], {"stale_results": 1})
+
+
+def test_a_result_as_old_as_the_row_counts():
+    old = old_row(Status.DB_FETCHED, last_fetch_time=NOW)
+    assert one(old, event(FETCH_GONE))[0]["status"] == Status.DB_GONE

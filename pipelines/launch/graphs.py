@@ -3,13 +3,14 @@
 ``python -m nutbeam.pipelines.launch.graphs docs/architecture.md``
 """
 
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
+from apache_beam.pipeline import AppliedPTransform
 
 from ...transforms.operations import Ticket
 from ..command_line.cli import load
@@ -24,48 +25,9 @@ BEGIN, END = "<!-- graphs: make docs writes this -->\n", "<!-- end of graphs -->
 def graph(job: str) -> beam.Pipeline:
     """Returns the pipeline of a job, as its command builds it."""
     module: Any = load(job)
-    args: list[Any] = [[]] if job == "inject" else []
-
-    def build(tickets: Any, options: Any) -> Any:
-        return module.build(tickets, options, *args)
-
-    return prepare(
-        Ticket("table", "operation"), build, module.Options(**SHOWN.get(job, {})), [], job
-    )
-
-
-class _Steps(PipelineVisitor):
-    """Collects the outermost steps of a pipeline, and how many shuffles are in each."""
-
-    def __init__(self) -> None:
-        self.steps: list[AppliedPTransform] = []
-        self.shuffles: dict[int, int] = {}
-        self.sides: dict[int, set[Any]] = {}
-        self._at: int | None = None
-
-    def enter_composite_transform(self, node: AppliedPTransform) -> None:
-        if self._at is None and node.transform is not None:
-            self._at = self._add(node)
-        elif self._at is not None:
-            self._count(self._at, node)
-
-    def leave_composite_transform(self, node: AppliedPTransform) -> None:
-        if self._at is not None and self.steps[self._at] is node:
-            self._at = None
-
-    def visit_transform(self, node: AppliedPTransform) -> None:
-        at = self._add(node) if self._at is None else self._at
-        self._count(at, node)
-
-    def _add(self, node: AppliedPTransform) -> int:
-        self.steps.append(node)
-        at = len(self.steps) - 1
-        self.shuffles[at], self.sides[at] = 0, set()
-        return at
-
-    def _count(self, at: int, node: AppliedPTransform) -> None:
-        self.shuffles[at] += isinstance(node.transform, beam.GroupByKey)
-        self.sides[at] |= {view.pvalue for view in node.side_inputs}
+    build = functools.partial(module.build, **({"seeds": []} if job == "inject" else {}))
+    options = module.Options(**SHOWN.get(job, {}))
+    return prepare(Ticket("table", "operation"), build, options, [], job)
 
 
 def drawn(pipeline: beam.Pipeline) -> Iterator[str]:
@@ -73,45 +35,41 @@ def drawn(pipeline: beam.Pipeline) -> Iterator[str]:
 
     A dotted arrow is a side input. A step in a double frame has a shuffle.
     """
-    visitor = _Steps()
-    pipeline.visit(visitor)
-    makers = {out: at for at, s in enumerate(visitor.steps) for out in s.outputs.values()}
+    steps = pipeline.transforms_stack[0].parts
+    makers = {value: at for at, step in enumerate(steps) for value in step.outputs.values()}
+    arrows = []
     yield "flowchart LR"
-    for at, step in enumerate(visitor.steps):
+    for at, step in enumerate(steps):
+        parts = list(_all_parts(step))
         kind = type(step.transform).__name__
         own = kind not in ("ParDo", "Flatten", "Create", step.full_label)
         name = f"{step.full_label}: {kind}" if own else step.full_label
-        left, right = ("[[", "]]") if visitor.shuffles[at] else ("[", "]")
+        shuffles = any(isinstance(part.transform, beam.GroupByKey) for part in parts)
+        left, right = ("[[", "]]") if shuffles else ("[", "]")
         yield f'    s{at}{left}"{name}"{right}'
-    for at, step in enumerate(visitor.steps):
+        views = {view.pvalue for part in parts for view in part.side_inputs}
         main = {makers[value] for value in step.main_inputs.values() if value in makers}
-        side = {makers[value] for value in visitor.sides[at] if value in makers} - {at}
-        yield from (f"    s{maker} --> s{at}" for maker in sorted(main))
-        yield from (f"    s{maker} -.-> s{at}" for maker in sorted(side - main))
+        side = {makers[value] for value in views if value in makers} - {at}
+        arrows += [f"    s{maker} --> s{at}" for maker in sorted(main)]
+        arrows += [f"    s{maker} -.-> s{at}" for maker in sorted(side - main)]
+    yield from arrows
 
 
-def drawings() -> str:
-    """Returns the drawings of all jobs, in Markdown."""
-    parts = []
-    for job in JOBS:
-        chart = "\n".join(drawn(graph(job)))
-        parts.append(f"**{job}**\n\n```mermaid\n{chart}\n```\n")
-    return "\n".join(parts)
+def _all_parts(step: AppliedPTransform) -> Iterator[AppliedPTransform]:
+    yield step
+    for part in step.parts:
+        yield from _all_parts(part)
 
 
 def with_drawings(page: str) -> str:
-    """Returns a page with the drawings of today between its two marks."""
+    """Returns a page of the docs with the graphs of all jobs between its two marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{drawings()}\n{END}{after}"
-
-
-def main(words: list[str]) -> int:
-    """Rewrites a page of the docs; returns the exit code."""
-    page = Path(words[0])
-    page.write_text(with_drawings(page.read_text("utf-8")), "utf-8")
-    return 0
+    charts = ((job, "\n".join(drawn(graph(job)))) for job in JOBS)
+    parts = [f"**{job}**\n\n```mermaid\n{chart}\n```\n" for job, chart in charts]
+    return "\n".join([f"{before}{BEGIN}", *parts, f"{END}{after}"])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    page = Path(sys.argv[1])
+    page.write_text(with_drawings(page.read_text("utf-8")), "utf-8")

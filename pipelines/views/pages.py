@@ -7,7 +7,6 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from ...io.batches.batches import live_file
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.checksums import check_file, check_tablets
-from ...io.tablets.tablets import Tablet, tablets
 from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
@@ -29,11 +27,12 @@ from ...web.base.options import option
 from ...web.urls.row_keys import from_key
 from ..command_line.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .export import Reading, check_output, exported, join_bytes, join_parquet
+from .export import Part, Reading, exported, output_of
 
 ARGUMENTS = (TABLE,)
 ROW_COLUMNS = ("key", "status", "http_code", "score", "last_fetch_time", "fetch_time",
                "modified_time", "content_type", "document")  # fmt: skip
+TIMES = {"last_fetch_time": "fetched_at", "modified_time": "modified_at", "fetch_time": "due_at"}
 PAGE = pa.schema(
     [
         ("url", TEXT),
@@ -70,62 +69,36 @@ class Options(LaunchOptions):
             raise ValueError(f"--output must end in .jsonl or .parquet, got {self.output!r}")
 
 
-@dataclasses.dataclass(frozen=True)
-class Exported:
-    """A tablet of the state, read for an export."""
-
-    reading: Reading
-    number: int
-    tablet: Tablet
-
-
 def run(invocation: Invocation) -> int:
-    output = Path(invocation.options.output)
-    suffix = output.suffix or ".jsonl"
-    if output.suffix:
-        check_output(output, "--output")
+    table, options = str(invocation.table), invocation.options
+    output = output_of(options.output, "--output")
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
+    def build(parts: beam.PCollection[Part], reading: Reading) -> None:
         (
-            readings
-            | "Tablets" >> beam.FlatMap(tablets_of).with_output_types(Exported)
-            # Spreads the tablets over the workers.
-            | "Spread" >> beam.Reshuffle()
+            parts
             | "Rows" >> beam.FlatMap(_rows_by_document).with_output_types(tuple[str, Chunk])
-            # Rows are small: they go to where the texts lie.
+            # Rows are small: they go to the files of the texts.
             | "ByDocuments" >> beam.GroupByKey()
-            | "Write" >> beam.Map(_write, reading, suffix)
+            | "Write" >> beam.Map(_write, reading, output.suffix)
         )
 
-    table, options = str(invocation.table), invocation.options
     with exported(table, build, invocation.beam_args, options) as parts:
-        if not output.suffix:
-            join_bytes(parts, sys.stdout.buffer)
-        elif suffix == ".parquet":
-            number = join_parquet(parts, output, PAGE)
-        else:
-            with output.open("wb") as file:
-                number = join_bytes(parts, file)
-    if output.suffix:
-        record = {"pages": number, "output": str(output)}
-        text = f"{number:,} pages in {output}"
+        number = output.join(parts, PAGE.names, PAGE)
+    if output.path:
+        record = {"pages": number, "output": str(output.path)}
+        text = f"{number:,} pages in {output.path}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 
 
-def tablets_of(reading: Reading) -> Iterator[Exported]:
-    """Names the tablets of the state."""
-    for number, tablet in enumerate(tablets(reading.files("state"))):
-        yield Exported(reading, number, tablet)
-
-
-def _rows_by_document(exported: Exported) -> Iterator[tuple[str, Chunk]]:
-    with exported.reading.reading():
-        root, tablet = exported.reading.root, exported.tablet
-        check_tablets(root, tablet)  # what is damaged is not passed on
-        rows = root.read("state", [tablet], ROW_COLUMNS, _with_document)
-    for (document,), part in rows.group_by("document", maintain_order=True):
-        for chunk in to_chunks(part):
+def _rows_by_document(part: Part) -> Iterator[tuple[str, Chunk]]:
+    assert part.tablet is not None
+    with part.reading.reading():
+        root = part.reading.root
+        check_tablets(root, part.tablet)  # damaged rows are not exported
+        rows = root.read("state", [part.tablet], ROW_COLUMNS, _with_document)
+    for (document,), group in rows.group_by("document", maintain_order=True):
+        for chunk in to_chunks(group):
             yield str(document), chunk
 
 
@@ -138,7 +111,7 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     file = live_file(reading.root, reading.manifest(), document)
     if file is None:
-        return  # it was dropped: there is no text to show
+        return  # compact has dropped it: there is no text to show
     path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     with reading.reading():
         check_file(reading.root, file)
@@ -174,6 +147,7 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         .alias("url"),
         pl.element().struct.field("anchor"),
     )
+    utc = pl.Datetime("ms", "UTC")
     names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
     return both.select(
         pl.Series("url", [from_key(key) for key in both.get_column("key")], dtype=pl.String),
@@ -183,9 +157,7 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         "http_code",
         "content_type",
         "language",
-        pl.from_epoch("last_fetch_time", "ms").dt.replace_time_zone("UTC").alias("fetched_at"),
-        pl.from_epoch("modified_time", "ms").dt.replace_time_zone("UTC").alias("modified_at"),
-        pl.from_epoch("fetch_time", "ms").dt.replace_time_zone("UTC").alias("due_at"),
+        *(pl.col(name).cast(utc).alias(shown) for name, shown in TIMES.items()),
         "score",
         "distance",
         "metadata",

@@ -10,7 +10,6 @@ import datetime
 import io
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
-from ...io.tablets.tablets import tablets
 from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, STATUS_NAMES
@@ -39,8 +37,7 @@ from ...web.urls.schemes import SCHEMES
 from ..command_line.command import TABLE, Invocation
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
-from .pages import Exported, tablets_of
+from .export import Output, Part, Reading, exported, output_of
 from .row_records import DUMPED, iso, record_of
 
 ARGUMENTS = (TABLE,)
@@ -93,17 +90,13 @@ def run(invocation: Invocation) -> int:
         return _show_url(invocation, table, options.url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
+    record, best = look(table, options, invocation.beam_args, options.top, options.min_score)
+    as_json = invocation.format == "json"
     if options.top:
-        _, best = look(table, options, invocation.beam_args, options.top, options.min_score)
         for row in best:
-            print(
-                json.dumps(row)
-                if invocation.format == "json"
-                else f"{row['score']:g}\t{row['url']}"
-            )
-        return 0
-    record, _ = look(table, options, invocation.beam_args)
-    print(json.dumps(record) if invocation.format == "json" else visible_lines(_lines(record)))
+            print(json.dumps(row) if as_json else f"{row['score']:g}\t{row['url']}")
+    else:
+        print(json.dumps(record) if as_json else visible_lines(_lines(record)))
     return 0
 
 
@@ -125,8 +118,8 @@ def look(
     """
     manifest = newest_manifest(table)
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Look" >> beam.Map(_look, best, min_score)
 
     with exported(table, build, beam_args, options) as parts:
         total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
@@ -141,31 +134,19 @@ def look(
     ]
 
 
-def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Exported]:
-    # The shuffle spreads the tablets over the workers.
-    return readings | beam.FlatMap(tablets_of).with_output_types(Exported) | beam.Reshuffle()
-
-
-def _look(exported: Exported, best: int, min_score: float) -> None:
+def _look(part: Part, best: int, min_score: float) -> None:
     columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
-    reading = exported.reading
+    reading = part.reading
+    assert part.tablet is not None
     with reading.reading():
         wanted = columns if best else columns[1:]
-        rows = reading.root.read("state", [exported.tablet], wanted)
-    write_bytes(reading.part(exported.number, ".json"), to_json(statistics_of(rows)).encode())
+        rows = reading.root.read("state", [part.tablet], wanted)
+    write_bytes(reading.part(part.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
         chosen = good.top_k(best, by="score").select("key", "score", "status")
-        with creating(reading.part(exported.number, ".parquet")) as file:
+        with creating(reading.part(part.number, ".parquet")) as file:
             chosen.write_parquet(file)
-
-
-def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
-    """Returns the STATE row of a key, or None."""
-    reading = Reading(table, "", manifest.snapshot)
-    known = tablets(reading.files("state"))
-    found = reading.root.find("state", known, pl.Series("key", [key]))
-    return found.row(0, named=True) if len(found) else None
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
@@ -176,7 +157,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
     key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
     if key is None:
         raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
-    row = find_row(table, manifest, key)
+    row = Reading(table, "", manifest.snapshot).find("state", key)
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
@@ -210,39 +191,33 @@ def _parsed(path: Place, key: str) -> dict[str, str | None]:
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
-    suffix = Path(options.dump).suffix if options.dump != "-" else ".jsonl"
-    if options.dump != "-":
-        check_output(Path(options.dump), "--dump")
+    output = output_of(options.dump, "--dump")
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Dump" >> beam.Map(_write_dump, options, output)
 
-    head = csv_line(DUMPED).encode() if suffix == ".csv" else b""
     with exported(table, build, beam_args, options) as parts:
-        if options.dump == "-":
-            join_bytes(parts, sys.stdout.buffer)
-        else:
-            with Path(options.dump).open("wb") as file:
-                join_bytes(parts, file, head)
+        output.join(parts, DUMPED)
     return 0
 
 
-def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
+def _write_dump(part: Part, options: Options, output: Output) -> None:
     pattern = re.compile(options.regex) if options.regex else None
-    reading = exported.reading
+    reading = part.reading
+    assert part.tablet is not None
     with (
         reading.reading(),
-        creating(reading.part(exported.number, suffix)) as part,
-        io.TextIOWrapper(part, encoding="utf-8", newline="") as file,
+        creating(reading.part(part.number, output.suffix)) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8", newline="") as file,
     ):
-        for group in reading.root.scan("state", exported.tablet):
+        for group in reading.root.scan("state", part.tablet):
             rows = group.filter(pl.col("retries") >= options.retry)
             if options.status:
                 rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
             for row in rows.iter_rows(named=True):
                 record = record_of(row)
                 if pattern is None or pattern.fullmatch(str(record["url"])):
-                    file.write(line_of(record, suffix))
+                    file.write(output.line(record))
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:

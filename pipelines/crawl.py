@@ -180,11 +180,11 @@ def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any
     """One round as one pipeline; a ticket with a batch finishes that batch instead."""
     return (
         tickets
-        | "Generate" >> Phase(generate.build, (options,))
-        | "Fetch" >> Phase(fetch.build, (options,))
-        | "Parse" >> Phase(parse.build, (options,))
-        | "Update" >> Phase(update.build, (options,))
-        | "Dedup" >> Phase(dedup.build, (options,))
+        | "Generate" >> Phase(generate.build, options)
+        | "Fetch" >> Phase(fetch.build, options)
+        | "Parse" >> Phase(parse.build, options)
+        | "Update" >> Phase(update.build, options)
+        | "Dedup" >> Phase(dedup.build, options)
     )
 
 
@@ -193,10 +193,10 @@ class Phase(beam.PTransform):
     """A job as a step of a pipeline."""
 
     make: Any
-    args: tuple[Any, ...]
+    options: RoundOptions
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
-        return self.make(tickets, *self.args)
+        return self.make(tickets, self.options)
 
 
 def made_by(table: str, launched: str, seen: int) -> list[Manifest]:

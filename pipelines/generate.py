@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
+from ..io.batches.batches import claimed_keys, place, put_aside, remove_aside, take_up, write_file
 from ..io.rows.bars import read_bars
 from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
@@ -122,7 +122,8 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:
         # Only groups that lie in several tablets meet.
-        summaries += (surveyed[SPANNING] | _best_of_groups(options),)
+        best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
+        summaries += (surveyed[SPANNING] | best,)
     bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
     chosen = (surveyed[CANDIDATES], bars) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[DONE]]
@@ -140,14 +141,10 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     )
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "bars", "batches"),
-        opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
+        opens=functools.partial(_open_batch, options=options),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
-
-
-def _best_of_groups(options: GenerateOptions) -> TopNPerKey:
-    return TopNPerKey(options.max_count, key="group", order_by=("rank", "key"), partitions=16)
 
 
 @dataclasses.dataclass
@@ -250,9 +247,7 @@ def _divide(
         return rows, rows.clear()
     names = rows.get_column("group").unique()
     wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
-    apart = rows.get_column("group").is_in(wide.implode()) if len(wide) else None
-    if apart is None:
-        return top_n_per_key(rows, options.max_count, "group", ("rank", "key")), rows.clear()
+    apart = rows.get_column("group").is_in(wide.implode())
     inside, outside = (
         top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
         for part in (~apart, apart)
@@ -358,8 +353,8 @@ def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
     won = pl.Series("key", list(bar.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
-    place = place_of(str(operation.batch), rows.get_column("key"), mode)
-    rows = rows.select(*CHOSEN, "rank", place.alias("place"))
+    places = place_of(str(operation.batch), rows.get_column("key"), mode)
+    rows = rows.select(*CHOSEN, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
@@ -380,34 +375,26 @@ def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
 def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) -> Written:
     number, chunks = part
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
-    table = conform(rows.sort("key"), FETCHLIST)
-    assert operation.batch is not None
+    table, batch = conform(rows.sort("key"), FETCHLIST), str(operation.batch)
+    partition = number // files
     file = write_file(
-        operation.root,
-        operation.batch,
-        "fetchlist",
-        [table],
-        partition=number // files,
-        order=number,
+        operation.root, batch, "fetchlist", [table], partition=partition, order=number
     )
-    return Written(f"batches/{operation.batch}/fetchlist", (file,), (), {"chosen": len(rows)})
+    return Written(place(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
 
 
-@dataclasses.dataclass(frozen=True)
-class _Opener:
-    partitions: int
-    ttl_s: int
-
-    def __call__(self, operation: Operation, counts: dict[str, int]) -> Batch | None:
-        if not counts.get("chosen"):
-            return None
-        return Batch(
-            phase="generated",
-            created=operation.now,
-            partitions=self.partitions,
-            urls=counts["chosen"],
-            blocks_until=operation.now + self.ttl_s * 1000,
-        )
+def _open_batch(
+    operation: Operation, counts: dict[str, int], options: GenerateOptions
+) -> Batch | None:
+    if not counts.get("chosen"):
+        return None
+    return Batch(
+        phase="generated",
+        created=operation.now,
+        partitions=options.num_fetchers,
+        urls=counts["chosen"],
+        blocks_until=operation.now + options.generate_mark_ttl * 1000,
+    )
 
 
 def _tidy(ticket: Ticket) -> Ticket:

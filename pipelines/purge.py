@@ -9,7 +9,8 @@ Jobs that commit meanwhile are not in its way: see ``io/upkeep/purge_commit.py``
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -17,13 +18,13 @@ import polars as pl
 
 from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
 from ..io.upkeep.purge import Piece, sweep
 from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
 from ..policy.bars import Names
-from ..transforms.metrics import count
-from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
+from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -128,21 +129,17 @@ def build(
     """
     task = Task(names, options.unbar)
     operations = tickets | "Begin" >> Begin("purge")
-    pieces = ForEach(_Pieces(task), _purge, (task,), Written, step="Pieces")
-    written = operations | "Pieces" >> pieces
-    finish = beam.Map(_finish, task, options).with_output_types(Ticket)
-    # One small group: descriptors.
-    return (operations, written) | Together() | "Commit" >> finish
+    pieces = ForEach(functools.partial(_pieces, task=task), _purge, (task,), Written, step="Pieces")
+    commit = functools.partial(_commit, task=task, options=options)
+    return (operations, operations | "Pieces" >> pieces) | Finish(
+        commit, whole=("Pieces",), repeats=True
+    )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pieces:
-    task: Task
-
-    def __call__(self, operation: Operation) -> Iterator[Piece]:
-        found = list(self.task.pieces(operation))
-        PROGRESS.start("purge", total=len(found), unit="files")
-        yield from found
+def _pieces(operation: Operation, task: Task) -> list[Piece]:
+    found = list(task.pieces(operation))
+    PROGRESS.start("purge", total=len(found), unit="files")
+    return found
 
 
 def _purge(piece: Piece, task: Task) -> Iterator[Written]:
@@ -150,13 +147,12 @@ def _purge(piece: Piece, task: Task) -> Iterator[Written]:
     PROGRESS.add()
 
 
-def _finish(grouped: tuple[int, Iterable[Any]], task: Task, options: PurgeOptions) -> Ticket:
-    operation, written, _ = gathered(grouped, ("Pieces",))
+def _commit(
+    operation: Operation, written: list[Written], _: list[Any], task: Task, options: PurgeOptions
+) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
     with held(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
             sweep(root, made.snapshot, task.names)
-    count(operation.job, made.counts)
-    PROGRESS.finish()
-    return ticket_after(operation, nothing=False)
+    return made

@@ -1,4 +1,4 @@
-"""updatedb: what a batch did to the table.
+"""updatedb: brings the results of a batch into the table.
 
 ::
 
@@ -23,7 +23,7 @@ from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
-from ..io.tablets.resolve import Resolved
+from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..policy.bars import without
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
@@ -44,7 +44,7 @@ LINKED = ("key", "order", "inlink_score", "inlink_distance")
 
 @dataclasses.dataclass(frozen=True)
 class UpdateTableOptions(UpdateOptions, LinkOptions):
-    """What updating needs to know."""
+    """Options of updating, without those of launching."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +83,9 @@ def build(
         _items, _changes, (options,), tuple[str, Chunk],
         outputs=(COUNTS,), step="Files", receipts=COUNTS, at_once=True,
     )  # fmt: skip
+    resolver = functools.partial(_status_resolver, options=options)
     targets = {
-        "state": Target(CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}),
+        "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
@@ -140,23 +141,16 @@ def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[A
 
 
 @functools.lru_cache(maxsize=2)
-def _of_hosts(operation: Operation) -> Mapping[str, int]:
+def _rows_of_hosts(operation: Operation) -> Mapping[str, int]:
     return rows_of_large_hosts(operation.files("state"))
 
 
-@dataclasses.dataclass(frozen=True)
-class _StatusResolver:
-    options: UpdateTableOptions
+def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resolver:
+    known = _rows_of_hosts(operation) if options.max_per_host >= 0 else None
+    since = oldest_open(operation.manifest(), operation.now)
 
-    def __call__(self, operation: Operation) -> Any:
-        known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        kept, outcome, counts = update_state(rows, changes, operation.now, options, known, since)
+        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
-        since = oldest_open(operation.manifest(), operation.now)
-
-        def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(
-                rows, changes, operation.now, self.options, known, since
-            )
-            return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
-
-        return resolve
+    return resolve

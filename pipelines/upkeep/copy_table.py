@@ -8,13 +8,15 @@
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 import apache_beam as beam
 
 from ...io.snapshots.commit import Written, commit
+from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import Operation, find
 from ...io.storage.errors import ConflictError
@@ -23,8 +25,7 @@ from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.kinds import SEED_HOSTS, kind_of
-from ...transforms.metrics import count
-from ...transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
+from ...transforms.operations import Begin, Finish, ForEach, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Argument, Invocation
@@ -107,31 +108,26 @@ def build(
         reading: The snapshot that is copied.
     """
     operations = tickets | "Begin" >> Begin("copy")
-    written = operations | "Pieces" >> ForEach(_Pieces(reading), _copy, step="Pieces")
-    finish = beam.Map(_finish, reading).with_output_types(Ticket)
-    # One small group: descriptors.
-    return (operations, written) | Together() | "Commit" >> finish
+    pieces = functools.partial(_pieces, reading=reading)
+    written = operations | "Pieces" >> ForEach(pieces, _copy, step="Pieces")
+    commit = functools.partial(_commit, reading=reading)
+    return (operations, written) | Finish(commit, whole=("Pieces",))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pieces:
-    reading: Reading
-
-    def __call__(self, operation: Operation) -> Iterator[Piece]:
-        found = []
-        reading = self.reading
-        with reading.reading():
-            for name, component in reading.manifest().components.items():
-                if name == SEED_HOSTS:
-                    continue  # it follows from the hosts, where rows are in Bigtable
-                check_list(reading.root, component)
-                files = reading.files(name)
-                if kind_of(name).in_tablets:
-                    found += [Piece(operation, reading, name, t) for t in tablets(files)]
-                else:
-                    found += [Piece(operation, reading, name, file=file) for file in files]
-        PROGRESS.start("copy", total=len(found), unit="files")
-        yield from found
+def _pieces(operation: Operation, reading: Reading) -> Iterator[Piece]:
+    found = []
+    with reading.reading():
+        for name, component in reading.manifest().components.items():
+            if name == SEED_HOSTS:
+                continue  # the copy makes it from the hosts, if its rows are in Bigtable
+            check_list(reading.root, component)
+            files = reading.files(name)
+            if kind_of(name).in_tablets:
+                found += [Piece(operation, reading, name, t) for t in tablets(files)]
+            else:
+                found += [Piece(operation, reading, name, file=file) for file in files]
+    PROGRESS.start("copy", total=len(found), unit="files")
+    yield from found
 
 
 def _copy(piece: Piece) -> Iterator[Written]:
@@ -149,17 +145,13 @@ def _copy(piece: Piece) -> Iterator[Written]:
     PROGRESS.add()
 
 
-def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
-    operation, written, _ = gathered(grouped, ["Pieces"])
-    if operation.idle:
-        return ticket_after(operation, nothing=operation.idle == "nothing")
+def _commit(
+    operation: Operation, written: list[Written], _: list[Any], reading: Reading
+) -> Manifest:
     if operation.snapshot:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
-    # Whatever has come there meanwhile is another table, too: nothing is mixed.
     source = reading.manifest()
-    made = commit(
+    # Any table that was made there meanwhile is another one: the two are not mixed.
+    return commit(
         operation, written, reads=frozenset({"*"}), others=source.batches, latest=source.latest_time
     )
-    count(operation.job, made.counts)
-    PROGRESS.finish()
-    return ticket_after(operation, nothing=False)

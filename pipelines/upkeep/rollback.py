@@ -1,4 +1,4 @@
-"""rollback: a new snapshot whose content is that of an older one. Nothing is deleted."""
+"""rollback: makes a snapshot with the content of an older one; deletes nothing."""
 
 import dataclasses
 
@@ -6,9 +6,9 @@ from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
-from ...web.base.options import option
+from ...web.base.options import also, option
 from ..command_line.command import TABLE, Invocation
-from ..launch.job import describe, report
+from ..launch.job import JobOptions, describe, report
 
 ARGUMENTS = (TABLE,)
 
@@ -20,15 +20,10 @@ class Options:
     to: int = option(0, "Number of the snapshot to go back to; see history.", group="rollback")
     past_purge: bool = option(
         False,
-        "Go back behind a purge, too: what it took out comes back, but stays barred.",
+        "Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist.",
         group="rollback",
     )
-    operation: str = option(
-        "",
-        "Id of the operation. The same id again changes nothing; none makes a new one.",
-        pattern=r"[A-Za-z0-9._-]*",
-        group="job",
-    )
+    operation: str = also(JobOptions, "operation")
 
     def __post_init__(self) -> None:
         if self.to < 0:

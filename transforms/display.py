@@ -1,6 +1,7 @@
 """Display data: what a runner's page shows of a step's configuration, without secrets."""
 
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -61,6 +62,9 @@ def _items(name: str, value: Any) -> list[tuple[str, str | int | float | bool]]:
         return [item for part in value for item in _items(name, part)]
     if isinstance(value, type):
         return [(name, value.__name__)]
+    if isinstance(value, functools.partial):
+        given = [item for key, part in value.keywords.items() for item in _items(key, part)]
+        return [*_items(name, value.func), *given]
     if callable(value):
         return [(name, getattr(value, "__name__", type(value).__name__))]
     return []

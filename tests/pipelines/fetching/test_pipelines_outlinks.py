@@ -15,8 +15,8 @@ from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.pipelines.fetching.asked import Asked
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
+from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.bars import Names, bars_of
 from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
@@ -255,7 +255,7 @@ def test_without_parsing_there_are_no_links(table, capsys):
 def outlinks(*, listed=("com.example.a:http/", "com.example.b:http/"), bars=None, have=(), **more):
     rows = pl.DataFrame({"key": listed, "score": 1.0, "delay": 2.5, "address": None})
     tried = conform(pl.DataFrame({"key": have}, {"key": pl.String}), PAGES)
-    seen = Asked(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
+    seen = Requested(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
     options = OutlinkOptions(parse_while_fetching=True, **{"follow_outlinks_depth": 2, **more})
     return Outlinks(options, seen, bars or bars_of(Names().rows(0)))
 

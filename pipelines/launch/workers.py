@@ -1,4 +1,4 @@
-"""What a worker elsewhere checks before anything is done: is it fit for this job?"""
+"""Checks that a worker on another machine can do the job, before the job begins."""
 
 import dataclasses
 from collections.abc import Callable

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from rich import filesize
+
 from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
@@ -45,7 +47,6 @@ from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
 from ..command_line.command import DONE, TABLE, Invocation
 from ..command_line.live import live_view
-from ..views.history import in_bytes
 
 ARGUMENTS = (TABLE,)
 DAMAGED = 3
@@ -290,7 +291,7 @@ def _lines(found: Findings, repairs: Repairs, table: str, options: Options) -> I
 def _left_lines(left: Left) -> Iterator[str]:
     if left.orphans or left.temporary:
         number = left.orphans + left.temporary
-        yield f"{number:,} files in no snapshot, {in_bytes(left.orphan_bytes)}"
+        yield f"{number:,} files in no snapshot, {filesize.decimal(left.orphan_bytes)}"
     if left.leases:
         yield f"{left.leases:,} leases of fetches"
     if left.unfinished:

@@ -146,7 +146,7 @@ docs: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference status > build.tmp
 	@mv build.tmp docs/reference/status.md
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference templates templates
-	@$(BIN)/python -m nutbeam.pipelines.launch.graphs docs/architecture.md
+	@PYTHONPATH=tests/support $(BIN)/python -m graphs docs/architecture.md
 
 # Pins the packages of the templates' image; run it when dependencies change.
 pins: $(VENV)/gcp

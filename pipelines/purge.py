@@ -1,11 +1,11 @@
-"""purge: takes a URL, a host or a domain out of the table, and bars it from coming back.
+"""purge: removes a URL, a host or a domain from the table, and puts it into the blocklist.
 
 ::
 
-    all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
+    all tablets and files of batches ─ those that contain it are rewritten ─▶ the same
     names ─ hashes ─▶ bars'
 
-Jobs that commit meanwhile are not in its way: see ``io/upkeep/purge_commit.py``.
+It commits beside other jobs: see ``io/upkeep/purge_commit.py``.
 """
 
 import dataclasses
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-import polars as pl
 
 from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
@@ -28,11 +27,10 @@ from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.domains import is_public_suffix
 from ..web.urls.normalize import normalize_basic
 from ..web.urls.row_keys import BadUrl, host, host_key
-from ..web.urls.schemes import SCHEMES
+from .checkers.checking import row_key
 from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
@@ -41,7 +39,7 @@ ARGUMENTS = (TABLE,)
 
 @dataclasses.dataclass(frozen=True)
 class PurgeOptions:
-    """What is purged."""
+    """Options of purging, without those of launching."""
 
     url: tuple[str, ...] = option((), "Purge this URL.", group="purge")
     host: tuple[str, ...] = option((), "Purge all URLs of this host.", group="purge")
@@ -49,18 +47,18 @@ class PurgeOptions:
         (), "Purge all URLs of this domain and the hosts below it.", group="purge"
     )
     unbar: bool = option(
-        False, "Purge nothing: let in again what was barred by a purge.", group="purge"
+        False, "Purge nothing: remove the names from the blocklist.", group="purge"
     )
     now: bool = option(
         False,
-        "Delete what only older snapshots need, at once: there is no way back then. "
-        "Without it, that goes when those snapshots expire.",
+        "Delete at once the files that only older snapshots need: a rollback is impossible then. "
+        "Without it, they are deleted when these snapshots expire.",
         group="purge",
     )
     wait_seconds: int = option(
         600,
-        "How long to wait for jobs under way that would fail if the purge committed before them; "
-        "after that they do, and a crawl runs them again.",
+        "How long to wait for running jobs that would fail if the purge committed before them. "
+        "After that they fail, and a crawl runs them again.",
         minimum=0,
         group="purge",
     )
@@ -83,19 +81,13 @@ def run(invocation: Invocation) -> int:
 
 
 def names_of(options: PurgeOptions) -> Names:
-    """Returns the keys of what options name.
+    """Returns the keys of the URLs, hosts and domains in options.
 
     Raises:
-        UsageError: A name is none.
+        UsageError: A name is not valid.
     """
-    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
-        pl.Series(list(options.url), dtype=pl.String), "inject", filters=False
-    )
-    for url, key, reason in zip(options.url, admitted["key"], admitted["reason"], strict=True):
-        if key is None:
-            raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
     return Names(
-        urls=tuple(admitted["key"]),
+        urls=tuple(row_key(url, "--url") for url in options.url),
         hosts=tuple(_host_key("host", name) for name in options.host),
         domains=tuple(_host_key("domain", name) for name in options.domain),
     )
@@ -124,8 +116,8 @@ def build(
 
     Args:
         tickets: One ticket.
-        options: How.
-        names: What.
+        options: How to purge.
+        names: Keys to purge.
     """
     task = Task(names, options.unbar)
     operations = tickets | "Begin" >> Begin("purge")

@@ -12,7 +12,6 @@ from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.selection import GenerateOptions
 from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
-from ...web.base.errors import UsageError
 from ...web.base.options import also, option
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import place
@@ -21,7 +20,7 @@ from ...web.rules.chains import EXEMPT
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
-from ..checkers.checking import URLS, say, urls_of
+from ..checkers.checking import URLS, row_key, say, urls_of
 from ..command_line.command import DONE, TABLE, Argument, Invocation
 from ..command_line.url_rules import rules_of
 from ..launch.job import warn_of_clocks
@@ -75,14 +74,9 @@ class Explainer:
     def __init__(self, options: Options, table: TableView | None) -> None:
         self.rules = rules_of(options)
         self._options, self._table = options, table
-        self._source: str | None = None  # the row key of the page that leads to the URLs
-        if options.source:
-            source = pl.Series([options.source])
-            _, self._source, reason = self.rules.admit(source, "default", filters=False).row(0)
-            if reason is not None:
-                raise UsageError(
-                    f"--source is no URL that can be crawled ({reason}): {options.source!r}"
-                )
+        # The row key of the page that leads to the URLs.
+        source = options.source
+        self._source = row_key(source, "--source", self.rules) if source else None
 
     def explain(self, url: str) -> dict[str, Any]:
         """Returns what happens to a URL, as a record.

@@ -28,12 +28,10 @@ from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, STATUS_NAMES
 from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
-from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
-from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.row_keys import from_key
-from ...web.urls.schemes import SCHEMES
+from ..checkers.checking import row_key
 from ..command_line.command import TABLE, Invocation
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
@@ -151,12 +149,7 @@ def _look(part: Part, best: int, min_score: float) -> None:
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
     manifest = newest_manifest(table)
-    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
-        pl.Series([url]), "inject", filters=False
-    )
-    key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
-    if key is None:
-        raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
+    key = row_key(url, "--url")
     row = Reading(table, "", manifest.snapshot).find("state", key)
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")

@@ -1,6 +1,6 @@
 """Draws the graphs of the jobs, as Beam has them, for docs/architecture.md: part of ``make docs``.
 
-``python -m nutbeam.pipelines.launch.graphs docs/architecture.md``
+``PYTHONPATH=tests/support python -m graphs docs/architecture.md``
 """
 
 import functools
@@ -12,9 +12,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pipeline import AppliedPTransform
 
-from ...transforms.operations import Ticket
-from ..command_line.cli import load
-from .job import prepare
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.launch.job import prepare
+from nutbeam.transforms.operations import Ticket
 
 # Options that bring in all steps that a job may have.
 SHOWN = {"generate": {"max_count": 100, "queue_mode": "ip", "num_fetchers": 2}}

@@ -129,8 +129,8 @@ def _to_state(chunk: Chunk) -> tuple[str, Chunk]:
 def mark_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that marks duplicates."""
 
-    def resolve(rows: pl.DataFrame, losers: pl.DataFrame) -> Resolved:
-        marked, number = mark_duplicates(rows, losers)
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        marked, number = mark_duplicates(rows, changes)
         return Resolved(marked, counts={"duplicates": number} if number else {})
 
     return resolve

@@ -98,13 +98,11 @@ class Partition:
         operation: The operation.
         number: Number of the partition.
         files: Its files of the fetch list.
-        hosts: Files of the host table.
     """
 
     operation: Operation
     number: int
     files: tuple[DataFile, ...]
-    hosts: tuple[DataFile, ...]
 
 
 def run(invocation: Invocation) -> int:
@@ -125,14 +123,13 @@ def build(
 
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
-    hosts = tuple(operation.files("hosts"))
     by_number: dict[int, list[DataFile]] = {}
     for file in operation.files(place(str(operation.batch), "fetchlist")):
         by_number.setdefault(file.partition, []).append(file)
     total = sum(file.rows for files in by_number.values() for file in files)
     PROGRESS.start("fetch", total=total)
     for number, files in sorted(by_number.items()):
-        yield Partition(operation, number, tuple(files), hosts)
+        yield Partition(operation, number, tuple(files))
 
 
 def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Written]:
@@ -216,9 +213,8 @@ class _PartitionFetch:
     def run(self) -> Iterator[Written]:
         """Fetches; yields each file as it is written."""
         yield from self._adopt()
-        known = KnownHosts(
-            self._root, self._part.hosts, host_keys(self._keys).unique(), self._lease.hosts
-        )
+        hosts = tuple(self._part.operation.files("hosts"))
+        known = KnownHosts(self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts)
         results = fetch_tasks(
             self._start, self._options, self._guard, self._lease.may_send,
             known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,

@@ -153,8 +153,8 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
 
 
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
-    def resolve(rows: pl.DataFrame, seeds: pl.DataFrame) -> Resolved:
-        merged, counts = inject_seeds(rows, seeds, operation.now, options)
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        merged, counts = inject_seeds(rows, changes, operation.now, options)
         return Resolved(merged, counts=counts)
 
     return resolve
@@ -163,8 +163,8 @@ def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
 def merge_resolver(operation: Operation) -> Resolver:
     """Returns the resolver of host records."""
 
-    def resolve(rows: pl.DataFrame, findings: pl.DataFrame) -> Resolved:
-        merged, counts = merge_hosts(rows, findings, operation.now)
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        merged, counts = merge_hosts(rows, changes, operation.now)
         return Resolved(merged, counts=counts)
 
     return resolve

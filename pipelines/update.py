@@ -54,17 +54,16 @@ class Options(UpdateTableOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class FilePair:
-    """A file of pages, and the documents that were made of it, if any."""
+    """A file of pages, and the file of their documents, if any."""
 
     operation: Operation
     pages: DataFile
     documents: DataFile | None
-    hosts: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Learnt:
-    """A file of what was learnt about hosts."""
+class Findings:
+    """A file of findings about hosts."""
 
     operation: Operation
     file: DataFile
@@ -96,47 +95,40 @@ def build(
     )
 
 
-def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
-    hosts = seed_files(operation)
+def _items(operation: Operation) -> Iterator[FilePair | Findings]:
     batch = str(operation.batch)
-    documents = {
-        (file.partition, file.order): file for file in operation.files(place(batch, "documents"))
-    }
+    parsed = operation.files(place(batch, "documents"))
+    documents = {(file.partition, file.order): file for file in parsed}
     pages = operation.files(place(batch, "pages"))
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
-        yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
+        yield FilePair(operation, file, documents.get((file.partition, file.order)))
     for file in operation.files(place(batch, "learnt")):
-        yield Learnt(operation, file)
+        yield Findings(operation, file)
 
 
-def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[Any]:
+def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
     bars = read_bars(item.operation)
-    if isinstance(item, Learnt):
+    if isinstance(item, Findings):
         hosts = collect(scan([root / item.file.path], HOSTS))
         hosts = hosts.filter(~bars.hosts_hit(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
         return
-    pair = item
-    pages = collect(scan([root / pair.pages.path], PAGES).select(PAGE_COLUMNS))
-    documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
-    if pair.documents is not None:
-        documents = collect(scan([root / pair.documents.path], DOCUMENTS).select(DOCUMENT_COLUMNS))
-    origin = BatchOrigin(
-        order=pair.pages.order,
-        batch=str(pair.operation.batch),
-        page=pair.pages.path,
-        document=pair.documents.path if pair.documents else None,
-    )
-    seeds = read_seeds_hosts(root, pair.hosts)
+    pages = collect(scan([root / item.pages.path], PAGES).select(PAGE_COLUMNS))
+    document = item.documents.path if item.documents else None
+    parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
+    documents = collect(parsed.select(DOCUMENT_COLUMNS))
+    order, batch = item.pages.order, str(item.operation.batch)
+    origin = BatchOrigin(order, batch, item.pages.path, document)
+    seeds = read_seeds_hosts(root, seed_files(item.operation))
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     rows, dropped = without(rows, bars)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
-    # Of sixty changes one is an event: the others cross the shuffle without its columns.
+    # One of sixty changes is an event; the links cross the shuffle without its columns.
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
 
 

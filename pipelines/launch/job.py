@@ -35,7 +35,7 @@ from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
-from .workers import Arrive, CheckWorker
+from .workers import Arrive, check_worker
 
 _LOG = logging.getLogger(__name__)
 Build = Callable[[Any, Any], Any]
@@ -143,7 +143,8 @@ def prepare(
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
         filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-        tickets |= CheckWorker(_shown(ticket.table), filters)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), filters)
+        tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)
     return pipeline
@@ -159,7 +160,7 @@ def job_name(job: str, operation: str) -> str:
     return words[:60].strip("-")
 
 
-def _shown(table: str) -> int:
+def _newest_snapshot(table: str) -> int:
     """Returns the newest snapshot of a table, for workers to find; makes the folder of a new one."""
     if "://" in table:
         return 0

@@ -144,7 +144,7 @@ class Output:
         return csv_line(record.values()) if self.suffix == ".csv" else json.dumps(record) + "\n"
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
-        """Writes all parts, after a head of column names in CSV; returns how many rows or lines.
+        """Writes all parts, after a head of column names in CSV; returns the number of rows.
 
         Args:
             parts: In order.
@@ -153,15 +153,18 @@ class Output:
         """
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)
-        lines = 0
+        rows = quotes = 0
         with self.path.open("wb") if self.path else nullcontext(sys.stdout.buffer) as out:
             out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
             for part in parts:
                 with opened(part) as file:
                     while block := file.read(1 << 20):
-                        lines += block.count(b"\n")
                         out.write(block)
-        return lines
+                        # A line break within quotes does not end a row of CSV.
+                        pieces = block.split(b'"') if self.suffix == ".csv" else [block]
+                        rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
+                        quotes += len(pieces) - 1
+        return rows
 
 
 def output_of(text: str, flag: str, suffix: str = "") -> Output:

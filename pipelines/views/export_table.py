@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.snapshots.manifest import Manifest
-from ...io.storage.files import creating, read_bytes, write_bytes
+from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import check_file, check_tablets
 from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
@@ -34,7 +34,6 @@ from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
-COUNT = ".rows"
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
 FORMATS = ("text", "json", *KINDS_OF_FILES)
 
@@ -73,9 +72,8 @@ def run(invocation: Invocation) -> int:
 
     divide = functools.partial(_parts, what=options.what)
     schema = schema_of(options.what)
-    with exported(table, build, invocation.beam_args, options, divide) as found:
-        number = sum(int(read_bytes(part)) for part in found if part.suffix == COUNT)
-        output.join([part for part in found if part.suffix != COUNT], schema.names, schema)
+    with exported(table, build, invocation.beam_args, options, divide) as parts:
+        number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}
         text = f"{number:,} rows of {options.what} in {output.path}"
@@ -155,21 +153,17 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
 
 def _write(part: Part, what: str, output: Output) -> None:
     schema, path = schema_of(what), part.reading.part(part.number, output.suffix)
-    rows = 0
     tables = (conform(frame, schema) for frame in _frames(part, what))
     with part.reading.reading(), creating(path) as file:
         if output.suffix == ".parquet":
             with pq.ParquetWriter(file, schema, compression="zstd") as writer:
                 for table in tables:
                     writer.write_table(table)
-                    rows += len(table)
         else:
             with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
                 for table in tables:
                     for row in table.to_pylist(maps_as_pydicts="lossy"):
                         text.write(output.line({n: _plain(n, v) for n, v in row.items()}))
-                    rows += len(table)
-    write_bytes(part.reading.part(part.number, COUNT), str(rows).encode())
 
 
 def _plain(name: str, value: Any) -> Any:

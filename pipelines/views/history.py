@@ -83,7 +83,7 @@ def _lines(event: Event, counts: bool) -> Iterator[str]:
     if manifest is None:
         yield f"{event.number}  {event.error}"
         return
-    words = [str(event.number), iso(manifest.time), manifest.job, manifest.operation]
+    words = [str(event.number), str(iso(manifest.time)), manifest.job, manifest.operation]
     if manifest.batch:
         words.append(f"batch {manifest.batch}")
     if manifest.restores is not None:

@@ -149,9 +149,19 @@ def _run(pipeline: beam.Pipeline, table: str) -> None:
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
-    """Builds one round of a crawl; a worker finds its number when the pipeline runs."""
-    due = tickets | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-    return build_round(due, options)
+    """Builds one round of a crawl; a worker finds its number when the pipeline runs.
+
+    A ticket with a batch finishes that batch.
+    """
+    return (
+        tickets
+        | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
+        | "Generate" >> Phase(generate.build, options)
+        | "Fetch" >> Phase(fetch.build, options)
+        | "Parse" >> Phase(parse.build, options)
+        | "Update" >> Phase(update.build, options)
+        | "Dedup" >> Phase(dedup.build, options)
+    )
 
 
 def _next_round(
@@ -169,18 +179,6 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
         return dataclasses.replace(start, idle=True)
     number, batch = found
     return dataclasses.replace(start, operation=f"{start.operation}.{number}", batch=batch)
-
-
-def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    """Builds the phases of a round; for a ticket with a batch they finish that batch."""
-    return (
-        tickets
-        | "Generate" >> Phase(generate.build, options)
-        | "Fetch" >> Phase(fetch.build, options)
-        | "Parse" >> Phase(parse.build, options)
-        | "Update" >> Phase(update.build, options)
-        | "Dedup" >> Phase(dedup.build, options)
-    )
 
 
 @dataclasses.dataclass

@@ -88,11 +88,8 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
         check_phase(operation, "updated")
         # A killed crawl may leave several batches without a dedup.
         waiting = {operation.batch, *manifest.without_dedup()}
-        outcome = tuple(
-            file.path
-            for batch in sorted(waiting)
-            for file in operation.files(place(batch, "outcome"))
-        )
+        files = (operation.files(place(batch, "outcome")) for batch in sorted(waiting))
+        outcome = tuple(file.path for some in files for file in some)
     known = tablets(operation.files("state"))
     PROGRESS.start("dedup", total=len(known), unit="tablets")
     for tablet in known:
@@ -102,17 +99,13 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
 def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     root = probed.operation.root
     PROGRESS.add()
-    narrow = None
+    if probed.outcome == ():
+        return
+    wanted = pl.lit(True)
     if probed.outcome is not None:
-        if not probed.outcome:
-            return
         new = collect(scan([root / path for path in probed.outcome], OUTCOME).select("signature"))
-        sought = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
-
-        def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
-            return rows.filter(sought)
-
-    rows = root.read("state", [probed.tablet], COLUMNS, narrow)
+        wanted = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
+    rows = root.read("state", [probed.tablet], COLUMNS, lambda state: state.filter(wanted))
     pages = comparable(rows, probed.operation.now)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":

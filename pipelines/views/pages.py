@@ -1,4 +1,4 @@
-"""pages: writes what was crawled, a page a record, as JSON lines or Parquet.
+"""pages: writes the crawled pages, one record each, as JSON lines or Parquet.
 
 ::
 
@@ -60,7 +60,7 @@ class Options(LaunchOptions):
     """Options of pages."""
 
     output: str = option(
-        "-", "Where to write; the ending says how: .jsonl or .parquet. - is standard output.",
+        "-", "File to write, .jsonl or .parquet; - is standard output, as JSON lines.",
         short="o", group="pages",
     )  # fmt: skip
 
@@ -125,43 +125,32 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns PAGE records of those documents that the state's rows name.
+    """Returns PAGE records of the documents that rows of the state name.
 
     Args:
         rows: STATE rows, the columns ``ROW_COLUMNS``.
-        documents: DOCUMENTS rows of one file; a key that stands twice counts once.
+        documents: DOCUMENTS rows of one file; the first of a key counts.
     """
-    both = pages_first(documents).select(
-        *("key", "title", "text", "language", "distance", "metadata", "outlinks", "part_of"),
-        *("parse_status", "parse_minor", "parse_message"),
-    )
+    taken = ("key", "title", "text", "language", "distance", "metadata", "outlinks", "part_of")
+    status = ("parse_status", "parse_minor", "parse_message")
+    both = pages_first(documents).select(*taken, *status)
     both = both.join(rows, on="key", how="inner", maintain_order="left")
-    statuses = both.select("parse_status", "parse_minor", "parse_message").iter_rows()
-    wholes = [key and from_key(key) for key in both.get_column("part_of")]
     targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
     urls = [from_key(key) for key in targets]
+    target, anchor = pl.element().struct.field("key"), pl.element().struct.field("anchor")
     link = pl.struct(
-        pl.element()
-        .struct.field("key")
-        .replace_strict(targets, urls, return_dtype=pl.String)
-        .alias("url"),
-        pl.element().struct.field("anchor"),
+        target.replace_strict(targets, urls, return_dtype=pl.String).alias("url"), anchor
     )
-    utc = pl.Datetime("ms", "UTC")
     names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
-    return both.select(
-        pl.Series("url", [from_key(key) for key in both.get_column("key")], dtype=pl.String),
-        "title",
-        "text",
-        pl.col("status").replace_strict(names, return_dtype=pl.String),
-        "http_code",
-        "content_type",
-        "language",
+    texts = {
+        "url": [from_key(key) for key in both.get_column("key")],
+        "parse": [status_text(*codes) for codes in both.select(status).iter_rows()],
+        "part_of": [key and from_key(key) for key in both.get_column("part_of")],
+    }
+    utc = pl.Datetime("ms", "UTC")
+    return both.with_columns(
+        *(pl.Series(name, values, dtype=pl.String) for name, values in texts.items()),
         *(pl.col(name).cast(utc).alias(shown) for name, shown in TIMES.items()),
-        "score",
-        "distance",
-        "metadata",
-        pl.Series("parse", [status_text(*status) for status in statuses], dtype=pl.String),
-        pl.Series("part_of", wholes, dtype=pl.String),
-        pl.col("outlinks").fill_null([]).list.eval(link).alias("links"),
-    )
+        pl.col("status").replace_strict(names, return_dtype=pl.String),
+        links=pl.col("outlinks").fill_null([]).list.eval(link),
+    ).select(PAGE.names)

@@ -44,7 +44,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 @dataclasses.dataclass(frozen=True)
 class Options(LaunchOptions):
-    """Options of readdb: one of stats, url, top and dump, and what limits a dump."""
+    """Options of readdb: one of stats, url, top and dump, and the limits of these."""
 
     stats: bool = option(
         False, "Show figures about the table (the default).", nutch="readdb -stats"
@@ -55,15 +55,17 @@ class Options(LaunchOptions):
         nutch="readdb -dump",
     )  # fmt: skip
     top: int = option(
-        0, "Show so many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
+        0, "Show this many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
     )
-    min_score: float = option(0.0, "With --top: no URL with a lower score.")
-    regex: str = option("", "With --dump: only URLs that match as a whole.", nutch="readdb -regex")
+    min_score: float = option(0.0, "With --top: only URLs with at least this score.")
+    regex: str = option(
+        "", "With --dump: only URLs that match this expression as a whole.", nutch="readdb -regex"
+    )
     status: str = option(
         "", "With --dump: only this status.", choices=("", *STATUS_CODES), nutch="readdb -status"
     )
     retry: int = option(
-        0, "With --dump: only records with so many retries or more.", minimum=0,
+        0, "With --dump: only records with at least this many retries.", minimum=0,
         nutch="readdb -retry",
     )  # fmt: skip
 
@@ -112,7 +114,7 @@ def look(
         options: How to launch.
         beam_args: For Beam.
         best: How many URLs.
-        min_score: No URL with a lower score.
+        min_score: Lowest score of these URLs.
     """
     manifest = newest_manifest(table)
 
@@ -169,18 +171,12 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
 
 
 def _parsed(path: Place, key: str) -> dict[str, str | None]:
-    """Returns what a documents file says of how a page was parsed."""
+    """Returns the result of parsing a page, from a file of documents."""
     names = ("parse_status", "parse_minor", "parse_message")
     rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", "part_of", *names)
-    found = pages_first(collect(rows))
-    if not len(found):
-        return {}
-    row = found.row(0, named=True)
-    whole = row["part_of"]
-    return {
-        "parse": status_text(*(row[name] for name in names)),
-        "part_of": from_key(whole) if whole else None,
-    }
+    for _, whole, *status in pages_first(collect(rows)).head(1).iter_rows():
+        return {"parse": status_text(*status), "part_of": from_key(whole) if whole else None}
+    return {}
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:

@@ -1,5 +1,6 @@
-"""sql: asks the table in SQL, by DuckDB over the files of the newest snapshot."""
+"""sql: queries the table in SQL, by DuckDB over the files of the newest snapshot."""
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -29,10 +30,10 @@ from ...web.base.visible import visible
 from ..command_line.command import TABLE, Argument, Invocation
 from .export import csv_line
 
-ARGUMENTS = (TABLE, Argument("query", "What to ask: one SELECT."))
+ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
 FORMATS = ("text", "json", "csv")
 _ROWS = 1_000  # fetched at a time
-# What DuckDB says where it finds no room for its temporary files.
+# Messages of DuckDB when there is no room for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 _WIDEST = 100  # characters of a value, for people
 
@@ -42,11 +43,11 @@ class Options:
     """Options of sql."""
 
     max_rows: int = option(
-        100, "How many rows to show people at most; 0 is all. JSON and CSV have all.",
+        100, "Most rows to show as text; 0 is all. JSON and CSV have all rows.",
         minimum=0, group="sql",
     )  # fmt: skip
     memory_limit: float = option(
-        0.0, "Memory that DuckDB may use; 0 is what it takes by itself.", unit="B",
+        0.0, "Memory that DuckDB may use; 0 is its own default.", unit="B",
         minimum=0.0, group="sql",
     )  # fmt: skip
 
@@ -58,22 +59,19 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"sql works on tables of files only, so far: {table!r} is in Bigtable")
     if is_shared(opened.files):
         raise UsageError(
-            f"sql asks tables in folders alone, got {table!r}: write what you want to ask with "
-            "nutbeam export, or copy the table into a folder"
+            f"sql reads tables in folders only, got {table!r}: write the rows with nutbeam export, "
+            "or copy the table into a folder"
         )
     duckdb = _duckdb()
     manifest = newest_manifest(table)
     query = invocation.arguments["query"]
-    connection = None
     try:
-        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
-        _check(duckdb, connection, query)
-        _answer(connection.execute(query), invocation)
+        limit = invocation.options.memory_limit
+        with contextlib.closing(connect(duckdb, root, manifest, limit)) as connection:
+            _check(duckdb, connection, query)
+            _answer(connection.execute(query), invocation)
     except duckdb.Error as error:
         raise _refusal(duckdb, error, root) from error
-    finally:
-        if connection is not None:
-            connection.close()
     return 0
 
 
@@ -155,9 +153,9 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
     text = text or type(error).__name__
     if any(word in text for word in _FULL):
         return ScratchFull(full(scratch()))
-    if str(root) in text:  # a file of the table is not as it should be
+    if str(root) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {root}")
-    # What remains is a matter of the machine: no memory, no room.
+    # Other operational errors come from the machine: no memory, no room.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
 

@@ -72,9 +72,7 @@ def test_our_error_counts_before_what_it_brought_about():
 )
 def test_another_exception_names_its_step(before, after):
     text = PYTHON.format(module="", error="OSError", message="disk\nfull")
-    assert str(from_text(before + text + after)) == (
-        "OSError: disk full (in step 'CheckWorker')"
-    )
+    assert str(from_text(before + text + after)) == ("OSError: disk full (in step 'CheckWorker')")
 
 
 # Each as it came from the cluster that is named.

@@ -37,8 +37,8 @@ NAMED = "named"
 
 
 @dataclasses.dataclass(frozen=True)
-class CompactOptions:
-    """Options of compacting, without those of launching."""
+class Options(JobOptions):
+    """Options of compact."""
 
     full: bool = option(
         False, "Rewrite all tablets, not only those with runs on them.", group="compact"
@@ -58,11 +58,6 @@ class CompactOptions:
         minimum=0,
         group="compact",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Options(CompactOptions, JobOptions):
-    """Options of compact."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +81,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "compact")
 
 
-def build(tickets: beam.PCollection[Ticket], options: CompactOptions) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
     """Compacts a table; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("compact")
     items = functools.partial(_items, options=options)
@@ -96,7 +91,7 @@ def build(tickets: beam.PCollection[Ticket], options: CompactOptions) -> beam.PC
     return (operations, done["main"], named) | Finish(commit, whole=("Work",))
 
 
-def _items(operation: Operation, options: CompactOptions) -> Iterator[Folding | Survey]:
+def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]:
     items: list[Folding | Survey] = []
     for component in kinds_in_tablets():
         known = tablets(operation.files(component))
@@ -109,7 +104,7 @@ def _items(operation: Operation, options: CompactOptions) -> Iterator[Folding | 
     yield from items
 
 
-def _spent(operation: Operation, options: CompactOptions) -> list[str]:
+def _spent(operation: Operation, options: Options) -> list[str]:
     return spent_batches(
         operation.manifest(), operation.now, options.snapshot_retention, options.keep_batches
     )
@@ -140,7 +135,7 @@ def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _commit(
-    operation: Operation, written: list[Written], named: list[Any], options: CompactOptions
+    operation: Operation, written: list[Written], named: list[Any], options: Options
 ) -> Manifest:
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
     root, spent = operation.root, _spent(operation, options)

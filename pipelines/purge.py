@@ -38,8 +38,8 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class PurgeOptions:
-    """Options of purging, without those of launching."""
+class Options(JobOptions):
+    """Options of purge."""
 
     url: tuple[str, ...] = option((), "Purge this URL.", group="purge")
     host: tuple[str, ...] = option((), "Purge all URLs of this host.", group="purge")
@@ -70,17 +70,12 @@ class PurgeOptions:
             raise ValueError("--unbar and --now contradict each other: give one")
 
 
-@dataclasses.dataclass(frozen=True)
-class Options(PurgeOptions, JobOptions):
-    """Options of purge."""
-
-
 def run(invocation: Invocation) -> int:
     names = names_of(invocation.options)
     return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
 
 
-def names_of(options: PurgeOptions) -> Names:
+def names_of(options: Options) -> Names:
     """Returns the keys of the URLs, hosts and domains in options.
 
     Raises:
@@ -110,7 +105,7 @@ def _host_key(flag: str, name: str) -> str:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: PurgeOptions, names: Names
+    tickets: beam.PCollection[Ticket], options: Options, names: Names
 ) -> beam.PCollection[Ticket]:
     """Purges; the ticket that comes out is for the next job.
 
@@ -140,7 +135,7 @@ def _purge(piece: Piece, task: Task) -> Iterator[Written]:
 
 
 def _commit(
-    operation: Operation, written: list[Written], _: list[Any], task: Task, options: PurgeOptions
+    operation: Operation, written: list[Written], _: list[Any], task: Task, options: Options
 ) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
     with held(root, operation.id):

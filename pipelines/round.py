@@ -4,7 +4,6 @@ For schedulers and templates: when the pipeline runs, a worker reads in the tabl
 which round it is, and whether an open batch must be finished first.
 """
 
-import dataclasses
 from typing import Any
 
 import apache_beam as beam
@@ -21,9 +20,7 @@ from .views.summary import print_summary
 ARGUMENTS = (TABLE,)
 
 
-@dataclasses.dataclass(frozen=True)
-class Options(RoundOptions):
-    """Options of round."""
+Options = RoundOptions
 
 
 def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:

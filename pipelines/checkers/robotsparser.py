@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def _urls(given: list[str]) -> list[str]:
     for name in given or ["-"]:
         if name == "-":
             found += urls_of([])
-        elif "://" in name or not _is_there(name):
+        elif "://" in name or not os.path.lexists(name):
             found.append(name)
         else:
             try:
@@ -98,13 +99,6 @@ def _urls(given: list[str]) -> list[str]:
             except UnicodeDecodeError as error:
                 raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
     return [url.strip() for url in found if url.strip()]
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # too long for a name
-        return False
 
 
 def _read(path: str) -> bytes:

@@ -235,13 +235,11 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
         json.dump(record, sys.stdout)
         print()
         return
-    counts = record.get("counts", {})
-    words = [f"{name} {number:,}" for name, number in counts.items()]
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
+    text = ", ".join(counts) or "nothing to do"
     if record.get("submitted"):
-        words = [f"submitted as operation {record['operation']}"]
+        text = f"submitted as operation {record['operation']}"
     elif record.get("done_before"):
-        words = ["nothing to do: done before"]
-    elif not words:
-        words = ["nothing to do"]
-    print(f"{head}: {', '.join(words)}")
+        text = "nothing to do: done before"
+    print(f"{head}: {text}")

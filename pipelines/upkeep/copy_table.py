@@ -1,4 +1,4 @@
-"""copy: makes another table of the current snapshot of this one.
+"""copy: copies the newest snapshot of a table into a new table.
 
 ::
 
@@ -36,24 +36,22 @@ from ..views.export import Reading
 ARGUMENTS = (
     TABLE,
     Argument(
-        "to", "Where to: a folder or an address at which no table is; in Bigtable an empty one."
+        "to", "The new table: a folder or an address without a table; in Bigtable an empty table."
     ),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Options(JobOptions):
-    """Options of copy."""
+Options = JobOptions
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What is copied at a time.
+    """A tablet or a file, copied as one.
 
     Attributes:
         operation: The operation, in the copy.
         reading: The snapshot that is read.
-        component: Where it belongs.
+        component: Its component.
         tablet: A tablet, or None.
         file: A file of a batch, or of another list, or None.
     """
@@ -72,7 +70,7 @@ def run(invocation: Invocation) -> int:
     open_table(to).check_place()
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)
-    # Pinned at launch, as what only reads a table does: nothing in it is changed.
+    # Pinned at launch, as by all commands that only read a table.
     reading = Reading(worker_address(table), "", manifest.snapshot)
     return run_job(
         dataclasses.replace(invocation, table=to),
@@ -84,11 +82,11 @@ def run(invocation: Invocation) -> int:
 def _check_apart(table: str, to: str) -> None:
     source, target = (PurePosixPath(str(open_table(address))) for address in (table, to))
     if source == target or source in target.parents or target in source.parents:
-        raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
+        raise UsageError(f"one table cannot be inside the other: {table!r} and {to!r}")
 
 
 def _check_free(to: str, operation: str) -> None:
-    """Refuses a place where a table is, unless this operation has made it."""
+    """Refuses the place of a table, unless this operation has made it."""
     snapshots = open_table(to).latest_snapshot()
     if snapshots and not (operation and find(to, f"{operation}.copy")):
         raise UsageError(

@@ -17,7 +17,9 @@ ARGUMENTS = (TABLE,)
 class Options:
     """Options of rollback."""
 
-    to: int = option(0, "Number of the snapshot to go back to; see history.", group="rollback")
+    to: int = option(
+        0, "Number of the snapshot to go back to; see history.", minimum=0, group="rollback"
+    )
     past_purge: bool = option(
         False,
         "Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist.",
@@ -25,16 +27,12 @@ class Options:
     )
     operation: str = also(JobOptions, "operation")
 
-    def __post_init__(self) -> None:
-        if self.to < 0:
-            raise ValueError(f"--to must be the number of a snapshot, got {self.to!r}")
-
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
     manifest = newest_manifest(table)
     if options.to == 0:
-        raise UsageError("--to must say to which snapshot; nutbeam history lists them")
+        raise UsageError("--to must be the number of a snapshot; nutbeam history lists them")
     if options.to == manifest.snapshot:
         raise UsageError(f"snapshot {options.to} is the newest: there is nothing to go back to")
     made = roll_back(

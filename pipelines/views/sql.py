@@ -80,11 +80,11 @@ def _answer(result: Any, invocation: Invocation) -> None:
     rows = _rows(result)
     if invocation.format == "json":
         for row in rows:
-            print(json.dumps(dict(zip(names, map(_plain, row), strict=True)), default=str))
+            print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
     elif invocation.format == "csv":
         sys.stdout.write(csv_line(names))
         for row in rows:
-            sys.stdout.write(csv_line([_flat(value) for value in row]))
+            sys.stdout.write(csv_line(map(_plain, row)))
     else:
         _show(names, rows, invocation.options.max_rows)
 
@@ -170,13 +170,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has neither
-    return value
-
-
-def _flat(value: Any) -> Any:
-    plain = _plain(value)
-    return json.dumps(plain, default=str) if isinstance(plain, dict | list) else plain
+        return None  # JSON has neither infinity nor NaN
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> None:
@@ -192,7 +187,7 @@ def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> N
     for number, row in enumerate(rows):
         if cut := number == most > 0:
             break
-        shown.add_row(*(_cell(_flat(value)) for value in row))
+        shown.add_row(*(_cell(_plain(value)) for value in row))
     width = None if sys.stdout.isatty() else 200
     VisibleConsole(sys.stdout, width).print(shown)
     if cut:
@@ -200,5 +195,6 @@ def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> N
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else visible(str(value))
+    text = json.dumps(value) if isinstance(value, dict | list) else str(value)
+    text = "" if value is None else visible(text)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -142,7 +142,7 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         target.replace_strict(targets, urls, return_dtype=pl.String).alias("url"), anchor
     )
     names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
-    texts = {
+    texts: dict[str, list[str | None]] = {
         "url": [from_key(key) for key in both.get_column("key")],
         "parse": [status_text(*codes) for codes in both.select(status).iter_rows()],
         "part_of": [key and from_key(key) for key in both.get_column("part_of")],

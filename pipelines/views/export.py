@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from ...io.snapshots.manifest import Pinned
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
-from ...io.storage.files import names, opened, remove_tree
+from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
 from ...io.storage.reach import is_shared, temporary_folder
@@ -139,9 +139,12 @@ class Output:
     path: Path | None
     suffix: str
 
-    def line(self, record: Mapping[str, Any]) -> str:
-        """Returns a record as a line of a text file."""
-        return csv_line(record.values()) if self.suffix == ".csv" else json.dumps(record) + "\n"
+    def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
+        """Writes records as a part, in CSV or JSON lines."""
+        with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
+            for record in records:
+                as_csv = self.suffix == ".csv"
+                text.write(csv_line(record.values()) if as_csv else json.dumps(record) + "\n")
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
         """Writes all parts, after a head of column names in CSV; returns the number of rows.

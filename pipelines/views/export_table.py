@@ -8,7 +8,6 @@
 import base64
 import dataclasses
 import functools
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,16 +153,14 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
 def _write(part: Part, what: str, output: Output) -> None:
     schema, path = schema_of(what), part.reading.part(part.number, output.suffix)
     tables = (conform(frame, schema) for frame in _frames(part, what))
-    with part.reading.reading(), creating(path) as file:
-        if output.suffix == ".parquet":
-            with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                for table in tables:
-                    writer.write_table(table)
-        else:
-            with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-                for table in tables:
-                    for row in table.to_pylist(maps_as_pydicts="lossy"):
-                        text.write(output.line({n: _plain(n, v) for n, v in row.items()}))
+    with part.reading.reading():
+        if output.suffix != ".parquet":
+            rows = (row for table in tables for row in table.to_pylist(maps_as_pydicts="lossy"))
+            output.write(path, ({n: _plain(n, v) for n, v in row.items()} for row in rows))
+            return
+        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -7,10 +7,9 @@
 
 import dataclasses
 import datetime
-import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,22 +190,19 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
 
 
 def _write_dump(part: Part, options: Options, output: Output) -> None:
-    pattern = re.compile(options.regex) if options.regex else None
-    reading = part.reading
+    with part.reading.reading():
+        output.write(part.reading.part(part.number, output.suffix), _dumped(part, options))
+
+
+def _dumped(part: Part, options: Options) -> Iterator[dict[str, Any]]:
     assert part.tablet is not None
-    with (
-        reading.reading(),
-        creating(reading.part(part.number, output.suffix)) as stream,
-        io.TextIOWrapper(stream, encoding="utf-8", newline="") as file,
-    ):
-        for group in reading.root.scan("state", part.tablet):
-            rows = group.filter(pl.col("retries") >= options.retry)
-            if options.status:
-                rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
-            for row in rows.iter_rows(named=True):
-                record = record_of(row)
-                if pattern is None or pattern.fullmatch(str(record["url"])):
-                    file.write(output.line(record))
+    for group in part.reading.root.scan("state", part.tablet):
+        rows = group.filter(pl.col("retries") >= options.retry)
+        if options.status:
+            rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
+        for record in map(record_of, rows.iter_rows(named=True)):
+            if not options.regex or re.fullmatch(options.regex, str(record["url"])):
+                yield record
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:

@@ -140,8 +140,8 @@ def _commit(
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
     root, spent = operation.root, _spent(operation, options)
     dropped = superseded(operation, spent, _unite(named))
-    # The sweep is before the commit, which counts what it deleted. Files that this commit replaces
-    # are kept for a while anyway.
+    # Deletes old files before the commit, which records their number. Files that this commit
+    # replaces are kept until the retention is over.
     swept = Written(counts=sweep(root, options.snapshot_retention))
     written = [*written, *dropped, *merge_seeds(operation), swept]
     made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))

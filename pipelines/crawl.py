@@ -127,7 +127,7 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
     if not fetches or any(manifest.counts.get("pages") for manifest in fetches):
         return False
     left = sorted(name for fetch in fetches for name in fetch.counts if name.startswith("dropped/"))
-    _LOG.warning("the last round fetched no page, what is left stays due: %s", ", ".join(left))
+    _LOG.warning("the last round fetched no page, its URLs stay due: %s", ", ".join(left))
     return True
 
 

@@ -1,4 +1,4 @@
-"""The demo: a simulated web on a free port, a crawl of it, and what was found.
+"""The demo: serves a simulated web on a free port, crawls it, and shows the results.
 
 ``make demo`` runs ``python -m nutbeam.pipelines.demo [TABLE]``.
 """
@@ -19,9 +19,9 @@ def main(argv: list[str]) -> int:
     shutil.rmtree(table, ignore_errors=True)
     with SimWeb(hosts=HOSTS, pages=PAGES, seed=7, crawl_delay=0) as web:
         print(f"A simulated web of {HOSTS} hosts is served on 127.0.0.1:{web.port}.", flush=True)
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        reach = [word for entry in web.connect_to for word in ("--connect_to", entry)]
         words = ["crawl", str(table), *web.seeds, "--rounds", str(ROUNDS), "--server_delay", "0"]
-        code = nutbeam([*words, *doors])
+        code = nutbeam([*words, *reach])
     if code == 0:
         print(_next_steps(table))
     return code

@@ -3,7 +3,7 @@
 ::
 
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
-        ─▶ batch.pages, batch.learnt (and batch.documents, if parsed meanwhile)
+        ─▶ batch.pages, batch.learnt (and batch.documents, with --parse_while_fetching)
 
 Pages are flushed to files as they come. When a fetch that died is run again, it
 adopts these files, and does not request their pages.

@@ -62,8 +62,8 @@ class OutlinkOptions(LinkOptions):
     def __post_init__(self) -> None:
         if self.follow_outlinks_depth > 0 and not self.parse_while_fetching:
             raise ValueError(
-                "--follow_outlinks_depth needs --parse_while_fetching true, for only what is "
-                f"parsed has links, got {self.follow_outlinks_depth}"
+                "--follow_outlinks_depth needs --parse_while_fetching true, as links come from "
+                f"parsing, got {self.follow_outlinks_depth}"
             )
 
 

@@ -97,7 +97,7 @@ def check(options: Any) -> None:
 
 
 def _check_http(options: HttpOptions) -> None:
-    """Reads proxy and credentials, and warns of what is not protected or not there."""
+    """Reads proxy and credentials; warns of missing folders and missing protection."""
     proxy, path = parse_proxy(options.http_proxy), options.http_credentials
     if path:
         credentials = Credentials(load_credentials(path))

@@ -25,7 +25,7 @@ def check_prism(options: PipelineOptions) -> None:
     """Refuses a ``--prism_location`` that is not Prism.
 
     Raises:
-        UsageError: In one line, what it is.
+        UsageError: The reason, in one line.
     """
     location = options.view_as(PrismRunnerOptions).prism_location
     problem = _not_prism(Path(location)) if _names_file(location) else ""

@@ -1,4 +1,4 @@
-"""Checks what a runner needs before anything is written: servers, slots, credentials."""
+"""Checks the needs of a runner before anything is written: servers, slots, credentials."""
 
 import contextlib
 import importlib
@@ -33,7 +33,7 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
         options: Beam's.
 
     Raises:
-        UsageError: In one line, what is missing.
+        UsageError: The missing part, in one line.
         Unavailable: A server does not answer, or has no free slot.
     """
     if runner == "portablerunner":

@@ -33,7 +33,7 @@ class Arrive(beam.PTransform):
             pipeline
             | beam.Create([0])
             | "Import" >> beam.Map(_importing()).with_output_types(tuple[int, int])
-            # Not a Reshuffle: behind one Flink leaves out the next, which deals out work.
+            # Not a Reshuffle: after one, Flink leaves out the next, which spreads the work.
             | beam.GroupByKey()
             | "Give" >> beam.Map(_give, self.ticket).with_output_types(Ticket)
         )

@@ -306,7 +306,7 @@ def _conclusion(found: Findings, table: str, options: Options) -> str:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
         return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
     if found.of_newer_version:
-        return "nothing was repaired: this version cannot tell what is damage"
+        return "nothing was repaired: this version cannot recognize damage in a newer format"
     if not options.repair:
         return f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
     left = f"{len(found.problems):,} problems are left"

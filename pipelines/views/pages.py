@@ -2,7 +2,7 @@
 
 ::
 
-    state ─ rows by documents file ─ read that file, keep what is newest ─▶ parts ─▶ one file
+    state ─ rows by documents file ─ read that file, keep the newest documents ─▶ parts ─▶ one file
 """
 
 import dataclasses
@@ -96,14 +96,11 @@ def _rows_by_document(part: Part) -> Iterator[tuple[str, Chunk]]:
     with part.reading.reading():
         root = part.reading.root
         check_tablets(root, part.tablet)  # damaged rows are not exported
-        rows = root.read("state", [part.tablet], ROW_COLUMNS, _with_document)
+        parsed = pl.col("document").is_not_null()
+        rows = root.read("state", [part.tablet], ROW_COLUMNS, lambda state: state.filter(parsed))
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group):
             yield str(document), chunk
-
-
-def _with_document(rows: pl.LazyFrame) -> pl.LazyFrame:
-    return rows.filter(pl.col("document").is_not_null())
 
 
 def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:

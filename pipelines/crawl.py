@@ -74,13 +74,13 @@ def run(invocation: Invocation) -> int:
     PROGRESS.reset()  # the summary is of this crawl alone
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))
+    return finish(invocation, made)
+
+
+def finish(invocation: Invocation, made: Sequence[Manifest]) -> int:
+    """Prints the summary; returns the exit code: 0 after a round, or if a file stops it; else 1."""
     print_summary(invocation, made)
-    return end_of(table, made)
-
-
-def end_of(table: str, made: Sequence[Manifest]) -> int:
-    """Returns the exit code of a crawl: 0 after a round, or if a file stops it; else 1."""
-    stop = stop_file(open_table(table))
+    stop = stop_file(open_table(str(invocation.table)))
     if stop is not None:
         _LOG.warning("stopped by %s: remove it to go on", stop)
     return 0 if stop is not None or any(manifest.job == LAST for manifest in made) else 1

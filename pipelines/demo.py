@@ -11,6 +11,12 @@ from ..web.simweb.server import SimWeb
 from .command_line.cli import main as nutbeam
 
 HOSTS, PAGES, ROUNDS = 20, 50, 10
+NEXT_STEPS = """
+Try next:
+  .venv/bin/nutbeam readdb {table} --stats
+  .venv/bin/nutbeam pages {table} -o pages.jsonl
+  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
+"""
 
 
 def main(argv: list[str]) -> int:
@@ -23,17 +29,8 @@ def main(argv: list[str]) -> int:
         words = ["crawl", str(table), *web.seeds, "--rounds", str(ROUNDS), "--server_delay", "0"]
         code = nutbeam([*words, *reach])
     if code == 0:
-        print(_next_steps(table))
+        print(NEXT_STEPS.format(table=table))
     return code
-
-
-def _next_steps(table: Path) -> str:
-    return f"""
-Try next:
-  .venv/bin/nutbeam readdb {table} --stats
-  .venv/bin/nutbeam pages {table} -o pages.jsonl
-  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
-"""
 
 
 if __name__ == "__main__":

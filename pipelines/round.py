@@ -12,10 +12,9 @@ from ..io.snapshots.operations import find, new_id
 from ..transforms.operations import Ticket
 from .command_line.command import TABLE, Invocation
 from .command_line.live import live_view
-from .crawl import RoundOptions, build_crawl, end_of, made_by
+from .crawl import RoundOptions, build_crawl, finish, made_by
 from .launch.job import check_launch, prepare, report
 from .launch.runner import run_pipeline, waits
-from .views.summary import print_summary
 
 ARGUMENTS = (TABLE,)
 
@@ -39,6 +38,4 @@ def run(invocation: Invocation) -> int:
         report(invocation, {"job": "round", "operation": launched, "submitted": True})
         return 0
     pinned = find(table, f"{launched}.crawl")
-    made = made_by(table, launched, pinned.snapshot) if pinned else []
-    print_summary(invocation, made)
-    return end_of(table, made)
+    return finish(invocation, made_by(table, launched, pinned.snapshot) if pinned else [])

@@ -11,6 +11,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from rich import filesize
@@ -223,10 +224,8 @@ def _left(root: WebTable) -> Left:
 
 def _newest(root: WebTable) -> Manifest:
     for number in reversed(root.snapshots()):
-        try:
+        with suppress(UserError):
             return load_manifest(root, number)
-        except UserError:
-            continue
     return Manifest()
 
 

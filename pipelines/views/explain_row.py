@@ -61,10 +61,9 @@ class TableView:
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""
-        for batch in self.manifest.open_batches(self.now):
-            if len(claimed_keys(self._pinned.root, self.manifest, [batch], key, key)):
-                return batch
-        return None
+        root, batches = self._pinned.root, self.manifest.open_batches(self.now)
+        chosen = (b for b in batches if len(claimed_keys(root, self.manifest, [b], key, key)))
+        return next(chosen, None)
 
     def better(self, key: str, score: float, options: GenerateOptions) -> int:
         """Returns how many rows of the key's host or domain generate would take before it."""

@@ -32,7 +32,6 @@ from .export import csv_line
 
 ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
 FORMATS = ("text", "json", "csv")
-_ROWS = 1_000  # fetched at a time
 # Messages of DuckDB when there is no room for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 _WIDEST = 100  # characters of a value, for people
@@ -77,7 +76,7 @@ def run(invocation: Invocation) -> int:
 
 def _answer(result: Any, invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = _rows(result)
+    rows = iter(result.fetchone, None)
     if invocation.format == "json":
         for row in rows:
             print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
@@ -140,11 +139,6 @@ def _check(duckdb: Any, connection: Any, query: str) -> None:
     kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
     if len(statements) != 1 or statements[0].type not in kinds:
         raise UsageError("sql takes one SELECT: the table is only read")
-
-
-def _rows(result: Any) -> Iterator[tuple[Any, ...]]:
-    while rows := result.fetchmany(_ROWS):
-        yield from rows
 
 
 def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:

@@ -141,7 +141,7 @@ wheel: $(READY)
 
 docs: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference .
-	@$(BIN)/python -m nutbeam.pipelines.launch.graphs docs/architecture.md
+	@PYTHONPATH=tests/support $(BIN)/python -m graphs docs/architecture.md
 
 # Pins the packages of the templates' image; run it when dependencies change.
 pins: $(VENV)/gcp

@@ -1,17 +1,18 @@
-"""compact: folds tablets, drops what was superseded, deletes what nobody can read any more.
+"""compact: folds tablets, drops superseded files, deletes files that no reader needs.
 
 ::
 
     tablets with runs, tiny neighbours ─ fold ─▶ state', hosts'
-    tablets ─ which bodies do rows name ─ the rest of old batches is dropped ─▶ batches'
+    tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
-It changes nothing that the table says, so it disturbs nobody: tablets that
-somebody changes meanwhile are left as they are, and all of them while an
-inject, update or dedup is under way.
+It changes no row, so it disturbs no reader. It leaves tablets as they are that
+another job changes meanwhile, and all of them while an inject, update or dedup
+is under way.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,14 +20,13 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.snapshots.commit import Written, commit
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import changes_under_way, sweep
 from ..policy.kinds import kind_of, kinds_in_tablets
-from ..transforms.display import Displayed
-from ..transforms.metrics import count
-from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
+from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
@@ -37,37 +37,32 @@ NAMED = "named"
 
 
 @dataclasses.dataclass(frozen=True)
-class CompactOptions:
-    """What compacting needs to know."""
+class Options(JobOptions):
+    """Options of compact."""
 
     full: bool = option(
-        False, "Write all tablets anew, not only those with runs on them.", group="compact"
+        False, "Rewrite all tablets, not only those with runs on them.", group="compact"
     )
     snapshot_retention: int = option(
         604_800,
-        "How long a snapshot can be read after it was replaced; then its files go. Longer than "
-        "any export takes.",
+        "How long a snapshot can be read after it was replaced; then its files are deleted. It "
+        "must be longer than any export takes.",
         unit="s",
         minimum=0,
         group="compact",
     )
     keep_batches: int = option(
         1,
-        "How many of the newest batches keep all their files. Of older ones, files of which all "
-        "pages were fetched again go when the retention is over.",
+        "How many of the newest batches keep all their files. A file of an older batch is deleted "
+        "after the retention if all its pages were fetched again.",
         minimum=0,
         group="compact",
     )
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(CompactOptions, JobOptions):
-    """Options of compact."""
-
-
-@dataclasses.dataclass(frozen=True)
 class Folding:
-    """Tablets that are written anew together."""
+    """Tablets that are rewritten together."""
 
     operation: Operation
     component: str
@@ -86,49 +81,30 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "compact")
 
 
-def build(tickets: beam.PCollection[Ticket], options: CompactOptions) -> beam.PCollection[Ticket]:
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
     """Compacts a table; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("compact")
-    done = operations | "Work" >> ForEach(_Items(options), _work, outputs=(NAMED,), step="Work")
+    items = functools.partial(_items, options=options)
+    done = operations | "Work" >> ForEach(items, _work, outputs=(NAMED,), step="Work")
     named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
-    return (operations, done["main"], named) | "Finish" >> Finish(options)
+    commit = functools.partial(_commit, options=options)
+    return (operations, done["main"], named) | Finish(commit, whole=("Work",))
 
 
-@dataclasses.dataclass
-class Finish(Displayed):
-    """Commits, and deletes.
-
-    Input:  (operations, written, names of files that rows name).
-    Output: one ticket for the next job.
-
-    Cost: a shuffle of descriptors onto one key.
-    """
-
-    options: CompactOptions
-
-    def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        finish = beam.Map(_finish, self.options).with_output_types(Ticket)
-        return inputs | Together() | "Commit" >> finish
+def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]:
+    items: list[Folding | Survey] = []
+    for component in kinds_in_tablets():
+        known = tablets(operation.files(component))
+        foldable = known if operation.root.in_files(component) else ()
+        folds = plan_folds(foldable, full=options.full)
+        items += [Folding(operation, component, group) for group in folds]
+        if component == "state" and _spent(operation, options):
+            items += [Survey(operation, tablet) for tablet in known]
+    PROGRESS.start("compact", total=len(items), unit="tablets")
+    yield from items
 
 
-@dataclasses.dataclass(frozen=True)
-class _Items:
-    options: CompactOptions
-
-    def __call__(self, operation: Operation) -> Iterator[Folding | Survey]:
-        items: list[Folding | Survey] = []
-        for component in kinds_in_tablets():
-            known = tablets(operation.files(component))
-            foldable = known if operation.root.in_files(component) else ()
-            folds = plan_folds(foldable, full=self.options.full)
-            items += [Folding(operation, component, group) for group in folds]
-            if component == "state" and _spent(operation, self.options):
-                items += [Survey(operation, tablet) for tablet in known]
-        PROGRESS.start("compact", total=len(items), unit="tablets")
-        yield from items
-
-
-def _spent(operation: Operation, options: CompactOptions) -> list[str]:
+def _spent(operation: Operation, options: Options) -> list[str]:
     return spent_batches(
         operation.manifest(), operation.now, options.snapshot_retention, options.keep_batches
     )
@@ -145,7 +121,7 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
-    """Leaves tablets as they are while somebody changes some: theirs would be gone."""
+    """Drops the folded tablets while another job changes tablets: its commit would fail."""
     folds = [part for part in written if kind_of(part.component).in_tablets]
     if not folds or not changes_under_way(operation.root):
         return written
@@ -158,20 +134,17 @@ def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*parts)
 
 
-def _finish(grouped: tuple[int, Iterable[Any]], options: CompactOptions) -> Ticket:
-    operation, written, named_in = gathered(grouped, ["Work"])
-    if operation.idle:
-        return ticket_after(operation, nothing=operation.idle == "nothing")
-    named = _unite(named_in)
-    spent = _spent(operation, options)
-    written += [*superseded(operation, spent, named), *merge_seeds(operation)]
-    root = operation.root
-    # Before the commit, so that it tells what went; what it replaces is kept for a while anyway.
-    written.append(Written(counts=sweep(root, options.snapshot_retention)))
-    written = _beside_others(operation, written)
-    made = commit(operation, written, forgets=frozenset(spent))
+def _commit(
+    operation: Operation, written: list[Written], named: list[Any], options: Options
+) -> Manifest:
+    """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
+    root, spent = operation.root, _spent(operation, options)
+    dropped = superseded(operation, spent, _unite(named))
+    # Deletes old files before the commit, which records their number. Files that this commit
+    # replaces are kept until the retention is over.
+    swept = Written(counts=sweep(root, options.snapshot_retention))
+    written = [*written, *dropped, *merge_seeds(operation), swept]
+    made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))
     if options.snapshot_retention == 0:
         sweep(root, 0)
-    count(operation.job, made.counts)
-    PROGRESS.finish()
-    return ticket_after(operation, nothing=False)
+    return made

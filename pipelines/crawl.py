@@ -1,9 +1,9 @@
 """crawl: inject, and rounds of generate, fetch, parse, updatedb and dedup.
 
 A round is one pipeline: each phase commits, and its ticket starts the next.
-What the loop does follows from the table alone, so a crawl that was killed is
-taken up by the next one: an open batch is finished first, and counts as a round.
-A file ``.STOP`` in the table ends the loop after the round that is under way.
+The loop depends on the table alone, so the next crawl resumes one that was
+killed: it finishes an open batch first, and counts that as a round. A file
+``.STOP`` in the table ends the loop after the current round.
 """
 
 import dataclasses
@@ -15,7 +15,6 @@ import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
 from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
-from ..io.snapshots.newest import newest_manifest
 from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
 from ..io.storage.errors import ConflictError, PurgedMeanwhile
@@ -29,8 +28,8 @@ from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
-from .launch.job import JobOptions, check, prepare, warn_of_clocks
-from .launch.launch import preflight, workers_elsewhere
+from .launch.job import JobOptions, check_launch, prepare
+from .launch.launch import workers_elsewhere
 from .launch.runner import run_pipeline
 from .views.summary import print_summary
 
@@ -38,7 +37,7 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
 )
-LAST = "dedup"  # what ends a round
+LAST = "dedup"  # the last job of a round
 _LOG = logging.getLogger("nutbeam")
 
 
@@ -66,26 +65,22 @@ class Options(inject.InjectOptions, RoundOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    check(options)
     table, beam_args = str(invocation.table), invocation.beam_args
-    preflight(table, options, beam_args)
     seeds = invocation.arguments["seeds"]
-    if not seeds:
-        newest_manifest(table)  # without seeds nothing could come of it
-    warn_of_clocks(table, options)
+    check_launch(invocation, begins_table=bool(seeds))
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
     PROGRESS.reset()  # the summary is of this crawl alone
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))
+    return finish(invocation, made)
+
+
+def finish(invocation: Invocation, made: Sequence[Manifest]) -> int:
+    """Prints the summary; returns the exit code: 0 after a round, or if a file stops it; else 1."""
     print_summary(invocation, made)
-    return end_of(table, made)
-
-
-def end_of(table: str, made: Sequence[Manifest]) -> int:
-    """Returns the exit code of a crawl: 0 after a round, or where it was told to stop; else 1."""
-    stop = stop_file(open_table(table))
+    stop = stop_file(open_table(str(invocation.table)))
     if stop is not None:
         _LOG.warning("stopped by %s: remove it to go on", stop)
     return 0 if stop is not None or any(manifest.job == LAST for manifest in made) else 1
@@ -94,18 +89,18 @@ def end_of(table: str, made: Sequence[Manifest]) -> int:
 def crawl(
     table: str, words: Sequence[str], options: Options, beam_args: Sequence[str] = ()
 ) -> Iterator[Manifest]:
-    """Crawls; yields the snapshots that its jobs made, as they are made.
+    """Crawls; yields the manifest of each snapshot as soon as a job has made it.
 
-    An operation that was launched before yields what it made then, and goes on.
+    An operation that was launched before yields its earlier snapshots first.
 
     Args:
         table: Address of the table.
         words: Seeds: URLs, files, folders.
-        options: Of all jobs.
+        options: Options of all jobs.
         beam_args: For Beam.
     """
     launched = options.operation or new_id()
-    # Pins which batches are to be finished.
+    # Pins the batches that must be finished.
     seen = begin(table, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(table, launched)
     if words:
@@ -127,19 +122,19 @@ def crawl(
 
 
 def fetched_nothing(made: Sequence[Manifest]) -> bool:
-    """Returns whether a round asked for its URLs and none has a result: the next would ask again."""
+    """Returns whether a round has requested URLs without any result: the next would repeat that."""
     fetches = [manifest for manifest in made if manifest.job == "fetch"]
     if not fetches or any(manifest.counts.get("pages") for manifest in fetches):
         return False
     left = sorted(name for fetch in fetches for name in fetch.counts if name.startswith("dropped/"))
-    _LOG.warning("the last round fetched no page, what is left stays due: %s", ", ".join(left))
+    _LOG.warning("the last round fetched no page, its URLs stay due: %s", ", ".join(left))
     return True
 
 
 def _run(pipeline: beam.Pipeline, table: str) -> None:
-    """Runs a pipeline; again, where a purge was committed before one of its phases.
+    """Runs a pipeline; repeats it if a phase has failed because of a purge.
 
-    A phase that has lost changed nothing, and begins anew on what the purge has left.
+    The failed phase has changed nothing, and starts again on the purged table.
     """
     root = open_table(table)
     while True:
@@ -150,13 +145,23 @@ def _run(pipeline: beam.Pipeline, table: str) -> None:
         except (ConflictError, PurgedMeanwhile) as error:
             if not purged_since(root, seen):
                 raise
-            _LOG.warning("a purge was first, the phase is run again: %s", error)
+            _LOG.warning("a purge has committed first, the phase is run again: %s", error)
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
-    """One round of a crawl of so many, whichever it is when the pipeline runs."""
-    due = tickets | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-    return build_round(due, options)
+    """Builds one round of a crawl; a worker finds its number when the pipeline runs.
+
+    A ticket with a batch finishes that batch.
+    """
+    return (
+        tickets
+        | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
+        | "Generate" >> Phase(generate.build, options)
+        | "Fetch" >> Phase(fetch.build, options)
+        | "Parse" >> Phase(parse.build, options)
+        | "Update" >> Phase(update.build, options)
+        | "Dedup" >> Phase(dedup.build, options)
+    )
 
 
 def _next_round(
@@ -167,7 +172,7 @@ def _next_round(
 
 def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
     check_versions(start)
-    # Pins which batches are to be finished, unless the crawl's launcher has.
+    # Pins the batches that must be finished, unless the launcher has done so.
     begin(start.table, "crawl", f"{start.operation}.crawl")
     found = _next_round(start.table, start.operation, options, rounds)
     if found is None:
@@ -176,31 +181,19 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
     return dataclasses.replace(start, operation=f"{start.operation}.{number}", batch=batch)
 
 
-def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    """One round as one pipeline; a ticket with a batch finishes that batch instead."""
-    return (
-        tickets
-        | "Generate" >> Phase(generate.build, (options,))
-        | "Fetch" >> Phase(fetch.build, (options,))
-        | "Parse" >> Phase(parse.build, (options,))
-        | "Update" >> Phase(update.build, (options,))
-        | "Dedup" >> Phase(dedup.build, (options,))
-    )
-
-
 @dataclasses.dataclass
 class Phase(beam.PTransform):
     """A job as a step of a pipeline."""
 
     make: Any
-    args: tuple[Any, ...]
+    options: RoundOptions
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
-        return self.make(tickets, *self.args)
+        return self.make(tickets, self.options)
 
 
 def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
-    """Returns the snapshots behind ``seen`` that the launch made."""
+    """Returns the manifests of a launch's snapshots after snapshot ``seen``."""
     root = open_table(table)
     numbers = range(seen + 1, root.latest_snapshot() + 1)
     manifests = [load_manifest(root, number) for number in numbers]

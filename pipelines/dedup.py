@@ -1,4 +1,4 @@
-"""dedup: marks pages whose content another page has, too.
+"""dedup: marks pages whose content equals that of another page.
 
 ::
 
@@ -8,7 +8,6 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import apache_beam as beam
 import polars as pl
@@ -16,7 +15,7 @@ import polars as pl
 from ..io.batches.batches import place
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
-from ..io.tablets.resolve import Resolved
+from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import Tablet, tablets
 from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
 from ..policy.schema import OUTCOME, SIGNATURES
@@ -32,7 +31,7 @@ from .launch.job import BatchOptions, run_job
 DONE = "done"
 ARGUMENTS = (TABLE,)
 COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
-# What a partition's rows may weigh in a shuffle, and what one weighs, in bytes.
+# Limit of a partition in a shuffle, and size of a row, in bytes.
 PARTITION_BYTES = 32 << 20
 ROW_BYTES = 200
 
@@ -44,7 +43,7 @@ class Options(DedupOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Probed:
-    """A tablet of the state, and the batch whose signatures are sought, if any."""
+    """A tablet of the state, and outcome files with signatures to find; None means all rows."""
 
     operation: Operation
     tablet: Tablet
@@ -66,9 +65,8 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
     divided = probed["main"] | DedupByHash("group", tuple(order), tuple(descending), partitions)
-    losers = divided[DUPLICATES] | "ToState" >> beam.Map(_to_state).with_output_types(
-        tuple[str, Chunk]
-    )
+    to_state = beam.Map(_to_state).with_output_types(tuple[str, Chunk])
+    losers = divided[DUPLICATES] | "ToState" >> to_state
     written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
     return (operations, written, probed[DONE]) | Commit(
         reads=("state",), dedups=True, whole=("Tablets", RESOLVE)
@@ -76,7 +74,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
 
 
 def _partitions(operation: Operation) -> int:
-    """Returns how many partitions keep a shuffle's keys small, were all rows to cross it."""
+    """Returns a number of partitions that keeps each small, even if all rows cross the shuffle."""
     if operation.idle:
         return 1
     rows = sum(file.live_rows for file in operation.files("state"))
@@ -88,13 +86,10 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
     outcome = None
     if operation.batch is not None:
         check_phase(operation, "updated")
-        # A crawl that was killed may have left more than one.
+        # A killed crawl may leave several batches without a dedup.
         waiting = {operation.batch, *manifest.without_dedup()}
-        outcome = tuple(
-            file.path
-            for batch in sorted(waiting)
-            for file in operation.files(place(batch, "outcome"))
-        )
+        files = (operation.files(place(batch, "outcome")) for batch in sorted(waiting))
+        outcome = tuple(file.path for some in files for file in some)
     known = tablets(operation.files("state"))
     PROGRESS.start("dedup", total=len(known), unit="tablets")
     for tablet in known:
@@ -104,17 +99,13 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
 def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     root = probed.operation.root
     PROGRESS.add()
-    narrow = None
+    if probed.outcome == ():
+        return
+    wanted = pl.lit(True)
     if probed.outcome is not None:
-        if not probed.outcome:
-            return
         new = collect(scan([root / path for path in probed.outcome], OUTCOME).select("signature"))
-        sought = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
-
-        def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
-            return rows.filter(sought)
-
-    rows = root.read("state", [probed.tablet], COLUMNS, narrow)
+        wanted = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
+    rows = root.read("state", [probed.tablet], COLUMNS, lambda state: state.filter(wanted))
     pages = comparable(rows, probed.operation.now)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":
@@ -128,11 +119,11 @@ def _to_state(chunk: Chunk) -> tuple[str, Chunk]:
     return "state", chunk
 
 
-def mark_resolver(operation: Operation) -> Any:
-    """Makes the resolver that marks the pages that lost."""
+def mark_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver that marks duplicates."""
 
-    def resolve(rows: pl.DataFrame, losers: pl.DataFrame) -> Resolved:
-        marked, number = mark_duplicates(rows, losers)
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        marked, number = mark_duplicates(rows, changes)
         return Resolved(marked, counts={"duplicates": number} if number else {})
 
     return resolve

@@ -1,4 +1,4 @@
-"""The demo: a simulated web on a free port, a crawl of it, and what was found.
+"""The demo: serves a simulated web on a free port, crawls it, and shows the results.
 
 ``make demo`` runs ``python -m nutbeam.pipelines.demo [TABLE]``.
 """
@@ -11,6 +11,12 @@ from ..web.simweb.server import SimWeb
 from .command_line.cli import main as nutbeam
 
 HOSTS, PAGES, ROUNDS = 20, 50, 10
+NEXT_STEPS = """
+Try next:
+  .venv/bin/nutbeam readdb {table} --stats
+  .venv/bin/nutbeam pages {table} -o pages.jsonl
+  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
+"""
 
 
 def main(argv: list[str]) -> int:
@@ -19,21 +25,12 @@ def main(argv: list[str]) -> int:
     shutil.rmtree(table, ignore_errors=True)
     with SimWeb(hosts=HOSTS, pages=PAGES, seed=7, crawl_delay=0) as web:
         print(f"A simulated web of {HOSTS} hosts is served on 127.0.0.1:{web.port}.", flush=True)
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        reach = [word for entry in web.connect_to for word in ("--connect_to", entry)]
         words = ["crawl", str(table), *web.seeds, "--rounds", str(ROUNDS), "--server_delay", "0"]
-        code = nutbeam([*words, *doors])
+        code = nutbeam([*words, *reach])
     if code == 0:
-        print(_next_steps(table))
+        print(NEXT_STEPS.format(table=table))
     return code
-
-
-def _next_steps(table: Path) -> str:
-    return f"""
-Try next:
-  .venv/bin/nutbeam readdb {table} --stats
-  .venv/bin/nutbeam pages {table} -o pages.jsonl
-  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
-"""
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""fetch: asks for the pages of a batch.
+"""fetch: requests the pages of a batch.
 
 ::
 
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
-        ─▶ batch.pages, batch.learnt (and batch.documents, if parsed meanwhile)
+        ─▶ batch.pages, batch.learnt (and batch.documents, with --parse_while_fetching)
 
-What is fetched is flushed to files as it comes. A fetch that died is run
-again: it adopts the files that are there and asks for nothing that they hold.
+Pages are flushed to files as they come. When a fetch that died is run again, it
+adopts these files, and does not request their pages.
 """
 
 import contextlib
@@ -51,10 +51,10 @@ from ..web.exchange.http_options import HttpOptions
 from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import from_host_key, from_key
 from .command_line.command import TABLE, Invocation
-from .fetching.asked import Asked
-from .fetching.learnt import Learnt
+from .fetching.host_findings import HostFindings
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
+from .fetching.requested import Requested
 from .launch.job import BatchOptions, run_job
 from .parse import ParseBatchOptions
 
@@ -62,44 +62,27 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class FlushOptions:
-    """When fetched pages are written to disk."""
+class FetchBatchOptions(
+    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParseBatchOptions
+):
+    """Options of fetching, without those of launching."""
 
     flush_seconds: float = option(
         5.0,
-        "Write a page at most so long after it came, with what came since; what is not written is "
-        "lost with the process.",
+        "Write a page to disk at most this long after it came, with all pages that came since. "
+        "Pages that are not written are lost if the process dies.",
         unit="s",
         minimum=0.0,
         group="fetch",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class LeaseOptions:
-    """How fetches of one table get on with each other."""
-
     max_lease_wait: float = option(
         3600.0,
-        "Wait so long for another fetch of this table that is under way, then fail; -1 is no "
-        "limit. One that has died is waited for no longer than a minute.",
+        "Wait at most this long for another fetch of this table, then fail; -1 is no limit. A "
+        "fetch whose process died is waited for no longer than a minute.",
         unit="s",
         minimum=-1.0,
         group="fetch",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class FetchBatchOptions(
-    FetchOptions,
-    HttpOptions,
-    FlushOptions,
-    LeaseOptions,
-    RedirectOptions,
-    OutlinkOptions,
-    ParseBatchOptions,
-):
-    """What fetching needs to know."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,15 +96,13 @@ class Partition:
 
     Attributes:
         operation: The operation.
-        number: Of the partition.
-        files: Its part of the fetch list.
-        hosts: Files of the host table.
+        number: Number of the partition.
+        files: Its files of the fetch list.
     """
 
     operation: Operation
     number: int
     files: tuple[DataFile, ...]
-    hosts: tuple[DataFile, ...]
 
 
 def run(invocation: Invocation) -> int:
@@ -131,7 +112,7 @@ def run(invocation: Invocation) -> int:
 def build(
     tickets: beam.PCollection[Ticket], options: FetchBatchOptions
 ) -> beam.PCollection[Ticket]:
-    """Fetches a batch, and parses it if asked to; the ticket that comes out is for the next job."""
+    """Fetches a batch, and parses it with --parse_while_fetching; the ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     partitions = ForEach(_partitions, fetch_partition, (options,), Written, step="Partitions")
     written = operations | FetchPages(options, batch=partitions)
@@ -142,14 +123,13 @@ def build(
 
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
-    hosts = tuple(operation.files("hosts"))
     by_number: dict[int, list[DataFile]] = {}
     for file in operation.files(place(str(operation.batch), "fetchlist")):
         by_number.setdefault(file.partition, []).append(file)
     total = sum(file.rows for files in by_number.values() for file in files)
     PROGRESS.start("fetch", total=total)
     for number, files in sorted(by_number.items()):
-        yield Partition(operation, number, tuple(files), hosts)
+        yield Partition(operation, number, tuple(files))
 
 
 def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Written]:
@@ -169,14 +149,14 @@ def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Wri
     most = options.max_lease_wait if options.max_lease_wait >= 0 else math.inf
     others = functools.partial(_other_batches, part.operation)
     with acquire(root, batch, part.number, others, throttling.add, most=most) as lease:
-        # Waiting may have taken long: is there still something to do?
+        # Another attempt may have committed during the wait.
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
             yield from _PartitionFetch(part, options, lease, throttling).run()
 
 
 def _other_batches(operation: Operation) -> list[str]:
-    """Returns the batches of which the pinned snapshot does not know yet whom they asked when."""
+    """Returns the batches whose requests are not yet in the host records of the pinned snapshot."""
     known = operation.manifest().batches
     return [
         name
@@ -186,17 +166,17 @@ def _other_batches(operation: Operation) -> list[str]:
 
 
 class _PartitionFetch:
-    """One attempt at a partition: what it has, what it asks for, and where its pages go.
+    """One attempt at a partition.
 
     Args:
         part: The hosts and their URLs.
         options: How to fetch.
-        lease: Of this attempt.
-        throttling: Counts how long politeness makes it wait.
+        lease: The lease of this attempt.
+        throttling: Counts the time that politeness makes it wait.
     """
 
     _engine: Engine
-    _learnt: Learnt
+    _findings: HostFindings
 
     def __init__(
         self, part: Partition, options: FetchBatchOptions, lease: Lease, throttling: Throttling
@@ -207,35 +187,34 @@ class _PartitionFetch:
         self._blocklist = blocklist = read_blocklist(part.operation)
         paths = [self._root / file.path for file in part.files]
         rows, self._dropped = drop_blocked(collect(scan(paths, FETCHLIST)), blocklist)
-        _check_dealt(part, rows, options)
-        if options.queue_mode != "ip":  # whatever generate took for a queue
+        _check_undivided(part, rows, options)
+        if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
         self._guard = _pinned(rows, options)
         self._adopted = adopted_pages(self._root, self._batch, part.number, blocklist.blocks)
         have = _have(self._root, self._adopted)
-        self._asked = asked = Asked(rows, have)
+        self._requested = requested = Requested(rows, have)
         follows = options.follow_outlinks_depth > 0
-        self._outlinks = Outlinks(options, asked, blocklist) if follows else None
+        self._outlinks = Outlinks(options, requested, blocklist) if follows else None
         self._redirects = None
         if options.redirect_max:
             seeds = read_seeds_hosts(self._root, seed_files(part.operation))
-            self._redirects = Redirects(options, asked, seeds, blocklist)
+            self._redirects = Redirects(options, requested, seeds, blocklist)
         parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
         self._writer = PageWriter(
             self._root.files, self._batch, part.number, options.flush_seconds, parser
         )
         self._rows = rows.join(have, on="key", how="anti", maintain_order="left")
-        # Of redirects and links the other pages may come from hosts of adopted ones.
+        # Redirects and links may lead to hosts of adopted pages.
         wide = [rows, have] if self._redirects or self._outlinks else [self._rows]
         self._keys = pl.concat([some.get_column("key") for some in wide])
-        self._written: list[Written] = []  # while no page came
+        self._written: list[Written] = []  # since the last page came
 
     def run(self) -> Iterator[Written]:
         """Fetches; yields each file as it is written."""
         yield from self._adopt()
-        known = KnownHosts(
-            self._root, self._part.hosts, host_keys(self._keys).unique(), self._lease.hosts
-        )
+        hosts = tuple(self._part.operation.files("hosts"))
+        known = KnownHosts(self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts)
         results = fetch_tasks(
             self._start, self._options, self._guard, self._lease.may_send,
             known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,
@@ -246,15 +225,15 @@ class _PartitionFetch:
                 for result in results:
                     yield from self._writer.add(result)
         except KeyboardInterrupt:
-            list(self._writer.keep())  # what is done is kept; the batch can be taken up again
+            list(self._writer.keep())  # fetched pages are kept; the batch can be resumed
             raise
         except Exception:
             self._writer.abandon()
             raise
         self._lease.check()
         yield from self._written
-        # Before the last pages: when they are all there, so is this.
-        yield from self._learnt.write()
+        # Written before the last pages: if all pages are there, so are the findings.
+        yield from self._findings.write()
         yield from self._writer.flush()
         yield Written(counts=self._counts())
 
@@ -270,15 +249,15 @@ class _PartitionFetch:
     def _start(self, engine: Engine) -> Iterator[Task | None]:
         """Returns the tasks of an engine."""
         self._engine = engine
-        self._learnt = Learnt(self._part.operation, self._part.number, engine)
+        self._findings = HostFindings(self._part.operation, self._part.number, engine)
         self._lease.note(engine.demands)
-        tasks = _tasks(self._rows, self._asked)
+        tasks = _tasks(self._rows, self._requested)
         return self._followed(tasks, self._outlinks) if self._outlinks else tasks
 
     def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
         yield from tasks
         while True:
-            yield None  # what was yielded is queued now
+            yield None  # all tasks so far are queued now
             idle = self._engine.idle()
             late = self._writer.flush() if idle else self._writer.flush_late()
             self._written.extend(late)
@@ -291,7 +270,7 @@ class _PartitionFetch:
         self._lease.check()
         self._throttling.total(waited)
         self._written.extend(self._writer.flush_late())
-        self._learnt.now_and_then()
+        self._findings.write_if_old()
 
     def _counts(self) -> dict[str, int]:
         left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
@@ -300,10 +279,10 @@ class _PartitionFetch:
 
 
 def _have(root: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
-    """Returns what earlier attempts have: keys and depths of pages."""
-    if not adopted:
-        return empty(PAGES).select("key", "depth")
-    return collect(scan([root / file.path for file in adopted], PAGES).select("key", "depth"))
+    """Returns the keys and depths of the pages of earlier attempts."""
+    paths = [root / file.path for file in adopted]
+    pages = scan(paths, PAGES) if paths else empty(PAGES).lazy()
+    return collect(pages.select("key", "depth"))
 
 
 def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | None) -> Parser:
@@ -320,16 +299,16 @@ def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | No
     )
 
 
-def _tasks(rows: pl.DataFrame, asked: Asked) -> Iterator[Task]:
-    # The best first: of what a limit cuts off, the least is lost.
+def _tasks(rows: pl.DataFrame, requested: Requested) -> Iterator[Task]:
+    # The best rows first: a limit cuts off the rest.
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
-        delay, address = asked.wait(row["key"])
+        delay, address = requested.wait(row["key"])
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
             score=row["score"],
             distance=row["distance"] or 0,
-            # Without a stored body a 304 would leave nothing to show.
+            # After a 304 there must be a stored body.
             etag=row["etag"] if row["signature"] else None,
             last_modified=row["last_modified"] if row["signature"] else None,
             modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
@@ -338,11 +317,11 @@ def _tasks(rows: pl.DataFrame, asked: Asked) -> Iterator[Task]:
         )
 
 
-def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchBatchOptions) -> None:
-    """Checks that no queue has tasks in another partition, too.
+def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOptions) -> None:
+    """Checks that no queue has tasks in two partitions.
 
     Raises:
-        UserError: generate has dealt what is one queue to several partitions.
+        UserError: generate has divided a queue between partitions.
     """
     batch, mode = str(part.operation.batch), options.queue_mode
     many = part.operation.manifest().batches[batch].partitions > 1
@@ -352,24 +331,24 @@ def _check_dealt(part: Partition, rows: pl.DataFrame, options: FetchBatchOptions
     slots = hash_buckets(place_of(batch, rows.get_column("key"), mode, addresses), SLOTS)
     if (slots != rows.get_column("slot")).any() or (mode == "ip" and _unlocated(rows, options)):
         raise UserError(
-            f"batch {batch!r} was not generated for queues by {mode}, and what is one of them is "
-            "dealt to several partitions: fetch it with --queue_mode host, or generate with "
+            f"batch {batch!r} was not generated for queues by {mode}, and some of these are "
+            "divided between partitions: fetch it with --queue_mode host, or generate with "
             f"--queue_mode {mode}, too"
         )
 
 
 def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
-    """Returns whether the list has hosts that are asked at an address which it does not tell."""
+    """Returns whether a host of the list will be resolved, but the list has no address of it."""
     addresses = Addresses(options)
-    untold = rows.filter(pl.col("address").is_null()).get_column("key")
-    hosts = endpoints(untold).items()
+    unlocated = rows.filter(pl.col("address").is_null()).get_column("key")
+    hosts = endpoints(unlocated).items()
     return any(ports and not addresses.by_name(from_host_key(key), ports) for key, ports in hosts)
 
 
 def _pinned(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
-    """Returns a guard that has each host asked at the address of its queue, where that counts."""
-    told = rows.filter(pl.col("address").is_not_null())
-    if not len(told):
+    """Returns a guard that connects each host at the address of its queue, for queues by address."""
+    located = rows.filter(pl.col("address").is_not_null())
+    if not len(located):
         return None
-    hosts = told.select(key=host_keys(told.get_column("key")), address="address").unique()
-    return PinnedGuard(options, {from_host_key(key): at for key, at in hosts.iter_rows()})
+    hosts = located.select(host_keys(located.get_column("key")).alias("host"), "address").unique()
+    return PinnedGuard(options, {from_host_key(host): at for host, at in hosts.iter_rows()})

@@ -1,4 +1,4 @@
-"""generate: chooses what the next batch fetches.
+"""generate: chooses the URLs of the next batch.
 
 ::
 
@@ -6,9 +6,9 @@
                                               └─ candidates, aside ─┐
     candidates above the threshold ─ host's partition ─▶ batches/ID/fetchlist
 
-No step holds what is due: a tablet at a time is read, and its best rows are put
-aside in a file. Summaries of 4,096 ranks travel, and of the rows only those
-that are chosen.
+No step holds all due rows: one tablet at a time is read, and its best rows are
+put aside in a file. Only summaries of 4,096 ranks, and the chosen rows, cross a
+shuffle.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
+from ..io.batches.batches import claimed_keys, place, put_aside, remove_aside, take_up, write_file
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
@@ -49,7 +49,7 @@ from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
-# What the rows of a file of the fetch list may weigh, for they meet in a shuffle.
+# Limit of the rows of a file of the fetch list, which meet in a shuffle.
 FILE_BYTES = 32 << 20
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN = (*OF_STATE, "delay")
@@ -67,7 +67,7 @@ class Options(LocateOptions, JobOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Surveyed:
-    """A tablet of the state, and what its neighbours' keys are."""
+    """A tablet of the state, and the nearest keys of its neighbours."""
 
     operation: Operation
     tablet: Tablet
@@ -77,7 +77,7 @@ class Surveyed:
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """A file of the rows of a tablet that may be chosen."""
+    """A file with the rows of a tablet that may be chosen."""
 
     operation: Operation
     path: str
@@ -85,12 +85,12 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """What a row must reach: a rank and, of groups in several tablets, the list.
+    """The bar for rows: a rank and, for groups in several tablets, a list of keys.
 
     Attributes:
         threshold: The rank.
-        winners: Keys of those that were chosen of groups in several tablets.
-        files: Into how many files a partition is written.
+        winners: Keys of the chosen rows of groups in several tablets.
+        files: Number of files per partition.
     """
 
     threshold: Threshold
@@ -100,7 +100,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """What was put aside of a tablet: rows, bytes, and how many rows its largest host has."""
+    """Size of the candidates of a tablet: rows, bytes, and the rows of the largest host."""
 
     rows: int
     bytes: int
@@ -121,8 +121,9 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:
-        # Only groups that lie in several tablets meet.
-        summaries += (surveyed[SPANNING] | _best_of_groups(options),)
+        # Only groups in several tablets meet here.
+        best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
+        summaries += (surveyed[SPANNING] | best,)
     bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
     chosen = (surveyed[CANDIDATES], bars) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[DONE]]
@@ -134,33 +135,29 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
         chosen
-        # Files of bounded size: a host of any size is in all files of its partition.
+        # Files of limited size: the rows of a host are in all files of its partition.
         | by_host.grouped(files, key="key", drop=("place",))
         | "Write" >> write.with_output_types(Written)
     )
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "bars", "batches"),
-        opens=_Opener(options.num_fetchers, options.generate_mark_ttl),
+        opens=functools.partial(_open_batch, options=options),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
 
 
-def _best_of_groups(options: GenerateOptions) -> TopNPerKey:
-    return TopNPerKey(options.max_count, key="group", order_by=("rank", "key"), partitions=16)
-
-
 @dataclasses.dataclass
 class RaiseBar(Displayed):
-    """Finds what a row must reach to be chosen.
+    """Computes the bar that a row must reach to be chosen.
 
     Input:  (operations, summaries): summaries and weights of tablets, and of groups in
         several tablets the chunks of the best rows.
     Output: one ``Bar``.
 
     Attributes:
-        top_n: How many rows are chosen.
-        partitions: Of the fetch list.
+        top_n: Number of rows to choose.
+        partitions: Number of partitions of the fetch list.
     """
 
     top_n: int
@@ -173,16 +170,16 @@ class RaiseBar(Displayed):
 
 @dataclasses.dataclass
 class Choose(Displayed):
-    """Takes the candidates that reach the bar.
+    """Chooses the candidates that reach the bar.
 
     Input:  (candidates, bars): files of candidates, and one ``Bar``.
     Output: chunks of chosen rows, with ``place``.
 
-    Cost: a shuffle of the few rows whose rank is near the threshold: there a count decides.
+    Cost: a shuffle of the few rows whose rank is near the threshold, as their number is limited.
 
     Attributes:
-        top_n: How many rows are chosen.
-        mode: What a queue is.
+        top_n: Number of rows to choose.
+        mode: The queue mode: host, domain or ip.
     """
 
     top_n: int
@@ -209,7 +206,7 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 
 
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the rows that are due, not in an open batch, and of no host that rests, ranked."""
+    """Returns due rows with ranks, without those of open batches and of resting hosts."""
     operation, tablet = surveyed.operation, surveyed.tablet
     clock = _clock(operation)
     least = _leaders(operation, options).least
@@ -219,8 +216,8 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(clock, options)
-    told = operation.root.may_have_values(tablet, "metadata")
-    columns = (*OF_STATE, "metadata") if told else OF_STATE
+    has_metadata = operation.root.may_have_values(tablet, "metadata")
+    columns = (*OF_STATE, "metadata") if has_metadata else OF_STATE
     rows = operation.root.read("state", [tablet], columns, narrow, due)
     rows, counts = delayed(rows)
     manifest = operation.manifest()
@@ -238,21 +235,19 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
 
 @functools.lru_cache(maxsize=2)
 def _leaders(operation: Operation, options: GenerateOptions) -> Leaders:
-    """Returns what the tablets that this process has read say of an operation's choice."""
+    """Returns the best ranks of the tablets that this process has read for an operation."""
     return Leaders(options.top_n)
 
 
 def _divide(
     rows: pl.DataFrame, tablet: Surveyed, options: GenerateOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Applies the limit per group: (groups of this tablet alone, groups of others too)."""
+    """Applies the limit per group; returns (groups in this tablet alone, groups in several)."""
     if options.max_count <= 0:
         return rows, rows.clear()
     names = rows.get_column("group").unique()
     wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
-    apart = rows.get_column("group").is_in(wide.implode()) if len(wide) else None
-    if apart is None:
-        return top_n_per_key(rows, options.max_count, "group", ("rank", "key")), rows.clear()
+    apart = rows.get_column("group").is_in(wide.implode())
     inside, outside = (
         top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
         for part in (~apart, apart)
@@ -265,18 +260,18 @@ def _clock(operation: Operation) -> Clock:
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:
-    """Returns when a row may be due, as seen at a time."""
+    """Returns the times at which a row may be due."""
     now = later(clock, options).now
     far = now + options.max_fetch_interval * 1000
     return Due(max(now, min(clock.latest, far)), far)
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
-    """Reads a tablet once: says how good its rows are, and puts the best aside."""
+    """Reads a tablet once: summarizes its ranks, and puts the best rows aside."""
     operation = surveyed.operation
     PROGRESS.add()
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
-        return  # its zone map says so: it is not read
+        return  # by its zone map: the tablet is not read
     rows, counts = _eligible(surveyed, options)
     rows, dropped = drop_blocked(rows, read_blocklist(operation))
     taken = allowed_keys(rows.get_column("key"), options.schemes)
@@ -292,14 +287,13 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
-    parts = [
+    best = (
         _best(part, options.top_n).select(*CHOSEN, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
-        if len(part)
-    ]
-    if not parts:
+    )
+    rows = pl.concat(best, rechunk=False)
+    if rows.is_empty():
         return
-    rows = pl.concat(parts, rechunk=False)
     yield _weight(rows)
     path = put_aside(operation.root, str(operation.batch), rows)
     yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
@@ -313,7 +307,7 @@ def _weight(rows: pl.DataFrame) -> Weight:
 
 
 def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Returns the ``n`` rows that rank highest, or more of equal rank, as they stand."""
+    """Returns the ``n`` rows of highest rank, and all of the lowest rank among these, in order."""
     if len(rows) <= n:
         return rows
     ranks = rows.get_column("rank")
@@ -325,14 +319,10 @@ def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
-    winners: set[str] = set()
-    for item in items:
-        if isinstance(item, pa.Table):
-            frame = to_frame(item)
-            summaries.append(summarize(frame.get_column("rank"), top_n))
-            winners.update(frame.get_column("key"))
-    files = _files(weights, top_n, partitions)
-    return Bar(threshold(summaries, top_n), frozenset(winners), files)
+    groups = [to_frame(item) for item in items if isinstance(item, pa.Table)]
+    summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
+    winners = frozenset(key for group in groups for key in group.get_column("key"))
+    return Bar(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
 
 
 def _files_of(bar: Bar) -> int:
@@ -340,14 +330,14 @@ def _files_of(bar: Bar) -> int:
 
 
 def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
-    """Returns into how many files a partition is cut, so that none weighs too much."""
+    """Returns the number of files per partition that keeps each file small."""
     rows = sum(weight.rows for weight in weights)
     if not rows:
         return 1
     largest: Counter[str] = Counter()
     for weight in weights:
         largest[weight.host] += weight.host_rows
-    # A partition has its share, or twice that, or a host that is larger than all shares.
+    # A partition has up to twice its share, and perhaps the largest host.
     worst = min(rows, top_n, 2 * min(rows, top_n) / partitions + max(largest.values()))
     row_bytes = sum(weight.bytes for weight in weights) / rows
     return math.ceil(worst * row_bytes / FILE_BYTES)
@@ -358,8 +348,8 @@ def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
     won = pl.Series("key", list(bar.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
-    place = place_of(str(operation.batch), rows.get_column("key"), mode)
-    rows = rows.select(*CHOSEN, "rank", place.alias("place"))
+    places = place_of(str(operation.batch), rows.get_column("key"), mode)
+    rows = rows.select(*CHOSEN, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
@@ -380,38 +370,28 @@ def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
 def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) -> Written:
     number, chunks = part
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
-    table = conform(rows.sort("key"), FETCHLIST)
-    assert operation.batch is not None
-    file = write_file(
-        operation.root,
-        operation.batch,
-        "fetchlist",
-        [table],
-        partition=number // files,
-        order=number,
+    tables, batch = [conform(rows.sort("key"), FETCHLIST)], str(operation.batch)
+    root, partition = operation.root, number // files
+    file = write_file(root, batch, "fetchlist", tables, partition=partition, order=number)
+    return Written(place(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
+
+
+def _open_batch(
+    operation: Operation, counts: dict[str, int], options: GenerateOptions
+) -> Batch | None:
+    if not counts.get("chosen"):
+        return None
+    return Batch(
+        phase="generated",
+        created=operation.now,
+        partitions=options.num_fetchers,
+        urls=counts["chosen"],
+        blocks_until=operation.now + options.generate_mark_ttl * 1000,
     )
-    return Written(f"batches/{operation.batch}/fetchlist", (file,), (), {"chosen": len(rows)})
-
-
-@dataclasses.dataclass(frozen=True)
-class _Opener:
-    partitions: int
-    ttl_s: int
-
-    def __call__(self, operation: Operation, counts: dict[str, int]) -> Batch | None:
-        if not counts.get("chosen"):
-            return None
-        return Batch(
-            phase="generated",
-            created=operation.now,
-            partitions=self.partitions,
-            urls=counts["chosen"],
-            blocks_until=operation.now + self.ttl_s * 1000,
-        )
 
 
 def _tidy(ticket: Ticket) -> Ticket:
-    """Removes the candidates: what was chosen of them is in the fetch list."""
+    """Removes the candidates; the chosen ones are in the fetch list."""
     if ticket.batch is not None:
         remove_aside(open_table(ticket.table), ticket.batch)
     return ticket

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import functools
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from ..io.storage.files import creating
 from ..io.storage.places import in_store
 from ..io.storage.reach import absolute
 from ..io.table.opening import open_table
-from ..io.tablets.resolve import Resolved
+from ..io.tablets.resolve import Resolved, Resolver
 from ..policy.blocklist import drop_blocked
 from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions
@@ -48,7 +49,7 @@ COUNTS = "counts"
 
 @dataclasses.dataclass(frozen=True)
 class InjectOptions(SeedOptions, UrlOptions, RuleCountOptions):
-    """What injecting needs to know."""
+    """Options of injecting, without those of launching."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +66,13 @@ def run(invocation: Invocation) -> int:
 
 
 def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> list[str]:
-    """Returns the words as workers need them: paths absolute, ``-`` as a file.
+    """Returns seeds as workers need them: with absolute paths, and a file in place of ``-``.
 
     Args:
         words: URLs, files, folders of files, ``-`` for standard input.
         table: Address of the table.
-        elsewhere: Whether workers may not see this machine's files: they get
-            copies in the table.
+        elsewhere: Whether workers may be on other machines: then files are copied into the
+            table.
 
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
@@ -110,15 +111,15 @@ def build(
     Args:
         tickets: One ticket.
         options: How to inject.
-        seeds: URLs, files, folders: looked at by a worker, when it runs.
+        seeds: URLs, files, folders; a worker reads them when the pipeline runs.
     """
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
-        _Sources(tuple(seeds)), _read, (options,), tuple[str, Chunk],
+        functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
         outputs=(COUNTS,), step="Read", receipts=COUNTS,
     )  # fmt: skip
     targets = {
-        "state": Target(SEEDS, _SeedResolver(options)),
+        "state": Target(SEEDS, functools.partial(_seed_resolver, options=options)),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
@@ -133,13 +134,9 @@ class _SeedSource:
     source: Source
 
 
-@dataclasses.dataclass(frozen=True)
-class _Sources:
-    words: tuple[str, ...]
-
-    def __call__(self, operation: Operation) -> Iterator[_SeedSource]:
-        PROGRESS.start("inject", unit="lines")
-        yield from (_SeedSource(operation, source) for source in sources(self.words))
+def _sources(operation: Operation, words: Sequence[str]) -> Iterator[_SeedSource]:
+    PROGRESS.start("inject", unit="lines")
+    yield from (_SeedSource(operation, source) for source in sources(words))
 
 
 def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
@@ -155,23 +152,19 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
             yield "hosts", chunk
 
 
-@dataclasses.dataclass(frozen=True)
-class _SeedResolver:
-    options: InjectOptions
+def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        merged, counts = inject_seeds(rows, changes, operation.now, options)
+        return Resolved(merged, counts=counts)
 
-    def __call__(self, operation: Operation) -> Any:
-        def resolve(rows: pl.DataFrame, seeds: pl.DataFrame) -> Resolved:
-            merged, counts = inject_seeds(rows, seeds, operation.now, self.options)
-            return Resolved(merged, counts=counts)
-
-        return resolve
+    return resolve
 
 
-def merge_resolver(operation: Operation) -> Any:
-    """Makes the resolver of the host table."""
+def merge_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver of host records."""
 
-    def resolve(rows: pl.DataFrame, learnt: pl.DataFrame) -> Resolved:
-        merged, counts = merge_hosts(rows, learnt, operation.now)
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        merged, counts = merge_hosts(rows, changes, operation.now)
         return Resolved(merged, counts=counts)
 
     return resolve

@@ -1,8 +1,7 @@
-"""next: runs or submits the phase that is next in line, as the table itself says.
+"""next: runs or submits the phase that is next for a table.
 
-It keeps no state of its own, so cron or an orchestrator may call it. Called
-again while a phase is under way it names the same operation, which is applied
-once.
+It keeps no state, so cron or an orchestrator may call it. A call while a phase is
+under way names the same operation, which is applied once.
 """
 
 import dataclasses
@@ -25,7 +24,7 @@ FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 
 @dataclasses.dataclass(frozen=True)
 class Options(crawl.RoundOptions):
-    """Options of next: those of whatever phase it is."""
+    """Options of next: those of all phases."""
 
     parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching")
     wait: bool = option(
@@ -40,10 +39,10 @@ def run(invocation: Invocation) -> int:
     manifest = newest_manifest(str(invocation.table))
     module, name, batch = next_phase(manifest)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
-        # Nothing is read for that; a scheduler may ask often, and leaves no trace.
+        # This reads no rows and writes nothing: a scheduler may call it often.
         report(invocation, {"job": name, "counts": {}, "changed": False})
         return NOTHING_TO_DO
-    # Of the options only those of that job, so that just they are checked.
+    # Only the options of that job are checked.
     names = {field.name for field in dataclasses.fields(module.Options)}
     given = {n: v for n, v in vars(invocation.options).items() if n in names}
     given["operation"] = invocation.options.operation or operation_id(manifest, name, batch)
@@ -58,15 +57,15 @@ def run(invocation: Invocation) -> int:
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     if stop_file(open_table(table)) is not None:
-        return False  # what is under way is finished, nothing is begun
+        return False  # an open batch is finished, but no new one is begun
     return may_have_due(open_table(table), manifest, lambda clock: generate.due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
-    """Returns the id of a phase: the same for all who ask while it is under way.
+    """Returns the id of a phase: the same for all calls while it is under way.
 
     Fetch and parse change only their batch, so the batch names them. The others
-    may find the table changed, and then begin anew from the newer snapshot.
+    may find the table changed, and then start again from the newer snapshot.
 
     >>> operation_id(Manifest(snapshot=7), "fetch", "17-ab"), operation_id(
     ...     Manifest(snapshot=7), "generate", None
@@ -77,10 +76,9 @@ def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
 
 
 def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:
-    """Returns (module, job, batch): what is to be done next on a table.
+    """Returns (module, job, batch) of the next phase of a table.
 
-    The oldest batch that is under way comes first; after an update duplicates
-    are sought; else a new batch is chosen.
+    The oldest open batch comes first, then a dedup of an updated batch, then a new batch.
     """
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase in FOLLOWING]
     if waiting:

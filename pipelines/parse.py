@@ -1,4 +1,4 @@
-"""parse: what the pages of a batch say.
+"""parse: takes title, text and links from the pages of a batch.
 
 ::
 
@@ -30,7 +30,7 @@ ARGUMENTS = (TABLE,)
 
 @dataclasses.dataclass(frozen=True)
 class ParseBatchOptions(DocumentOptions, PoolOptions):
-    """What parsing needs to know."""
+    """Options of parsing, without those of launching."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,11 +40,10 @@ class Options(ParseBatchOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class PageFile:
-    """One file of pages, and what parsing it needs."""
+    """One file of pages."""
 
     operation: Operation
     file: DataFile
-    hosts: tuple[str, ...]
 
 
 def run(invocation: Invocation) -> int:
@@ -64,12 +63,9 @@ def build(
 
 
 def _files(operation: Operation) -> Iterator[PageFile]:
-    assert operation.batch is not None
-    hosts = seed_files(operation)
-    files = operation.files(place(operation.batch, "pages"))
+    files = operation.files(place(str(operation.batch), "pages"))
     PROGRESS.start("parse", total=sum(file.rows for file in files))
-    for file in files:
-        yield PageFile(operation, file, hosts)
+    yield from (PageFile(operation, file) for file in files)
 
 
 def _parse(pages: PageFile, options: ParseBatchOptions) -> Iterator[Written]:
@@ -78,7 +74,7 @@ def _parse(pages: PageFile, options: ParseBatchOptions) -> Iterator[Written]:
         operation.root.files,
         str(operation.batch),
         pages.file,
-        pages.hosts,
+        seed_files(operation),
         document_options(options),
         shared_pool(options.parse_processes, options.parser_memory),
         lambda done: PROGRESS.add(done.rows),

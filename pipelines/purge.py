@@ -1,37 +1,36 @@
-"""purge: removes a URL, a host or a domain from the table, and keeps it out.
+"""purge: removes a URL, a host or a domain from the table, and puts it into the blocklist.
 
 ::
 
-    all tablets and files of batches, one by one ─ those that hold it are written anew ─▶ the same
+    all tablets and files of batches ─ those that contain it are rewritten ─▶ the same
     names ─ hashes ─▶ blocklist'
 
-Jobs that commit meanwhile are not in its way: see ``io/upkeep/purge_commit.py``.
+It commits beside other jobs: see ``io/upkeep/purge_commit.py``.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-import polars as pl
 
 from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
 from ..io.upkeep.purge import Piece, sweep
 from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
 from ..policy.blocklist import Names
-from ..transforms.metrics import count
-from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
+from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.domains import is_public_suffix
 from ..web.urls.normalize import normalize_basic
 from ..web.urls.row_keys import BadUrl, host, host_key
-from ..web.urls.schemes import SCHEMES
+from .checkers.checking import row_key
 from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
@@ -39,25 +38,27 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class PurgeOptions:
-    """What is purged."""
+class Options(JobOptions):
+    """Options of purge."""
 
     url: tuple[str, ...] = option((), "Purge this URL.", group="purge")
     host: tuple[str, ...] = option((), "Purge all URLs of this host.", group="purge")
     domain: tuple[str, ...] = option(
         (), "Purge all URLs of this domain and the hosts below it.", group="purge"
     )
-    unblock: bool = option(False, "Purge nothing; take the name off the blocklist.", group="purge")
+    unblock: bool = option(
+        False, "Purge nothing: remove the names from the blocklist.", group="purge"
+    )
     now: bool = option(
         False,
-        "Delete what only older snapshots need, at once: there is no way back then. "
-        "Without it, that goes when those snapshots expire.",
+        "Delete at once the files that only older snapshots need: a rollback is impossible then. "
+        "Without it, they are deleted when these snapshots expire.",
         group="purge",
     )
     wait_seconds: int = option(
         600,
-        "How long to wait for jobs under way that would fail if the purge committed before them; "
-        "after that they do, and a crawl runs them again.",
+        "How long to wait for running jobs that would fail if the purge committed before them. "
+        "After that they fail, and a crawl runs them again.",
         minimum=0,
         group="purge",
     )
@@ -69,30 +70,19 @@ class PurgeOptions:
             raise ValueError("--unblock and --now contradict each other: give one")
 
 
-@dataclasses.dataclass(frozen=True)
-class Options(PurgeOptions, JobOptions):
-    """Options of purge."""
-
-
 def run(invocation: Invocation) -> int:
     names = names_of(invocation.options)
     return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
 
 
-def names_of(options: PurgeOptions) -> Names:
-    """Returns the keys of what options name.
+def names_of(options: Options) -> Names:
+    """Returns the keys of the URLs, hosts and domains in options.
 
     Raises:
-        UsageError: A name is none.
+        UsageError: A name is not valid.
     """
-    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
-        pl.Series(list(options.url), dtype=pl.String), "inject", filters=False
-    )
-    for url, key, reason in zip(options.url, admitted["key"], admitted["reason"], strict=True):
-        if key is None:
-            raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
     return Names(
-        urls=tuple(admitted["key"]),
+        urls=tuple(row_key(url, "--url") for url in options.url),
         hosts=tuple(_host_key("host", name) for name in options.host),
         domains=tuple(_host_key("domain", name) for name in options.domain),
     )
@@ -115,32 +105,28 @@ def _host_key(flag: str, name: str) -> str:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: PurgeOptions, names: Names
+    tickets: beam.PCollection[Ticket], options: Options, names: Names
 ) -> beam.PCollection[Ticket]:
     """Purges; the ticket that comes out is for the next job.
 
     Args:
         tickets: One ticket.
-        options: How.
-        names: What.
+        options: How to purge.
+        names: Keys to purge.
     """
     task = Task(names, options.unblock)
     operations = tickets | "Begin" >> Begin("purge")
-    pieces = ForEach(_Pieces(task), _purge, (task,), Written, step="Pieces")
-    written = operations | "Pieces" >> pieces
-    finish = beam.Map(_finish, task, options).with_output_types(Ticket)
-    # One small group: descriptors.
-    return (operations, written) | Together() | "Commit" >> finish
+    pieces = ForEach(functools.partial(_pieces, task=task), _purge, (task,), Written, step="Pieces")
+    commit = functools.partial(_commit, task=task, options=options)
+    return (operations, operations | "Pieces" >> pieces) | Finish(
+        commit, whole=("Pieces",), repeats=True
+    )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pieces:
-    task: Task
-
-    def __call__(self, operation: Operation) -> Iterator[Piece]:
-        found = list(self.task.pieces(operation))
-        PROGRESS.start("purge", total=len(found), unit="files")
-        yield from found
+def _pieces(operation: Operation, task: Task) -> list[Piece]:
+    found = list(task.pieces(operation))
+    PROGRESS.start("purge", total=len(found), unit="files")
+    return found
 
 
 def _purge(piece: Piece, task: Task) -> Iterator[Written]:
@@ -148,13 +134,12 @@ def _purge(piece: Piece, task: Task) -> Iterator[Written]:
     PROGRESS.add()
 
 
-def _finish(grouped: tuple[int, Iterable[Any]], task: Task, options: PurgeOptions) -> Ticket:
-    operation, written, _ = gathered(grouped, ("Pieces",))
+def _commit(
+    operation: Operation, written: list[Written], _: list[Any], task: Task, options: Options
+) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
     with held(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
             sweep(root, made.snapshot, task.names)
-    count(operation.job, made.counts)
-    PROGRESS.finish()
-    return ticket_after(operation, nothing=False)
+    return made

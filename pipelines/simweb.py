@@ -10,7 +10,7 @@ ARGUMENTS: tuple[Argument, ...] = ()
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What the simulated web is like; the same values give the same web."""
+    """Options of the simulated web; the same values give the same web."""
 
     hosts: int = option(20, "How many hosts there are.", minimum=1)
     pages: int = option(50, "How many pages each host has.", unit="pages", minimum=1)

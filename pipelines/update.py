@@ -1,4 +1,4 @@
-"""updatedb: what a batch did to the table.
+"""updatedb: brings the results of a batch into the table.
 
 ::
 
@@ -23,7 +23,7 @@ from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
-from ..io.tablets.resolve import Resolved
+from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..policy.blocklist import drop_blocked
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
@@ -44,7 +44,7 @@ LINKED = ("key", "order", "inlink_score", "inlink_distance")
 
 @dataclasses.dataclass(frozen=True)
 class UpdateTableOptions(UpdateOptions, LinkOptions):
-    """What updating needs to know."""
+    """Options of updating, without those of launching."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,17 +54,16 @@ class Options(UpdateTableOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class FilePair:
-    """A file of pages, and the documents that were made of it, if any."""
+    """A file of pages, and the file of their documents, if any."""
 
     operation: Operation
     pages: DataFile
     documents: DataFile | None
-    hosts: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Learnt:
-    """A file of what was learnt about hosts."""
+class Findings:
+    """A file of findings about hosts."""
 
     operation: Operation
     file: DataFile
@@ -83,8 +82,9 @@ def build(
         _items, _changes, (options,), tuple[str, Chunk],
         outputs=(COUNTS,), step="Files", receipts=COUNTS, at_once=True,
     )  # fmt: skip
+    resolver = functools.partial(_status_resolver, options=options)
     targets = {
-        "state": Target(CHANGES, _StatusResolver(options), {"outcome": "batches/{batch}/outcome"}),
+        "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
@@ -95,65 +95,54 @@ def build(
     )
 
 
-def _items(operation: Operation) -> Iterator[FilePair | Learnt]:
-    hosts = seed_files(operation)
+def _items(operation: Operation) -> Iterator[FilePair | Findings]:
     batch = str(operation.batch)
-    documents = {
-        (file.partition, file.order): file for file in operation.files(place(batch, "documents"))
-    }
+    parsed = operation.files(place(batch, "documents"))
+    documents = {(file.partition, file.order): file for file in parsed}
     pages = operation.files(place(batch, "pages"))
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
-        yield FilePair(operation, file, documents.get((file.partition, file.order)), hosts)
+        yield FilePair(operation, file, documents.get((file.partition, file.order)))
     for file in operation.files(place(batch, "learnt")):
-        yield Learnt(operation, file)
+        yield Findings(operation, file)
 
 
-def _changes(item: FilePair | Learnt, options: UpdateTableOptions) -> Iterator[Any]:
+def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
     blocklist = read_blocklist(item.operation)
-    if isinstance(item, Learnt):
+    if isinstance(item, Findings):
         hosts = collect(scan([root / item.file.path], HOSTS))
         hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
         return
-    pair = item
-    pages = collect(scan([root / pair.pages.path], PAGES).select(PAGE_COLUMNS))
-    documents = empty(DOCUMENTS).select(DOCUMENT_COLUMNS)
-    if pair.documents is not None:
-        documents = collect(scan([root / pair.documents.path], DOCUMENTS).select(DOCUMENT_COLUMNS))
-    origin = BatchOrigin(
-        order=pair.pages.order,
-        batch=str(pair.operation.batch),
-        page=pair.pages.path,
-        document=pair.documents.path if pair.documents else None,
-    )
-    seeds = read_seeds_hosts(root, pair.hosts)
+    pages = collect(scan([root / item.pages.path], PAGES).select(PAGE_COLUMNS))
+    document = item.documents.path if item.documents else None
+    parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
+    documents = collect(parsed.select(DOCUMENT_COLUMNS))
+    order, batch = item.pages.order, str(item.operation.batch)
+    origin = BatchOrigin(order, batch, item.pages.path, document)
+    seeds = read_seeds_hosts(root, seed_files(item.operation))
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
-    # Of sixty changes one is an event: the others cross the shuffle without its columns.
+    # One of sixty changes is an event; the links cross the shuffle without its columns.
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
 
 
 @functools.lru_cache(maxsize=2)
-def _of_hosts(operation: Operation) -> Mapping[str, int]:
+def _rows_of_hosts(operation: Operation) -> Mapping[str, int]:
     return rows_of_large_hosts(operation.files("state"))
 
 
-@dataclasses.dataclass(frozen=True)
-class _StatusResolver:
-    options: UpdateTableOptions
+def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resolver:
+    known = _rows_of_hosts(operation) if options.max_per_host >= 0 else None
+    table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
 
-    def __call__(self, operation: Operation) -> Any:
-        known = _of_hosts(operation) if self.options.max_per_host >= 0 else None
-        table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        kept, outcome, counts = update_state(rows, changes, operation.now, options, table)
+        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
-        def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-            kept, outcome, counts = update_state(rows, changes, operation.now, self.options, table)
-            return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
-
-        return resolve
+    return resolve

@@ -1,6 +1,7 @@
 """Display data: the configuration of a step, without secrets, for the page of a runner."""
 
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -57,6 +58,11 @@ def _items(name: str, value: Any) -> list[tuple[str, str | int | float | bool]]:
         if all(isinstance(item, str | int | float | bool) for item in value):
             return [(name, ",".join(map(str, value)))] if value else []
         return [item for part in value for item in _items(name, part)]
-    if callable(value):  # a class, too
+    if isinstance(value, type):
+        return [(name, value.__name__)]
+    if isinstance(value, functools.partial):
+        given = [item for key, part in value.keywords.items() for item in _items(key, part)]
+        return [*_items(name, value.func), *given]
+    if callable(value):
         return [(name, getattr(value, "__name__", type(value).__name__))]
     return []

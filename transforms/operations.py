@@ -1,6 +1,7 @@
 """Operations as steps of a pipeline: pinned by its first step, committed by its last."""
 
 import dataclasses
+import functools
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,7 +12,7 @@ import apache_beam as beam
 from apache_beam.portability import common_urns
 
 from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
-from ..io.snapshots.manifest import PHASES, Batch, load_manifest
+from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
 from ..io.storage.errors import PurgedMeanwhile
 from ..io.upkeep.over_purges import commit_over_purges
@@ -154,6 +155,20 @@ def check_phase(operation: Operation, needs: str) -> bool:
     return PHASES.index(phase) > PHASES.index(needs)
 
 
+Opens = Callable[[Operation, dict[str, int]], Batch | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """How one job's work is committed; see ``Commit``."""
+
+    reads: tuple[str, ...] = ()
+    phase: str | None = None
+    dedups: bool = False
+    opens: Opens | None = None
+    over_purges: bool = False
+
+
 @dataclasses.dataclass
 class Commit(Displayed):
     """Commits the next snapshot of the table from the files of the workers.
@@ -161,10 +176,7 @@ class Commit(Displayed):
     Input:  (operations, written): one operation, any number of ``Written``.
     Output: one ticket for the next job.
 
-    Cost: a shuffle of file descriptors onto one key. Nothing is committed before
-    all of them are there, and a retried commit finds its id in the history.
-    After a failure Prism runs later steps for a moment, with some descriptors missing. Then
-    nothing is committed.
+    Cost: that of ``Finish``.
 
     Attributes:
         reads: Components that must not have changed since the operation was
@@ -180,13 +192,44 @@ class Commit(Displayed):
     reads: tuple[str, ...] = ()
     phase: str | None = None
     dedups: bool = False
-    opens: Callable[[Operation, dict[str, int]], Batch | None] | None = None
+    opens: Opens | None = None
     whole: tuple[str, ...] = ()
     over_purges: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        commits = beam.Map(_commit, dataclasses.replace(self)).with_output_types(Ticket)
-        return inputs | Together() | "Commit" >> commits
+        terms = Terms(self.reads, self.phase, self.dedups, self.opens, self.over_purges)
+        commit = functools.partial(_commit, terms=terms)
+        return inputs | Finish(commit, self.whole, makes_batch=self.opens is not None)
+
+
+@dataclasses.dataclass
+class Finish(Displayed):
+    """Ends a job: a function makes the next snapshot from all that the workers made.
+
+    Input:  (operations, made, ...): one operation, any number of ``Written``, other elements.
+    Output: one ticket for the next job.
+
+    Cost: a shuffle of small elements onto one key; nothing is committed before
+    all of them are there, and a retried commit finds its id in the history.
+    Prism goes on for a moment after a failure and brings fewer of them: then
+    nothing is committed.
+
+    Attributes:
+        commit: ``commit(operation, written, others)`` returns the manifest of the snapshot.
+        whole: Steps whose work must all have been done.
+        makes_batch: Whether the job makes the batch: without one, the next job has no work.
+        repeats: Whether ``commit`` is called for an operation that is committed already, too, as
+            it has more to do than to commit.
+    """
+
+    commit: Callable[[Operation, list[Written], list[Any]], Manifest]
+    whole: tuple[str, ...] = ()
+    makes_batch: bool = False
+    repeats: bool = False
+
+    def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
+        finish = beam.Map(_finish, self.commit, self.whole, self.makes_batch, self.repeats)
+        return inputs | Together() | "Commit" >> finish.with_output_types(Ticket)
 
 
 @dataclasses.dataclass
@@ -210,7 +253,7 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
     return 0, item
 
 
-def gathered(
+def _gathered(
     grouped: tuple[int, Iterable[Any]], whole: Iterable[str]
 ) -> tuple[Operation, list[Written], list[Any]]:
     """Returns the elements of ``Together``: the operation, all ``Written``, all others.
@@ -230,8 +273,8 @@ def gathered(
     return operation, written, [i for i in items if not isinstance(i, Operation | Written)]
 
 
-def ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
-    """Returns the ticket for the next job; without a batch if there is nothing to do."""
+def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
+    """Returns the ticket for the next job; without a batch where there is nothing to do."""
     launch = operation.id.removesuffix(f".{operation.job}")
     return Ticket(operation.table, launch, None if nothing else operation.batch, idle=nothing)
 
@@ -351,37 +394,48 @@ def _work(
         yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
 
 
-def _commit(grouped: tuple[int, Iterable[Any]], how: Commit) -> Ticket:
-    operation, written, _ = gathered(grouped, how.whole)
-    if operation.idle:
-        no_batch = how.opens is not None and not _has_batch(operation)
-        return ticket_after(operation, nothing=operation.idle == "nothing" or no_batch)
-    return commit_job(operation, written, how)
-
-
-def commit_job(operation: Operation, written: list[Written], how: Commit) -> Ticket:
-    """Commits the work of a job; see ``Commit``."""
-    before = operation.manifest()
-    batch: Batch | None = None
-    if how.opens is not None:
-        batch = how.opens(operation, sum_counts(part.counts for part in written))
-        if batch is None:  # nothing was chosen: no batch, no files, only the counts
-            written = [dataclasses.replace(w, component="", files=()) for w in written]
-    elif how.phase is not None and operation.batch is not None:
-        batch = dataclasses.replace(before.batches[operation.batch], phase=how.phase)
-    reads = frozenset(name.format(batch=operation.batch) for name in how.reads)
-    if how.over_purges:
-        made = commit_over_purges(operation, written, reads, batch)
-    else:
-        waiting = before.without_dedup() if how.dedups else ()
-        others = {n: dataclasses.replace(before.batches[n], deduped=True) for n in waiting}
-        made = commit(operation, written, reads=reads, batch=batch, others=others)
+def _finish(
+    grouped: tuple[int, Iterable[Any]],
+    commit: Callable[[Operation, list[Written], list[Any]], Manifest],
+    whole: tuple[str, ...],
+    makes_batch: bool,
+    repeats: bool,
+) -> Ticket:
+    operation, written, others = _gathered(grouped, whole)
+    if operation.idle and not (repeats and operation.idle == "done"):
+        nothing = operation.idle == "nothing" or (makes_batch and not _has_batch(operation))
+        return _ticket_after(operation, nothing=nothing)
+    made = commit(operation, written, others)
     count(operation.job, made.counts)
     PROGRESS.finish()
-    return ticket_after(operation, nothing=how.opens is not None and batch is None)
+    return _ticket_after(operation, nothing=makes_batch and operation.batch not in made.batches)
 
 
 def _has_batch(operation: Operation) -> bool:
-    """Returns whether the batch of an operation is in the newest snapshot."""
-    manifest = load_manifest(operation.root, operation.root.latest_snapshot())
-    return operation.batch in manifest.batches
+    newest = load_manifest(operation.root, operation.root.latest_snapshot())
+    return operation.batch in newest.batches
+
+
+def _commit(operation: Operation, written: list[Written], _: list[Any], terms: Terms) -> Manifest:
+    return commit_job(operation, written, terms)
+
+
+def commit_job(operation: Operation, written: list[Written], terms: Terms) -> Manifest:
+    """Commits one job's work; see ``Commit``."""
+    batch: Batch | None = None
+    if terms.opens is not None:
+        batch = terms.opens(operation, sum_counts(part.counts for part in written))
+        if batch is None:  # nothing was chosen: no batch, no files, only the counts
+            written = [dataclasses.replace(w, component="", files=()) for w in written]
+    elif terms.phase is not None and operation.batch is not None:
+        known = operation.manifest().batches[operation.batch]
+        batch = dataclasses.replace(known, phase=terms.phase)
+    names = frozenset(name.format(batch=operation.batch) for name in terms.reads)
+    if terms.over_purges:
+        return commit_over_purges(operation, written, names, batch)
+    before = operation.manifest()
+    others = {
+        name: dataclasses.replace(before.batches[name], deduped=True)
+        for name in (before.without_dedup() if terms.dedups else ())
+    }
+    return commit(operation, written, reads=names, batch=batch, others=others)

@@ -1,11 +1,16 @@
-"""What the commands that check single URLs share."""
+"""Shared by the commands that take single URLs."""
 
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
+from ...web.base.errors import UsageError
 from ...web.base.visible import visible_lines
+from ...web.rules.url_rules import UrlOptions, UrlRules
+from ...web.urls.schemes import SCHEMES
 from ..command_line.command import Argument
 
 URLS = Argument("urls", "URLs to check; none reads them from standard input.", nargs="*")
@@ -24,3 +29,21 @@ def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:
     """Prints a result at once: one line of JSON, or the lines for people."""
     json_line = form == "json"
     print(json.dumps(record, ensure_ascii=False) if json_line else visible_lines(lines), flush=True)
+
+
+def row_key(url: str, flag: str, rules: UrlRules | None = None) -> str:
+    """Returns the row key of a URL that an option names.
+
+    Args:
+        url: The URL.
+        flag: The option.
+        rules: Rules that normalize it; None are those of no options, for all schemes.
+
+    Raises:
+        UsageError: It is no URL that a crawl could request.
+    """
+    rules = rules or UrlRules(UrlOptions(schemes=SCHEMES))
+    _, key, reason = rules.admit(pl.Series([url]), "default", filters=False).row(0)
+    if key is None:
+        raise UsageError(f"{flag} is no URL that can be crawled ({reason}): {url!r}")
+    return str(key)

@@ -1,4 +1,4 @@
-"""filterchecker: what the URL filters say of URLs, and which rule decides."""
+"""filterchecker: shows whether the URL filters accept URLs, and which rule decides."""
 
 import dataclasses
 import sys
@@ -25,7 +25,7 @@ class Options(UrlOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL behind + or -; URLs are not normalized before."""
+    """Prints each URL after + or -, without normalizing it."""
     options: Options = invocation.options
     if options.filter_name:
         options = dataclasses.replace(options, url_filters=(options.filter_name,))

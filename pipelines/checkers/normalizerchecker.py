@@ -1,4 +1,4 @@
-"""normalizerchecker: what the URL normalizers make of URLs, and which of them does it."""
+"""normalizerchecker: shows how the URL normalizers change URLs, step by step."""
 
 import dataclasses
 import sys
@@ -49,7 +49,7 @@ def run(invocation: Invocation) -> int:
         try:
             if steps:
                 normalized = steps[0].apply(url)
-            elif reason != "url_too_long":  # what it is not even tried on
+            elif reason != "url_too_long":  # such a URL is not normalized
                 trace = chain.trace(url)
                 normalized = None if reason else chain.normalize(url)
         except BadUrl as error:

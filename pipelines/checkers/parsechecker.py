@@ -1,24 +1,23 @@
-"""parsechecker: fetches single URLs, parses them, and shows what came of it. No table is needed."""
+"""parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
-import contextlib
 import dataclasses
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+import pyarrow as pa
+
+from ...io.parsing.parse_pool import shared_pool
+from ...io.parsing.pool_options import PoolOptions
 from ...policy.documents import DocumentOptions
 from ...policy.parse_results import status_text, succeeded
+from ...transforms.fetching import FETCHED, PAGES, RequestOptions, admit, fetch_pages
+from ...transforms.parse_pages import parse_pages
 from ...web.base.options import also, option
 from ...web.rules.url_rules import UrlRules
 from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from ..command_line.url_rules import rules_of
 from .checking import URLS, say, urls_of
-
-# The declarations of Options and run need both rooms; they take a second to load.
-from ...io.parsing.parse_pool import ParsePool  # isort: skip
-from ...transforms.fetching import PAGES, RequestOptions, admit, fetch_pages  # isort: skip
-from ...transforms.parse_pages import parse_pages  # isort: skip
-from ...io.parsing.pool_options import PoolOptions
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # As Nutch's, where http.redirect.max is 0.
@@ -42,31 +41,19 @@ class Options(RequestOptions, DocumentOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints what came of each URL; 1 where one of them was not parsed."""
+    """Prints the result for each URL; returns 1 if one of them was not parsed."""
     options: Options = invocation.options
     rules = rules_of(options)
     code = DONE
-    with contextlib.ExitStack() as stack:
-
-        @functools.cache
-        def pool() -> ParsePool:  # not before there is a page
-            made = ParsePool(1, options.parser_memory)
-            stack.callback(made.close)
-            return made
-
-        for given in urls_of(invocation.arguments["urls"]):
-            record = _check(given, options, rules, pool)
-            code = code if "parse" in record else NOTHING_TO_DO
-            say(record, _lines(record, options), invocation.format)
+    for given in urls_of(invocation.arguments["urls"]):
+        record = _check(given, options, rules)
+        code = code if "parse" in record else NOTHING_TO_DO
+        say(record, _lines(record, options), invocation.format)
     return code
 
 
-def _check(
-    given: str, options: Options, rules: UrlRules, pool: Callable[[], ParsePool]
-) -> dict[str, Any]:
-    """Returns what came of a URL: ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
-    import polars as pl
-
+def _check(given: str, options: Options, rules: UrlRules) -> dict[str, Any]:
+    """Returns ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
     url: str | None = given
     if options.normalize:
         url, _, reason = rules.admit(pl.Series([given]), "fetcher", filters=False).row(0)
@@ -86,41 +73,32 @@ def _check(
     shown = ("url", "fetch_status", "protocol_status", "message", "http_code", "content_type", "ip",
              "response_ms", "truncated", "redirect")  # fmt: skip
     record["fetch"] = {name: page[name] for name in shown} | {"bytes": len(page["body"] or b"")}
-    return record | _parsed(page, options, pool)
+    return record | _parsed(page, options)
 
 
 def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
-    import polars as pl
-
     wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
     if len(dead):
         return "", dead.row(0, named=True)
     return next(iter(fetch_pages(wanted, options)))
 
 
-def _parsed(
-    page: Mapping[str, Any], options: Options, pool: Callable[[], ParsePool]
-) -> dict[str, Any]:
-    import pyarrow as pa
-
-    from ...transforms.fetching import FETCHED
-
+def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
     if page["fetch_status"] != "success":
         moved = str(page["fetch_status"]).startswith("redir_")
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return {"error": {"reason": reason, "message": page["redirect"]}}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool())
+    pool = shared_pool(1, options.parser_memory)
+    parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool)
     if len(failed):
         letter = failed.row(0, named=True)
         error = {name: letter[name] for name in ("reason", "message")}
         return {"error": error | {"status": letter["parse"]}}
     document, *parts = parsed.to_dicts()
     shown = _shown(document)
-    dropped = {
-        name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")
-    }
-    shown["dropped"] = dropped
+    drops = {name.partition("dropped/")[2]: number for name, number in counts.items()}
+    shown["dropped"] = {reason: number for reason, number in drops.items() if reason}
     shown["status"] = status_text(*succeeded(document["refresh"]).values())
     return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
 

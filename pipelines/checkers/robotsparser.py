@@ -1,7 +1,9 @@
-"""robotsparser: what a robots.txt, from a file or a server, allows of URLs."""
+"""robotsparser: shows which URLs a robots.txt allows, from a file or a server."""
 
+import contextlib
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -46,11 +48,10 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
-    answer = (
-        f"{rules.error or rules.status}" if rules.state == DEFER or rules.error else rules.state
-    )
-    sitemaps = f"{len(rules.sitemaps)} sitemaps"
-    print(visible(f"robots.txt: {answer}{delay}, {sitemaps}"), file=sys.stderr)
+    failed = rules.state == DEFER or rules.error
+    answer = rules.error or rules.status if failed else rules.state
+    line = f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps"
+    print(visible(line), file=sys.stderr)
     judged = []
     for url in _urls(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)
@@ -58,14 +59,8 @@ def run(invocation: Invocation) -> int:
         if invocation.format == "text":
             print(visible(f"{verdict}:\t{url}"), flush=True)
     if invocation.format == "json":
-        record = {
-            "state": rules.state,
-            "status": rules.status,
-            "error": rules.error,
-            "crawl_delay": rules.crawl_delay,
-            "sitemaps": list(rules.sitemaps),
-            "urls": judged,
-        }
+        record = {n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay")}
+        record |= {"sitemaps": list(rules.sitemaps), "urls": judged}
         print(json.dumps(record, ensure_ascii=False))
     return DONE
 
@@ -86,12 +81,9 @@ def _rules(source: str, options: Options) -> RobotsRules:
         return RobotsRules(RobotsRecord(200, decode_robots(_read(source)), 0), agents)
     with configuration():
         require_agent(options)
-    client = Client(options)
-    try:
-        origin = "/".join(source.split("/", 3)[:3])
+    origin = "/".join(source.split("/", 3)[:3])
+    with contextlib.closing(Client(options)) as client:
         return fetch_robots(client, origin, options.robots_redirect_max, options.robots_agents)
-    finally:
-        client.close()
 
 
 def _urls(given: list[str]) -> list[str]:
@@ -99,7 +91,7 @@ def _urls(given: list[str]) -> list[str]:
     for name in given or ["-"]:
         if name == "-":
             found += urls_of([])
-        elif "://" in name or not _is_there(name):
+        elif "://" in name or not os.path.lexists(name):
             found.append(name)
         else:
             try:
@@ -107,13 +99,6 @@ def _urls(given: list[str]) -> list[str]:
             except UnicodeDecodeError as error:
                 raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
     return [url.strip() for url in found if url.strip()]
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # too long for a name
-        return False
 
 
 def _read(path: str) -> bytes:

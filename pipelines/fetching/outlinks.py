@@ -1,4 +1,4 @@
-"""Which outlinks are followed within the same fetch, as soon as their page is on disk."""
+"""Follows outlinks within the same fetch, as soon as their page is on disk."""
 
 import dataclasses
 from collections import Counter
@@ -12,14 +12,14 @@ from ...policy.schema import to_frame
 from ...web.base.options import option
 from ...web.engine.tasks import Task
 from ...web.rules.url_rules import host_keys
-from .asked import Asked
+from .requested import Requested
 
 COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 
 
 @dataclasses.dataclass(frozen=True)
 class OutlinkOptions(LinkOptions):
-    """How far outlinks are followed at once."""
+    """Limits of following outlinks within the same fetch."""
 
     parse_while_fetching: bool = option(
         False,
@@ -29,8 +29,8 @@ class OutlinkOptions(LinkOptions):
     )
     follow_outlinks_depth: int = option(
         -1,
-        "Follow outlinks within the same fetch, so many deep, while they lead to hosts that the "
-        "same worker fetches in this batch anyway; 0 or less follows none. Needs "
+        "Follow outlinks within the same fetch down to this depth, while they lead to hosts that "
+        "the same worker fetches in this batch anyway; 0 or less follows none. Needs "
         "parse_while_fetching.",
         nutch="fetcher.follow.outlinks.depth",
         minimum=-1,
@@ -62,8 +62,8 @@ class OutlinkOptions(LinkOptions):
     def __post_init__(self) -> None:
         if self.follow_outlinks_depth > 0 and not self.parse_while_fetching:
             raise ValueError(
-                "--follow_outlinks_depth needs --parse_while_fetching true, for only what is "
-                f"parsed has links, got {self.follow_outlinks_depth}"
+                "--follow_outlinks_depth needs --parse_while_fetching true, as links come from "
+                f"parsing, got {self.follow_outlinks_depth}"
             )
 
 
@@ -77,15 +77,15 @@ def most_at(depth: int, options: OutlinkOptions) -> int:
 
 
 class Outlinks:
-    """Decides which outlinks of pages that were parsed are followed; for one thread.
+    """Decides which outlinks of parsed pages are followed; for one thread.
 
-    What an attempt that died has followed already comes to the same decisions here: its
-    pages are given first, in the order in which it wrote them.
+    After an attempt that died, its pages are given first, in the order in which it wrote them:
+    so the decisions are the same.
 
     Args:
-        options: How far.
-        asked: What is asked for.
-        blocklist: What was purged and must not come back.
+        options: The limits.
+        requested: The pages that the fetch requests.
+        blocklist: The blocklist.
 
     Attributes:
         counts: ``outlinks/`` followed, exceeded (more than a page's share), repeated,
@@ -93,17 +93,17 @@ class Outlinks:
             too_deep.
     """
 
-    def __init__(self, options: OutlinkOptions, asked: Asked, blocklist: Blocklist) -> None:
-        self._options, self._asked, self._blocklist = options, asked, blocklist
+    def __init__(self, options: OutlinkOptions, requested: Requested, blocklist: Blocklist) -> None:
+        self._options, self._requested, self._blocklist = options, requested, blocklist
         self._tasks: list[Task] = []
         self.counts: Counter[str] = Counter()
 
     def add(self, documents: pa.Table) -> None:
-        """Is told of documents (DOCUMENTS rows) whose pages are on disk."""
+        """Decides on the links of documents (DOCUMENTS rows) whose pages are on disk."""
         most = self._options.follow_outlinks_depth
         frame = to_frame(documents.select(COLUMNS))
         frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # these were fetched
-        depths = [self._asked.depth(key) + 1 for key in frame.get_column("key")]
+        depths = [self._requested.depth(key) + 1 for key in frame.get_column("key")]
         frame = frame.with_columns(depth=pl.Series(depths, dtype=pl.Int64))
         frame = frame.filter((pl.col("depth") <= most) & (pl.col("outlinks").list.len() > 0))
         if not len(frame):
@@ -120,9 +120,11 @@ class Outlinks:
                 self.counts[f"outlinks/{why or 'followed'}"] += 1
                 if why is None:
                     left[source] -= 1
-                    if not self._asked.has(key):
+                    if not self._requested.has(key):
                         score, distance = worth[key]
-                        self._tasks.append(self._asked.follow(key, score, distance, depth=depth))
+                        self._tasks.append(
+                            self._requested.follow(key, score, distance, depth=depth)
+                        )
 
     def _judged(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns a row for each link: source, key, depth, and why it is not followed."""
@@ -134,18 +136,18 @@ class Outlinks:
         external = pl.lit(False)
         if self._options.follow_outlinks_ignore_external:
             external = pl.lit(hosts != host_keys(links.get_column("source")))
-        ours = hosts.is_in(pl.Series(list(self._asked.hosts), dtype=pl.String).implode())
+        ours = hosts.is_in(pl.Series(list(self._requested.hosts), dtype=pl.String).implode())
         why = pl.when(external).then(pl.lit("external")).when(~ours).then(pl.lit("elsewhere"))
         return links.with_columns(why=why)
 
     def _why_not(self, key: str, left: int) -> str | None:
-        if self._asked.met(key):
+        if self._requested.met(key):
             return "repeated"
         if left <= 0:
             return "exceeded"
-        return None if self._asked.meet(key) else "repeated"
+        return None if self._requested.meet(key) else "repeated"
 
     def take(self) -> list[Task]:
-        """Returns what is to be followed since it was last asked."""
+        """Returns the tasks since the last call."""
         tasks, self._tasks = self._tasks, []
         return tasks

@@ -1,4 +1,4 @@
-"""Which redirects are followed at once, each in the turn of the host that it leads to."""
+"""Follows redirects within the same fetch, each in the turn of its target's host."""
 
 import dataclasses
 import threading
@@ -11,12 +11,12 @@ from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.base.options import option
 from ...web.engine.tasks import Task
 from ...web.urls.row_keys import host_of
-from .asked import Asked
+from .requested import Requested
 
 
 @dataclasses.dataclass(frozen=True)
 class RedirectOptions(TargetOptions):
-    """How far redirects are followed at once."""
+    """Limits of following redirects within the same fetch."""
 
     redirect_max: int = option(
         0,
@@ -32,23 +32,28 @@ class RedirectOptions(TargetOptions):
 class Redirects:
     """Decides which redirects are followed; safe to call in any thread.
 
-    A host that is not in this partition's fetch list may be another worker's,
-    so nothing is asked of it. A page of the fetch list is asked for anyway.
+    A host that is not in this partition's fetch list may belong to another worker,
+    so no request is sent to it. A page of the fetch list is requested anyway.
 
     Args:
-        options: How far, and which targets are taken: as update takes them.
-        asked: What is asked for.
+        options: The limits, and which targets are taken: as update takes them.
+        requested: The pages that the fetch requests.
         seeds: Hosts and domains of the seeds.
-        blocklist: What was purged and must not come back.
+        blocklist: The blocklist.
 
     Attributes:
         counts: ``redirects/`` followed, exceeded, repeated, elsewhere.
     """
 
     def __init__(
-        self, options: RedirectOptions, asked: Asked, seeds: Seeds, blocklist: Blocklist
+        self, options: RedirectOptions, requested: Requested, seeds: Seeds, blocklist: Blocklist
     ) -> None:
-        self._options, self._asked, self._seeds, self._blocklist = options, asked, seeds, blocklist
+        self._options, self._requested, self._seeds, self._blocklist = (
+            options,
+            requested,
+            seeds,
+            blocklist,
+        )
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
@@ -59,20 +64,20 @@ class Redirects:
         judged = judge(links, targets, "fetcher", self._options, self._seeds)
         key = judged.get_column("key")
         if key.item() is None or self._blocklist.blocks(key).item():
-            return None  # update says why
+            return None  # update counts the reason
         with self._lock:
             why = self._why_not(task, key.item())
             self.counts[f"redirects/{why or 'followed'}"] += 1
         if why is not None:
             return None
-        # As update has it: a redirect hands on no score, and is no further from the seeds.
-        return self._asked.follow(key.item(), 0.0, task.distance, task.hops + 1, task.depth)
+        # As in update: a redirect passes no score, and its target has the same distance.
+        return self._requested.follow(key.item(), 0.0, task.distance, task.hops + 1, task.depth)
 
     def _why_not(self, task: Task, key: str) -> str | None:
-        if self._asked.met(key) or self._asked.has(key):
+        if self._requested.met(key) or self._requested.has(key):
             return "repeated"
         if task.hops >= self._options.redirect_max:
             return "exceeded"
-        if host_of(key) not in self._asked.hosts:
+        if host_of(key) not in self._requested.hosts:
             return "elsewhere"
-        return None if self._asked.meet(key) else "repeated"
+        return None if self._requested.meet(key) else "repeated"

@@ -83,15 +83,6 @@ def beam_options(flags: Sequence[str]) -> PipelineOptions:
     return (CachedOptions if _may_change() else PipelineOptions)(list(flags))
 
 
-def prism_pages() -> tuple[str, ...]:
-    """Returns how the addresses begin from which Beam fetches Prism; none if that is unknown."""
-    if not _may_change():
-        return ()
-    from apache_beam.runners.portability import prism_runner
-
-    return prism_runner.GITHUB_DOWNLOAD_PREFIX, prism_runner.GITHUB_TAG_PREFIX
-
-
 class InProcessRunner(FnApiRunner):
     """Beam's in-process runner with quiet worker processes, which translates a pipeline once."""
 

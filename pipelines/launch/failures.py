@@ -1,9 +1,10 @@
-"""What a failed job has to say to the user, found in what runners wrap around it.
+"""Finds the message for the user in the errors of runners.
 
-In this process a worker's exception arrives as it is. Workers elsewhere send
-the text of a traceback, which job servers put into exceptions of their own.
+In this process a worker's exception arrives unchanged. Workers on other machines
+send the text of a traceback, which job servers put into their own exceptions.
 """
 
+import contextlib
 import importlib
 import re
 from collections.abc import Iterator
@@ -25,10 +26,10 @@ _JAVA = re.compile(
 _JOB = re.compile(r"^Pipeline \S+ failed in state \w+: (?:bundle \S+ \S+ failed:)?")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
-# Why urllib could not fetch something, without its own words around it.
+# The reason of an error of urllib.
 _URLLIB = r"(?:<urlopen error (?:\[Errno -?\d+\] )?)?(.{1,200}?)>?(?:\. Also|\s*$)"
 
-# What the failures of clusters mean, by what they say; \1 is what the first group says.
+# Patterns of failures of clusters, and their meanings; \1 is the first group.
 _MEANINGS = {
     rf"Unable to fetch remote prism binary at (\S+?): {_URLLIB}": (
         r"Prism cannot be fetched from '\1' (\2): build it with "
@@ -41,7 +42,7 @@ _MEANINGS = {
     ),
     r"Service failed to start up with error (-?\d+)": (
         r"the job server that Beam has started here ended at once, with code \1: "
-        "--log_level info shows what it said"
+        "--log_level info shows its messages"
     ),
     # Of a chain of causes Flink sends the innermost.
     r"NoResourceAvailableException|TimeoutException: Timeout has occurred: \d+ ms": (
@@ -70,7 +71,7 @@ _MEANINGS = {
 
 
 def user_error(error: BaseException) -> UserError:
-    """Returns what a failed job has to say to the user, without what runners wrap around it.
+    """Returns the error of a failed job for the user, without the text that runners add.
 
     >>> user_error(RuntimeError("Traceback ...\\nOSError: disk full [while running 'Write']"))
     JobFailed("OSError: disk full (in step 'Write')")
@@ -78,12 +79,12 @@ def user_error(error: BaseException) -> UserError:
     for cause in causes(error):
         if isinstance(cause, UserError):
             return type(cause)(_without_steps(str(cause)))
-        if isinstance(cause, OSError) and (said := full_by(cause)):
-            return ScratchFull(said)
+        if isinstance(cause, OSError) and (message := full_by(cause)):
+            return ScratchFull(message)
     details = getattr(error, "details", None)
     if callable(details) and callable(getattr(error, "code", None)):  # of gRPC
-        said = _line("the job server failed", str(details() or error))
-        return JobFailed(f"{said}; a job that it had begun may go on where it runs")
+        line = _line("the job server failed", str(details() or error))
+        return JobFailed(f"{line}; a job that it had begun may go on where it runs")
     message = str(error)
     if isinstance(error, RuntimeError) or "Traceback (most recent call last)" in message:
         return from_text(message)
@@ -91,7 +92,7 @@ def user_error(error: BaseException) -> UserError:
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an exception and what caused it; Beam's copy of one has no cause but a context."""
+    """Yields an exception and its causes; a copy by Beam has a context in place of a cause."""
     while error is not None:
         yield error
         copied = "[while running " in str(error)
@@ -99,15 +100,17 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def from_text(text: str) -> UserError:
-    """Returns what the text of an error says, as runners with other processes send it.
+    """Returns the error in a text, as runners with other processes send it.
 
-    An error of ours that is in it counts; else what is known to be the user's
-    to mend; else the last exception in Python, else the first cause in Java.
+    An error of nutbeam comes first, then a failure whose meaning is known, then the
+    last exception in Python, then the innermost cause in Java.
     """
     text = _JOB.sub("", text)
     for found in reversed(list(_OURS.finditer(text))):
         module, _, short = found[1].rpartition(".")
-        kind = getattr(_imported(module), short, None)
+        kind = None
+        with contextlib.suppress(ImportError):
+            kind = getattr(importlib.import_module(module), short, None)
         if isinstance(kind, type) and issubclass(kind, UserError):
             return kind(_without_steps(found[2]))
     meaning = _meaning(text)
@@ -123,25 +126,17 @@ def from_text(text: str) -> UserError:
     return JobFailed(_line("", text.strip()) or "no reason was given")
 
 
-def _imported(module: str) -> object:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        return None
-
-
 def _meaning(text: str) -> str | None:
     missing = _MISSING.findall(text)
     if missing:
         package = missing[-1].partition(".")[0]
-        cure = (
-            "leave out --deliver false" if package == "nutbeam" else f"--plugin_package {package}"
-        )
+        ours = package == "nutbeam"
+        remedy = "leave out --deliver false" if ours else f"--plugin_package {package}"
         return (
-            f"package {missing[-1]!r} is missing on the workers: {cure}, "
+            f"package {missing[-1]!r} is missing on the workers: {remedy}, "
             "or install it in their image"
         )
-    found = ((re.search(said, text), meaning) for said, meaning in _MEANINGS.items())
+    found = ((re.search(pattern, text), meaning) for pattern, meaning in _MEANINGS.items())
     return next((match.expand(meaning) for match, meaning in found if match), None)
 
 

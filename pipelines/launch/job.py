@@ -1,4 +1,4 @@
-"""What the commands that change a table share: options, launch, report."""
+"""Shared by the commands that change a table: options, launch, report."""
 
 import contextlib
 import dataclasses
@@ -35,7 +35,7 @@ from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
-from .workers import Arrive, CheckWorker
+from .workers import Arrive, check_worker
 
 _LOG = logging.getLogger(__name__)
 Build = Callable[[Any, Any], Any]
@@ -62,11 +62,29 @@ class BatchOptions(JobOptions):
     )
 
 
-def check(options: Any) -> None:
-    """Sets up what workers will, so that bad configuration fails before anything is started.
+def check_launch(invocation: Invocation, *, begins_table: bool) -> None:
+    """Checks a job before anything is started or written, and warns of wrong clocks.
+
+    Args:
+        invocation: The command.
+        begins_table: Whether the table may be missing.
 
     Raises:
-        UsageError: Rule files, doors or the agent's name do not do.
+        UserError: The job cannot work.
+    """
+    table, options = str(invocation.table), invocation.options
+    check(options)
+    preflight(table, options, invocation.beam_args)
+    if not begins_table:
+        newest_manifest(table)
+    warn_of_clocks(table, options)
+
+
+def check(options: Any) -> None:
+    """Sets up rules and clients as workers do, so that a wrong configuration fails first.
+
+    Raises:
+        UsageError: Rule files, addresses or the agent's name cannot be used.
     """
     with configuration():
         if isinstance(options, UrlOptions):
@@ -79,7 +97,7 @@ def check(options: Any) -> None:
 
 
 def _check_http(options: HttpOptions) -> None:
-    """Reads what is told of proxy and credentials, and says what they leave open."""
+    """Reads proxy and credentials; warns of missing folders and missing protection."""
     proxy, path = parse_proxy(options.http_proxy), options.http_credentials
     if path:
         credentials = Credentials(load_credentials(path))
@@ -89,8 +107,8 @@ def _check_http(options: HttpOptions) -> None:
             _LOG.warning("other users may read %s: chmod 600 it", path)
     if proxy:
         _LOG.warning(OPEN, options.http_proxy)
-    if proxy and "ftp" in options.schemes:
-        _LOG.warning("FTP is not asked through a proxy: only hosts of connect_to are reached")
+        if "ftp" in options.schemes:
+            _LOG.warning("no proxy is used for FTP: only hosts of connect_to are reached")
     for root in options.file_roots:
         if not Path(root).is_dir():
             _LOG.warning("file_roots: there is no folder %r on this machine", root)
@@ -112,7 +130,7 @@ def _check_ca_file(path: str) -> None:
 def prepare(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
 ) -> beam.Pipeline:
-    """Builds the pipeline that a ticket starts; a cluster shows it under the job's name."""
+    """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
         table = worker_address(ticket.table)
@@ -125,14 +143,15 @@ def prepare(
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
         filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-        tickets |= CheckWorker(_shown(ticket.table), filters)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), filters)
+        tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)
     return pipeline
 
 
 def job_name(job: str, operation: str) -> str:
-    """Returns the name of a job on a cluster, unless one is given: what Dataflow takes as one.
+    """Returns the name of a job on a cluster, in the characters that Dataflow allows.
 
     >>> job_name("fetch", "next-1795253105-c7b1e588")
     'nutbeam-fetch-next-1795253105-c7b1e588'
@@ -141,8 +160,8 @@ def job_name(job: str, operation: str) -> str:
     return words[:60].strip("-")
 
 
-def _shown(table: str) -> int:
-    """Returns the newest snapshot of a table whose folder workers are to find, made if need be."""
+def _newest_snapshot(table: str) -> int:
+    """Returns the newest snapshot of a table, for workers to find; makes the folder of a new one."""
     if "://" in table:
         return 0
     Path(table).mkdir(parents=True, exist_ok=True)
@@ -151,7 +170,7 @@ def _shown(table: str) -> int:
 
 @contextlib.contextmanager
 def _no_empty_folder(table: str) -> Iterator[None]:
-    """Takes a new table's folder away again where a job fails before anything lies in it."""
+    """Removes a new table's folder if the job fails before a file is in it."""
     path = Path(table)
     new = [] if "://" in table else [p for p in (path, *path.parents) if not p.exists()]
     try:
@@ -164,24 +183,20 @@ def _no_empty_folder(table: str) -> Iterator[None]:
 
 
 def warn_of_clocks(table: str, options: Any = None) -> None:
-    """Says in a line each what is wrong with the clock, or with a table's times."""
+    """Warns of a wrong clock, and of impossible times in a table, one line each."""
     root = open_table(table)
     schedule = options if isinstance(options, ScheduleOptions) else None
-    with contextlib.suppress(UserError):  # there is no table yet, or the job says what is wrong
+    with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
         manifest = load_manifest(root, root.latest_snapshot())
         for line in clock_warnings(root, manifest, schedule):
             _LOG.warning("%s", line)
 
 
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
-    """Runs one job, on its option's batch or the one given, and reports what it did."""
+    """Runs one job, on the batch given here or by its option, and reports its counts."""
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
-    check(options)
-    preflight(str(invocation.table), options, invocation.beam_args)
-    if job not in ("inject", "copy"):  # which begin a table
-        newest_manifest(str(invocation.table))
-    warn_of_clocks(str(invocation.table), options)
+    check_launch(invocation, begins_table=job in ("inject", "copy"))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     try:
         with _no_empty_folder(ticket.table), live_view(invocation.progress):
@@ -195,7 +210,8 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     if not waits(pipeline):
         report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
         return 0
-    manifest = result(ticket, job)
+    operation = find(ticket.table, f"{ticket.operation}.{job}")
+    manifest = committed(operation) if operation else None
     if manifest is None:
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
@@ -203,19 +219,10 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
 
 
-def result(ticket: Ticket, job: str) -> Manifest | None:
-    """Returns the snapshot that a job made under a ticket, or None."""
-    operation = find(ticket.table, f"{ticket.operation}.{job}")
-    return committed(operation) if operation else None
-
-
 def describe(manifest: Manifest) -> dict[str, Any]:
-    """Returns what a snapshot's operation reports, as a record."""
-    record: dict[str, Any] = {
-        "job": manifest.job,
-        "operation": manifest.operation,
-        "snapshot": manifest.snapshot,
-    }
+    """Returns the report of a snapshot's operation, as a record."""
+    names = ("job", "operation", "snapshot")
+    record: dict[str, Any] = {name: getattr(manifest, name) for name in names}
     if manifest.batch in manifest.batches:
         record["batch"] = manifest.batch
         record["phase"] = manifest.batches[str(manifest.batch)].phase
@@ -228,13 +235,11 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
         json.dump(record, sys.stdout)
         print()
         return
-    counts = record.get("counts", {})
-    words = [f"{name} {number:,}" for name, number in counts.items()]
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
+    text = ", ".join(counts) or "nothing to do"
     if record.get("submitted"):
-        words = [f"submitted as operation {record['operation']}"]
+        text = f"submitted as operation {record['operation']}"
     elif record.get("done_before"):
-        words = ["nothing to do: done before"]
-    elif not words:
-        words = ["nothing to do"]
-    print(f"{head}: {', '.join(words)}")
+        text = "nothing to do: done before"
+    print(f"{head}: {text}")

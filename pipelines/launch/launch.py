@@ -1,4 +1,4 @@
-"""Launching on a runner: where the workers are, what is checked first, what they get."""
+"""Launches on a runner: finds where the workers are, checks the runner, brings packages."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
 
 @dataclasses.dataclass(frozen=True)
 class LaunchOptions:
-    """How a pipeline is brought to its workers."""
+    """Options of bringing a pipeline to its workers."""
 
     shared_path: bool = option(
         False,
@@ -40,14 +40,14 @@ class LaunchOptions:
     )
     deliver: bool = option(
         True,
-        "Bring nutbeam and the packages of plug-ins to workers elsewhere; "
-        "false where their image has them.",
+        "Send nutbeam and the packages of plug-ins to workers on other machines; "
+        "false if their image has them.",
         group="launch",
     )
     log_format: str = option(
         "text",
-        "How logs are written, here and on workers; json is an object a line, "
-        "and shows no progress unless --progress asks for it.",
+        "Format of logs, here and on workers; json is one object per line, and shows no progress "
+        "without --progress.",
         choices=("text", "json"),
         group="launch",
     )
@@ -77,11 +77,10 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
         return False
     options = _options(beam_args)
     portable = options.view_as(PortableOptions)
+    spark_master = options.view_as(SparkRunnerOptions).spark_master_url
     local = {
         "flinkrunner": options.view_as(FlinkRunnerOptions).flink_master == "[local]",
-        "sparkrunner": str(options.view_as(SparkRunnerOptions).spark_master_url)
-        .lower()
-        .startswith("local"),
+        "sparkrunner": str(spark_master).lower().startswith("local"),
         "portablerunner": portable.job_endpoint == "embed",
     }
     loopback = (portable.environment_type or "").upper() == "LOOPBACK"
@@ -89,12 +88,12 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
 
 
 def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    """Refuses what cannot work, before anything is written.
+    """Checks a launch before anything is written.
 
     Raises:
-        UsageError: Workers cannot reach the table; a package, a plug-in, or
-            what the runner needs is missing.
-        Unavailable: The runner does not answer, or has no room.
+        UsageError: Workers cannot reach the table, or the runner, a package or a plug-in is
+            incomplete.
+        Unavailable: The runner does not answer, or has no free slot.
     """
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
@@ -105,22 +104,19 @@ def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> N
 
 
 def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
-    """Returns what Beam is told besides ``beam_args``, so that workers get what they need."""
-    args = (
-        ["--beam_plugin=nutbeam.pipelines.launch.json_worker"]
-        if options.log_format == "json"
-        else []
-    )
+    """Returns further arguments for Beam: packages to send, and the format of logs."""
+    plugin = "--beam_plugin=nutbeam.pipelines.launch.json_worker"
+    args = [plugin] if options.log_format == "json" else []
     if options.deliver and workers_elsewhere(beam_args):
-        # nutbeam first: plug-ins need it, and what is there is not asked for from an index.
+        # nutbeam first: plug-ins need it, and a package that is there is not taken from an index.
         packages = delivered(("nutbeam", *options.plugin_package))
         args += [f"--extra_package={path}" for path in packages]
     return args
 
 
 def worker_address(table: str) -> str:
-    """Returns a table's address as workers need it: they do not work in our folder."""
-    # Of one in Bigtable with the emulator's address, where there is one.
+    """Returns a table's address as workers need it: they have another working directory."""
+    # An address in Bigtable gets the emulator's, if there is one.
     return str(open_table(table)) if "://" in table else str(Path(table).absolute())
 
 
@@ -137,17 +133,17 @@ def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -
 
 def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     packages = [package_file(name) for name in options.plugin_package if is_file(name)]
-    # The file is enough for workers elsewhere, here the package must be installed.
+    # For workers elsewhere the file is enough; for workers here it must be installed.
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
         installed(name)
     chosen = options.parse_filters if isinstance(options, DocumentOptions) else ()
     if not elsewhere:
         load_filters(chosen)
-    elif chosen and options.deliver:  # else their image has them: workers will see
+    elif chosen and options.deliver:  # else their image has them, and workers check that
         points = [point for package in packages for point in package.entry_points]
-        brought = {point.name for point in points if point.group == PARSE_FILTERS}
-        check_filters(chosen, {*installed_filters(), *brought})
+        delivered_filters = {point.name for point in points if point.group == PARSE_FILTERS}
+        check_filters(chosen, {*installed_filters(), *delivered_filters})
 
 
 def _options(beam_args: Sequence[str]) -> PipelineOptions:

@@ -1,7 +1,7 @@
-"""What a runner needs, asked for before anything is written: servers, slots, credentials."""
+"""Checks the needs of a runner before anything is written: servers, slots, credentials."""
 
 import contextlib
-import importlib.util
+import importlib
 import json
 import os
 import socket
@@ -26,15 +26,15 @@ _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
 
 
 def check_runner(runner: str, options: PipelineOptions) -> None:
-    """Refuses a runner that is not there or lacks something.
+    """Refuses a runner that cannot run a job.
 
     Args:
         runner: Its name in lower case, see ``runner_of``.
         options: Beam's.
 
     Raises:
-        UsageError: In one line, what is missing.
-        Unavailable: What does not answer, or has no room.
+        UsageError: The missing part, in one line.
+        Unavailable: A server does not answer, or has no free slot.
     """
     if runner == "portablerunner":
         _check_job_server(options.view_as(PortableOptions).job_endpoint)
@@ -62,18 +62,18 @@ def _check_job_server(endpoint: str | None) -> None:
         raise Unavailable(
             f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
         ) from error
-    # Something else may be there, such as a forwarded port: Beam would wait for it for minutes.
+    # Another server may be there, such as a forwarded port: Beam would wait for minutes.
     with grpc.insecure_channel(endpoint) as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=2 * PATIENCE_S)
         except grpc.FutureTimeoutError as error:
             raise Unavailable(
-                f"what answers at --job_endpoint {endpoint!r} is no job server"
+                f"the server at --job_endpoint {endpoint!r} is no job server"
             ) from error
 
 
 def _check_flink(options: PipelineOptions) -> None:
-    """Asks the JobManager, where it is named, whether it has a free slot."""
+    """Checks that the JobManager, if it is named, has a free slot."""
     master = options.view_as(FlinkRunnerOptions).flink_master
     if not master or master.startswith("["):
         return
@@ -104,7 +104,7 @@ def _makes_slots(address: str) -> bool:
 
 
 def _ask(url: str) -> Any:
-    # Straight: a proxy for the web is none for a cluster.
+    # Without the proxy of the environment: that is for the web, not for a cluster.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE_S) as answer:
         return json.loads(answer.read(1 << 20))
@@ -119,12 +119,14 @@ def _reason(error: BaseException) -> str:
 
 
 def _check_gcp(options: GoogleCloudOptions) -> None:
-    missing = [name for name in _GCP_MODULES if not _importable(name)]
-    if missing:
-        raise UsageError(
-            f"DataflowRunner needs Google's client libraries, {missing[0]!r} is not installed: "
-            "pip install 'nutbeam[gcp]'"
-        )
+    for name in _GCP_MODULES:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise UsageError(
+                f"DataflowRunner needs Google's client libraries, {name!r} is not installed: "
+                "pip install 'nutbeam[gcp]'"
+            ) from error
     from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
 
     given = {
@@ -137,13 +139,6 @@ def _check_gcp(options: GoogleCloudOptions) -> None:
         raise UsageError(f"DataflowRunner needs {', '.join(absent)}")
     if not options.no_auth:
         _check_credentials()
-
-
-def _importable(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _check_credentials() -> None:
@@ -161,4 +156,4 @@ def _check_credentials() -> None:
         ) from error
     except GoogleAuthError as error:
         reason = one_line(error, 200)
-        raise UsageError(f"Google Cloud credentials do not do: {reason}") from error
+        raise UsageError(f"Google Cloud credentials cannot be used: {reason}") from error

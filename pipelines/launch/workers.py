@@ -1,4 +1,4 @@
-"""What a worker elsewhere checks before anything is done: is it fit for this job?"""
+"""Checks that a worker on another machine can do the job, before the job begins."""
 
 import dataclasses
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Arrive(beam.PTransform):
             pipeline
             | beam.Create([0])
             | "Import" >> beam.Map(_importing()).with_output_types(tuple[int, int])
-            # Not a Reshuffle: behind one Flink leaves out the next, which deals out work.
+            # Not a Reshuffle: after one, Flink leaves out the next, which spreads the work.
             | beam.GroupByKey()
             | "Give" >> beam.Map(_give, self.ticket).with_output_types(Ticket)
         )
@@ -53,29 +53,13 @@ def _give(_: object, ticket: Ticket) -> Ticket:
     return ticket
 
 
-@dataclasses.dataclass
-class CheckWorker(beam.PTransform):
-    """Fails where a worker lacks what the job will need.
+def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Ticket:
+    """Returns the ticket, if this worker has all that the job needs.
 
-    Input:  one ticket.
-    Output: the same.
-
-    Attributes:
+    Args:
+        ticket: The ticket.
         snapshot: Number of a snapshot that the table has, as the launcher sees it.
         filters: Names of parse filters that will be used.
-    """
-
-    snapshot: int
-    filters: tuple[str, ...]
-
-    def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Ticket]:
-        return tickets | beam.Map(check_worker, self.snapshot, self.filters).with_output_types(
-            Ticket
-        )
-
-
-def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Ticket:
-    """Returns the ticket on a worker that is fit for it; see ``CheckWorker``.
 
     Raises:
         UsageError: Versions differ, the table is not there, a filter is not installed.

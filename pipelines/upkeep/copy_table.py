@@ -1,4 +1,4 @@
-"""copy: makes another table of the current snapshot of this one.
+"""copy: copies the newest snapshot of a table into a new table.
 
 ::
 
@@ -8,13 +8,15 @@
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 import apache_beam as beam
 
 from ...io.snapshots.commit import Written, commit
+from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import Operation, find
 from ...io.storage.errors import ConflictError
@@ -23,8 +25,7 @@ from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.kinds import SEED_HOSTS, kind_of
-from ...transforms.metrics import count
-from ...transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after
+from ...transforms.operations import Begin, Finish, ForEach, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Argument, Invocation
@@ -35,24 +36,22 @@ from ..views.export import Reading
 ARGUMENTS = (
     TABLE,
     Argument(
-        "to", "Where to: a folder or an address at which no table is; in Bigtable an empty one."
+        "to", "The new table: a folder or an address without a table; in Bigtable an empty table."
     ),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Options(JobOptions):
-    """Options of copy."""
+Options = JobOptions
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What is copied at a time.
+    """A tablet or a file, copied as one.
 
     Attributes:
         operation: The operation, in the copy.
         reading: The snapshot that is read.
-        component: Where it belongs.
+        component: Its component.
         tablet: A tablet, or None.
         file: A file of a batch, or of another list, or None.
     """
@@ -71,7 +70,7 @@ def run(invocation: Invocation) -> int:
     open_table(to).check_place()
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)
-    # Pinned at launch, as what only reads a table does: nothing in it is changed.
+    # Pinned at launch, as by all commands that only read a table.
     reading = Reading(worker_address(table), "", manifest.snapshot)
     return run_job(
         dataclasses.replace(invocation, table=to),
@@ -83,11 +82,11 @@ def run(invocation: Invocation) -> int:
 def _check_apart(table: str, to: str) -> None:
     source, target = (PurePosixPath(str(open_table(address))) for address in (table, to))
     if source == target or source in target.parents or target in source.parents:
-        raise UsageError(f"one table cannot be within the other: {table!r} and {to!r}")
+        raise UsageError(f"one table cannot be inside the other: {table!r} and {to!r}")
 
 
 def _check_free(to: str, operation: str) -> None:
-    """Refuses a place where a table is, unless this operation has made it."""
+    """Refuses the place of a table, unless this operation has made it."""
     snapshots = open_table(to).latest_snapshot()
     if snapshots and not (operation and find(to, f"{operation}.copy")):
         raise UsageError(
@@ -107,31 +106,26 @@ def build(
         reading: The snapshot that is copied.
     """
     operations = tickets | "Begin" >> Begin("copy")
-    written = operations | "Pieces" >> ForEach(_Pieces(reading), _copy, step="Pieces")
-    finish = beam.Map(_finish, reading).with_output_types(Ticket)
-    # One small group: descriptors.
-    return (operations, written) | Together() | "Commit" >> finish
+    pieces = functools.partial(_pieces, reading=reading)
+    written = operations | "Pieces" >> ForEach(pieces, _copy, step="Pieces")
+    commit = functools.partial(_commit, reading=reading)
+    return (operations, written) | Finish(commit, whole=("Pieces",))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pieces:
-    reading: Reading
-
-    def __call__(self, operation: Operation) -> Iterator[Piece]:
-        found = []
-        reading = self.reading
-        with reading.reading():
-            for name, component in reading.manifest().components.items():
-                if name == SEED_HOSTS:
-                    continue  # it follows from the hosts, where rows are in Bigtable
-                check_list(reading.root, component)
-                files = reading.files(name)
-                if kind_of(name).in_tablets:
-                    found += [Piece(operation, reading, name, t) for t in tablets(files)]
-                else:
-                    found += [Piece(operation, reading, name, file=file) for file in files]
-        PROGRESS.start("copy", total=len(found), unit="files")
-        yield from found
+def _pieces(operation: Operation, reading: Reading) -> Iterator[Piece]:
+    found = []
+    with reading.reading():
+        for name, component in reading.manifest().components.items():
+            if name == SEED_HOSTS:
+                continue  # the copy makes it from the hosts, if its rows are in Bigtable
+            check_list(reading.root, component)
+            files = reading.files(name)
+            if kind_of(name).in_tablets:
+                found += [Piece(operation, reading, name, t) for t in tablets(files)]
+            else:
+                found += [Piece(operation, reading, name, file=file) for file in files]
+    PROGRESS.start("copy", total=len(found), unit="files")
+    yield from found
 
 
 def _copy(piece: Piece) -> Iterator[Written]:
@@ -149,17 +143,13 @@ def _copy(piece: Piece) -> Iterator[Written]:
     PROGRESS.add()
 
 
-def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
-    operation, written, _ = gathered(grouped, ["Pieces"])
-    if operation.idle:
-        return ticket_after(operation, nothing=operation.idle == "nothing")
+def _commit(
+    operation: Operation, written: list[Written], _: list[Any], reading: Reading
+) -> Manifest:
     if operation.snapshot:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
-    # Whatever has come there meanwhile is another table, too: nothing is mixed.
     source = reading.manifest()
-    made = commit(
+    # Any table that was made there meanwhile is another one: the two are not mixed.
+    return commit(
         operation, written, reads=frozenset({"*"}), others=source.batches, latest=source.latest_time
     )
-    count(operation.job, made.counts)
-    PROGRESS.finish()
-    return ticket_after(operation, nothing=False)

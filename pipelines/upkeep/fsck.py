@@ -1,17 +1,20 @@
-"""fsck: says what is wrong with a table, and repairs what can be repaired.
+"""fsck: finds damage of a table, and repairs it where that is possible.
 
 ::
 
     manifests ─ newest that can be read ─ lists ─ data files, each read as a whole ─▶ problems
                                                 └ in Bigtable all rows, and the last commit
-    what is whole ─▶ a new snapshot (--repair)
+    intact data ─▶ a new snapshot (--repair)
 """
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
+
+from rich import filesize
 
 from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.newest import newest_manifest
@@ -45,7 +48,6 @@ from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
 from ..command_line.command import DONE, TABLE, Invocation
 from ..command_line.live import live_view
-from ..views.history import in_bytes
 
 ARGUMENTS = (TABLE,)
 DAMAGED = 3
@@ -57,20 +59,20 @@ class Options:
 
     quick: bool = option(
         False,
-        "Look at sizes and ends of data files only, do not read them, nor rows in Bigtable.",
+        "Check only sizes and ends of data files; read neither them nor rows in Bigtable.",
         group="fsck",
     )
     repair: bool = option(
         False,
-        "Make a new snapshot of what is whole: lists made anew from their files, "
-        "or the newest snapshot that is whole. Nothing is deleted. In Bigtable, finish a commit "
-        "that was cut off.",
+        "Make a new snapshot of intact data: make lists again from their files, or return to the "
+        "newest intact snapshot. Nothing is deleted. In Bigtable, finish a commit that was cut "
+        "off.",
         group="fsck",
     )
     drop: bool = option(
         False,
-        "With --repair: leave out the data files that are broken. In Bigtable, bring damaged rows "
-        "back to a version that is whole, or delete them.",
+        "With --repair: leave out damaged data files. In Bigtable, return damaged rows to an "
+        "intact version, or delete them.",
         group="fsck",
     )
     max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
@@ -85,83 +87,90 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """What was found.
+    """The result of a check.
 
     Attributes:
-        snapshot: Number of the snapshot that was looked at: the newest that can be read.
-        problems: What is wrong.
-        left: What lies about.
-        files: How many data files were looked at.
-        rows: What was found in Bigtable.
+        snapshot: Number of the snapshot that was checked: the newest that can be read.
+        problems: All that is wrong.
+        left: Leftover files.
+        files: Number of data files that were checked.
+        rows: Result of the check of rows in Bigtable.
     """
 
     snapshot: int
     problems: tuple[Problem, ...]
     left: Left
-    files: int
+    files: int = 0
     rows: Rows = dataclasses.field(default_factory=Rows)
+
+    @property
+    def of_newer_version(self) -> bool:
+        """Whether a later version has made a snapshot."""
+        return any(problem.newer and problem.kind == "manifest" for problem in self.problems)
+
+
+@dataclasses.dataclass(frozen=True)
+class Repairs:
+    """All that a repair has changed.
+
+    Attributes:
+        finished: Number of a snapshot in Bigtable whose changes are applied now.
+        operations: Records of operations that are mended.
+        snapshot: The repair that made a snapshot, if one did.
+    """
+
+    finished: int | None = None
+    operations: list[Mended] = dataclasses.field(default_factory=list)
+    snapshot: Repair | None = None
 
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
     root = open_table(table)
     if not root.begun_snapshot():
-        newest_manifest(table)  # says that there is none
+        newest_manifest(table)  # raises the error for a table that does not exist
+
+    def look_live() -> Findings:
+        with live_view(invocation.progress):
+            return look(root, options)
+
     finished = checks_of(root).finish(options.drop) if options.repair else None
-    with live_view(invocation.progress):
-        found = look(root, options)
-    mended = _mend_operations(root, found, options)
-    if mended:
-        with live_view(invocation.progress):
-            found = look(root, options)
-    done = None
+    found, repairs = look_live(), Repairs(finished)
+    if options.repair and not found.of_newer_version:
+        damaged = [problem for problem in found.problems if problem.kind == OPERATION]
+        repairs = Repairs(finished, mend_operations(root, damaged, options.drop))
+        if repairs.operations:
+            found = look_live()
     if options.repair and found.problems:
-        done = _repair(table, found, options) if _damage(found) else None
-        clock = any(problem.kind == CLOCK for problem in found.problems)
-        done = _repair_clock(table, options, done) if clock else done
-        with live_view(invocation.progress):
-            found, before = look(root, options), found
-        if done and done.manifest is None and found.problems == before.problems:
-            done = None
+        done = _repair(root, found, options)
+        found = look_live()
+        if done.manifest is not None:
+            repairs = dataclasses.replace(repairs, snapshot=done)
     if invocation.format == "json":
-        print(json.dumps(_record(found, done, finished, mended)))
+        print(json.dumps(_record(found, repairs)))
     else:
-        lines = [*map(str, mended), *_lines(found, done, finished, table, options)]
-        print(visible_lines(lines))
+        print(visible_lines(_lines(found, repairs, table, options)))
     return DAMAGED if found.problems else DONE
 
 
-def _mend_operations(root: WebTable, found: Findings, options: Options) -> list[Mended]:
-    damaged = [problem for problem in found.problems if problem.kind == OPERATION]
-    mends = options.repair and not _is_newer(found.problems)
-    return mend_operations(root, damaged, options.drop) if mends else []
-
-
-def _is_newer(problems: Iterable[Problem]) -> bool:
-    """Returns whether a later version has made a snapshot."""
-    return any(problem.newer and problem.kind == "manifest" for problem in problems)
-
-
-def _repair(table: str, found: Findings, options: Options) -> Repair:
-    root, operation = open_table(table), f"{new_id()}.fsck"
-    drop: dict[str, frozenset[str]] = {}
-    for problem in found.problems if options.drop else ():
-        if problem.component and problem.kind not in ("list", CLOCK):
-            known = drop.get(problem.component, frozenset())
-            drop[problem.component] = known | {problem.path}
-    return checks_of(root).repair(operation, found.snapshot, found.rows, drop, options.drop)
-
-
-def _damage(found: Findings) -> bool:
-    return any(problem.kind != CLOCK for problem in found.problems)
-
-
-def _repair_clock(table: str, options: Options, done: Repair | None) -> Repair:
-    """Sets times right, and returns what was done, together with what was done before."""
-    made = repair_clock(table, f"{new_id()}.fsck", _schedule(options))
-    if done is None or done.manifest is None:
-        return made
-    return dataclasses.replace(done, manifest=made.manifest, rows={**done.rows, **made.rows})
+def _repair(root: WebTable, found: Findings, options: Options) -> Repair:
+    """Makes a snapshot of intact files and rows, and then one with corrected times."""
+    done, operation = Repair(None), f"{new_id()}.fsck"
+    if any(problem.kind != CLOCK for problem in found.problems):
+        drop: dict[str, frozenset[str]] = {}
+        for problem in found.problems if options.drop else ():
+            if problem.component and problem.kind not in ("list", CLOCK):
+                known = drop.get(problem.component, frozenset())
+                drop[problem.component] = known | {problem.path}
+        checks = checks_of(root)
+        done = checks.repair(operation, found.snapshot, found.rows, drop, options.drop)
+    if any(problem.kind == CLOCK for problem in found.problems):
+        made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
+        if done.manifest is None:
+            return made
+        rows = {**done.rows, **made.rows}
+        return dataclasses.replace(done, manifest=made.manifest, rows=rows)
+    return done
 
 
 def _schedule(options: Options) -> ScheduleOptions:
@@ -169,52 +178,54 @@ def _schedule(options: Options) -> ScheduleOptions:
 
 
 def look(root: WebTable, options: Options) -> Findings:
-    """Looks at a table: at its manifests, and at all of the newest that can be read."""
-    problems, newest = check_manifests(root) + check_operations(root), root.latest_snapshot()
-    if _is_newer(problems):
-        # What belongs together, and what is left over, only the newer version can say.
-        return Findings(newest, tuple(problems), Left(), 0)
-    manifest = _newest(root)
-    checks = checks_of(root)
+    """Checks all manifests of a table, and the files and rows of the newest that can be read."""
+    problems = [*check_manifests(root), *check_operations(root)]
+    found = Findings(root.latest_snapshot(), tuple(problems), Left())
+    if found.of_newer_version:
+        return found  # only the newer version knows which files belong to it
+    manifest, checks = _newest(root), checks_of(root)
+    found = Findings(manifest.snapshot, tuple(problems), _left(root))
     if not checks.can_check(manifest.snapshot):
-        return Findings(manifest.snapshot, tuple(problems), _left(root), 0)
+        return found
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
-    PROGRESS.start("fsck", total=len(files), unit="files")
-    with ThreadPoolExecutor(options.threads) as pool:
-        for problem in pool.map(lambda of: _check(root, of[0], of[1], options.quick), files):
-            problems += [problem] if problem else []
-    PROGRESS.finish()
+    problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
     rows = checks.check(manifest, broken, options.quick, options.threads)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
-    for batch, known_batch in manifest.batches.items():
-        # Of one that is updated compact drops what nobody needs.
-        needed = known_batch.phase != "updated"
-        if needed and f"batches/{batch}/fetchlist" not in manifest.components:
-            path = f"batches/{batch}/fetchlist"
+    for batch, known in manifest.batches.items():
+        path = f"batches/{batch}/fetchlist"
+        # Of an updated batch, compact drops the files that nobody needs.
+        if known.phase != "updated" and path not in manifest.components:
             problems.append(Problem("batch", path, "the batch has no fetch list"))
-    return Findings(manifest.snapshot, tuple(problems), _left(root), len(files), rows)
+    return dataclasses.replace(found, problems=tuple(problems), files=len(files), rows=rows)
+
+
+def _check_files(
+    root: WebTable, files: list[tuple[str, DataFile]], options: Options
+) -> list[Problem]:
+    def check(named: tuple[str, DataFile]) -> Problem | None:
+        problem = check_file(root, *named, options.quick)
+        PROGRESS.add()
+        return problem
+
+    PROGRESS.start("fsck", total=len(files), unit="files")
+    with ThreadPoolExecutor(options.threads) as pool:
+        problems = [problem for problem in pool.map(check, files) if problem]
+    PROGRESS.finish()
+    return problems
 
 
 def _left(root: WebTable) -> Left:
     return left_over(root) + left_operations(root)
 
 
-def _check(root: WebTable, component: str, file: DataFile, quick: bool) -> Problem | None:
-    problem = check_file(root, component, file, quick)
-    PROGRESS.add()
-    return problem
-
-
 def _newest(root: WebTable) -> Manifest:
     for number in reversed(root.snapshots()):
-        try:
+        with suppress(UserError):
             return load_manifest(root, number)
-        except UserError:
-            continue
     return Manifest()
 
 
@@ -224,9 +235,7 @@ def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]
             yield from ((name, file) for file in load_files(root, component))
 
 
-def _record(
-    found: Findings, done: Repair | None, finished: int | None, mended: list[Mended]
-) -> dict[str, Any]:
+def _record(found: Findings, repairs: Repairs) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": found.snapshot,
         "clean": not found.problems,
@@ -234,72 +243,75 @@ def _record(
         "problems": [dataclasses.asdict(problem) for problem in found.problems],
         "left": dataclasses.asdict(found.left),
     }
-    if found.rows.numbers:
-        record["rows"] = dict(found.rows.numbers)
-    if found.rows.unfinished is not None:
-        record["unfinished"] = found.rows.unfinished
-    if finished is not None:
-        record["finished"] = finished
-    if mended:
-        record["operations"] = [dataclasses.asdict(one) for one in mended]
-    if done is not None and done.manifest is not None:
-        record["repaired"] = {
-            "snapshot": done.manifest.snapshot,
-            "from": done.base,
-            "rebuilt": list(done.rebuilt),
-            "dropped": list(done.dropped),
-            "lost": list(done.lost),
-        }
-        if done.rows:
-            record["repaired"]["rows"] = dict(done.rows)
-    return record
+    done = repairs.snapshot
+    optional = {
+        "rows": dict(found.rows.numbers),
+        "unfinished": found.rows.unfinished,
+        "finished": repairs.finished,
+        "operations": [dataclasses.asdict(one) for one in repairs.operations],
+        "repaired": _repaired(done, done.manifest) if done and done.manifest else None,
+    }
+    return record | {name: value for name, value in optional.items() if value not in (None, {}, [])}
 
 
-def _lines(
-    found: Findings, done: Repair | None, finished: int | None, table: str, options: Options
-) -> Iterator[str]:
-    if finished is not None:
-        yield f"finished: snapshot {finished}, which was not wholly applied"
+def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "snapshot": manifest.snapshot,
+        "from": done.base,
+        "rebuilt": list(done.rebuilt),
+        "dropped": list(done.dropped),
+        "lost": list(done.lost),
+    }
+    return record | ({"rows": dict(done.rows)} if done.rows else {})
+
+
+def _lines(found: Findings, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
+    yield from map(str, repairs.operations)
+    if repairs.finished is not None:
+        yield f"finished: snapshot {repairs.finished}, which was not wholly applied"
+    done = repairs.snapshot
     if done is not None and done.manifest is not None:
         yield f"repaired: snapshot {done.manifest.snapshot}, made from snapshot {done.base}"
-        yield from (f"  list made anew: {name}" for name in done.rebuilt)
+        yield from (f"  list made again: {name}" for name in done.rebuilt)
         yield from (f"  left out: {path}" for path in done.dropped)
         for first, last in runs(done.lost):
             yield f"  lost: snapshot{f' {first}' if first == last else f's {first} to {last}'}"
         yield from (f"  rows: {name} {number:,}" for name, number in done.rows.items())
-    yield from (str(problem) for problem in found.problems)
-    left = found.left
-    if left.orphans or left.temporary:
-        yield (
-            f"left over, harmless: {left.orphans + left.temporary:,} files in no snapshot, "
-            f"{in_bytes(left.orphan_bytes)}"
-        )
-    if left.leases:
-        yield f"left over, harmless: {left.leases:,} leases of fetches"
-    if left.unfinished:
-        yield (
-            f"left over, harmless: {len(left.unfinished):,} operations that began more than a day "
-            f"ago and never committed, such as {left.unfinished[0]}"
-        )
+    yield from map(str, found.problems)
+    yield from (f"left over, harmless: {text}" for text in _left_lines(found.left))
     if found.rows.unfinished is not None:
         yield (
             f"snapshot {found.rows.unfinished} is not wholly applied: the next job that changes "
             "the table does that, or --repair"
         )
+    yield _conclusion(found, table, options)
+
+
+def _left_lines(left: Left) -> Iterator[str]:
+    if left.orphans or left.temporary:
+        number = left.orphans + left.temporary
+        yield f"{number:,} files in no snapshot, {filesize.decimal(left.orphan_bytes)}"
+    if left.leases:
+        yield f"{left.leases:,} leases of fetches"
+    if left.unfinished:
+        yield (
+            f"{len(left.unfinished):,} operations that began more than a day "
+            f"ago and never committed, such as {left.unfinished[0]}"
+        )
+
+
+def _conclusion(found: Findings, table: str, options: Options) -> str:
     if not found.problems:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
-        yield f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
-    elif _is_newer(found.problems):
-        yield "nothing was repaired: this version cannot tell what is damage"
-    elif not options.repair:
-        yield f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
-    elif not options.drop:
-        # Bigtable goes back by what was changed since, and that may be what is lost.
-        in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
-        back = "go back with nutbeam rollback, " if in_files else ""
-        yield (
-            f"{len(found.problems):,} problems are left; restore the files from a copy, {back}"
-            "or leave them out with --drop"
-        )
-    else:
-        yield f"{len(found.problems):,} problems are left"
+        return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
+    if found.of_newer_version:
+        return "nothing was repaired: this version cannot recognize damage in a newer format"
+    if not options.repair:
+        return f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
+    left = f"{len(found.problems):,} problems are left"
+    if options.drop:
+        return left
+    # Bigtable goes back by the rows changed since then, and these may be lost.
+    in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
+    back = "go back with nutbeam rollback, " if in_files else ""
+    return f"{left}; restore the files from a copy, {back}or leave them out with --drop"

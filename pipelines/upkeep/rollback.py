@@ -1,4 +1,4 @@
-"""rollback: a new snapshot whose content is that of an older one. Nothing is deleted."""
+"""rollback: makes a snapshot with the content of an older one; deletes nothing."""
 
 import dataclasses
 
@@ -6,9 +6,9 @@ from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
-from ...web.base.options import option
+from ...web.base.options import also, option
 from ..command_line.command import TABLE, Invocation
-from ..launch.job import describe, report
+from ..launch.job import JobOptions, describe, report
 
 ARGUMENTS = (TABLE,)
 
@@ -17,29 +17,22 @@ ARGUMENTS = (TABLE,)
 class Options:
     """Options of rollback."""
 
-    to: int = option(0, "Number of the snapshot to go back to; see history.", group="rollback")
+    to: int = option(
+        0, "Number of the snapshot to go back to; see history.", minimum=0, group="rollback"
+    )
     past_purge: bool = option(
         False,
-        "Go back to before a purge, too: purged rows return, but stay on the blocklist.",
+        "Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist.",
         group="rollback",
     )
-    operation: str = option(
-        "",
-        "Id of the operation. The same id again changes nothing; none makes a new one.",
-        pattern=r"[A-Za-z0-9._-]*",
-        group="job",
-    )
-
-    def __post_init__(self) -> None:
-        if self.to < 0:
-            raise ValueError(f"--to must be the number of a snapshot, got {self.to!r}")
+    operation: str = also(JobOptions, "operation")
 
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
     manifest = newest_manifest(table)
     if options.to == 0:
-        raise UsageError("--to must say to which snapshot; nutbeam history lists them")
+        raise UsageError("--to must be the number of a snapshot; nutbeam history lists them")
     if options.to == manifest.snapshot:
         raise UsageError(f"snapshot {options.to} is the newest: there is nothing to go back to")
     made = roll_back(

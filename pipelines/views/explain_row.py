@@ -1,9 +1,9 @@
-"""What a table says of a URL: its row, whether the next batch takes it, what robots.txt says."""
+"""Explains the row of a URL: why generate does not choose it, what its robots.txt allows."""
 
 import dataclasses
 import datetime
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -11,12 +11,10 @@ import pyarrow as pa
 from ...io.batches.batches import claimed_keys
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
-from ...io.snapshots.manifest import Manifest, Pinned
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
-from ...policy.blocklist import Blocklist
 from ...policy.clocks import resting, wrong_times
 from ...policy.schedule import TOLERANCE_MS, Clock, due
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
@@ -30,23 +28,11 @@ from ...web.robots.robots_lines import deciding_line
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_of
 from ...web.urls.schemes import is_web, scheme_of
+from .export import Reading
 from .row_records import TIMES, iso
 
 
-class Why(NamedTuple):
-    """A reason, as one word, and what is behind it."""
-
-    reason: str
-    said: str
-
-
-@dataclasses.dataclass(frozen=True)
-class _Snapshot(Pinned):
-    table: str
-    snapshot: int
-
-
-class Known:
+class TableView:
     """The newest snapshot of a table.
 
     Args:
@@ -54,8 +40,9 @@ class Known:
     """
 
     def __init__(self, table: str) -> None:
-        self.manifest: Manifest = newest_manifest(table)
-        self._pinned = _Snapshot(table, self.manifest.snapshot)
+        self.manifest = newest_manifest(table)
+        self._pinned = Reading(table, "", self.manifest.snapshot)
+        self.find = self._pinned.find
         self.clock = clock_of(self._pinned.root, self.manifest)
         self.now = self.clock.now
 
@@ -64,33 +51,19 @@ class Known:
         """Hosts and domains of the seeds."""
         return read_seeds_hosts(self._pinned.root, seed_files(self._pinned))
 
-    @property
-    def blocklist(self) -> Blocklist:
-        """What was purged and must not come back."""
-        return read_blocklist(self._pinned)
-
-    def row(self, key: str) -> dict[str, Any] | None:
-        """Returns the STATE row of a key, if it has one."""
-        known = tablets(self._pinned.files("state"))
-        found = self._pinned.root.find("state", known, pl.Series("key", [key]))
-        return found.row(0, named=True) if len(found) else None
-
-    def host(self, key: str) -> dict[str, Any] | None:
-        """Returns the HOSTS row of a key's host, if it has one."""
-        files = self._pinned.files("hosts")
-        found = self._pinned.root.find("hosts", tablets(files), pl.Series("key", [host_of(key)]))
-        return found.row(0, named=True) if len(found) else None
+    def is_purged(self, key: str) -> bool:
+        """Returns whether a key was purged and must not come back."""
+        return bool(read_blocklist(self._pinned).blocks(pl.Series([key])).item())
 
     def rows_of_host(self, key: str) -> int:
-        """Returns how many rows the key's host has, as update counts them; 0 of one that is small."""
+        """Returns how many rows the key's host has, as update counts them; 0 for a small host."""
         return rows_of_large_hosts(self._pinned.files("state")).get(host_of(key), 0)
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""
-        for batch in self.manifest.open_batches(self.now):
-            if len(claimed_keys(self._pinned.root, self.manifest, [batch], key, key)):
-                return batch
-        return None
+        root, batches = self._pinned.root, self.manifest.open_batches(self.now)
+        chosen = (b for b in batches if len(claimed_keys(root, self.manifest, [b], key, key)))
+        return next(chosen, None)
 
     def better(self, key: str, score: float, options: GenerateOptions) -> int:
         """Returns how many rows of the key's host or domain generate would take before it."""
@@ -111,33 +84,36 @@ class Known:
         return len(rows.filter(higher))
 
 
-def not_generated(row: dict[str, Any], known: Known, options: GenerateOptions) -> Iterator[Why]:
-    """Yields why generate would not take a row now; nothing where it would, if its score is enough."""
-    key, clock = row["key"], later(known.clock, options)
+def not_generated(
+    row: dict[str, Any], table: TableView, options: GenerateOptions
+) -> Iterator[tuple[str, str]]:
+    """Yields (reason, detail) of all that keeps generate from choosing a row now.
+
+    Nothing is yielded of a row that is chosen if its score is enough.
+    """
+    key, clock = row["key"], later(table.clock, options)
     if scheme_of(from_key(key)) not in options.schemes:
-        yield Why("scheme_not_allowed", f"schemes are {','.join(options.schemes)}")
-    if known.blocklist.blocks(pl.Series([key])).item():
-        yield Why("purged", "it was purged, and is on the blocklist")
+        yield "scheme_not_allowed", f"schemes are {','.join(options.schemes)}"
+    if table.is_purged(key):
+        yield "purged", "it was purged, and is in the blocklist"
     if not _frame(STATE, row).select(due(clock, options)).item():
-        yield Why("not_due", _wait(row, clock))
+        yield "not_due", _wait(row, clock)
     if options.restrict_status and row["status"] != STATUS_CODES[options.restrict_status]:
-        yield Why("status", f"{STATUS_NAMES[row['status']]}, not {options.restrict_status}")
+        yield "status", f"{STATUS_NAMES[row['status']]}, not {options.restrict_status}"
     if 0 <= options.max_distance < (row["distance"] or 0):
         most = options.max_distance
-        yield Why("too_far", f"{row['distance']} links from the seeds, max_distance is {most}")
+        yield "too_far", f"{row['distance']} links from the seeds, max_distance is {most}"
     if not row["score"] >= options.min_score:
-        yield Why("low_score", f"score {row['score']:g}, min_score is {options.min_score:g}")
-    batch = known.batch_of(key)
+        yield "low_score", f"score {row['score']:g}, min_score is {options.min_score:g}"
+    batch = table.batch_of(key)
     if batch is not None:
-        phase = known.manifest.batches[batch].phase
-        yield Why("in_batch", f"in batch {batch}, which is {phase}")
-    host = known.host(key)
-    if host is not None and _frame(HOSTS, host).select(resting(known.now)).item():
-        yield Why("backoff", f"its host is left alone until {iso(host['backoff_until'])}")
+        yield "in_batch", f"in batch {batch}, which is {table.manifest.batches[batch].phase}"
+    host = table.find("hosts", host_of(key))
+    if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
+        yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     most = options.max_count
-    if most > 0 and known.better(key, row["score"], options) >= most:
-        said = f"{options.max_count} or more URLs of its {options.count_mode} come before it"
-        yield Why("max_count", said)
+    if most > 0 and table.better(key, row["score"], options) >= most:
+        yield "max_count", f"{most} or more URLs of its {options.count_mode} come before it"
 
 
 def _frame(schema: pa.Schema, row: dict[str, Any]) -> pl.DataFrame:
@@ -145,7 +121,7 @@ def _frame(schema: pa.Schema, row: dict[str, Any]) -> pl.DataFrame:
 
 
 def _wait(row: dict[str, Any], clock: Clock) -> str:
-    """Says when a row is due that is not due yet."""
+    """Returns when a row will be due."""
     when, last = row["fetch_time"], row["last_fetch_time"]
     if clock.back is not None and last is not None and last > clock.now + TOLERANCE_MS:
         when = clock.back + when - last
@@ -153,14 +129,14 @@ def _wait(row: dict[str, Any], clock: Clock) -> str:
     return f"due at {iso(when)}, in {str(wait).partition('.')[0]}"
 
 
-def wrong_clock(row: dict[str, Any], known: Known, options: GenerateOptions) -> str:
-    """Says which times of a row cannot be; nothing where all can."""
-    if not _frame(STATE, row).select(wrong_times(known.now, options)).item():
+def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions) -> str:
+    """Returns a message if some times of a row are impossible, else nothing."""
+    if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
         return ""
-    said = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
+    times = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
     return (
-        f"a clock was wrong: {said}, and it is {iso(known.now)}; update sets that right when it "
-        "comes to the row, fsck --repair does at once"
+        f"a clock was wrong: {times}, and now is {iso(table.now)}; update corrects that when it "
+        "comes to the row, fsck --repair at once"
     )
 
 
@@ -170,13 +146,12 @@ class RobotsView(RobotsOptions, AgentOptions):
 
 
 def robots_of(url: str, host: dict[str, Any] | None, options: RobotsView) -> dict[str, Any]:
-    """Returns what the robots.txt that the table knows says of a URL.
+    """Returns what the robots.txt in the table says about a URL.
 
     Returns:
-        ``verdict``: allowed, denied, too_costly (to find out takes too many
-        steps), deferred (the server failed), unknown (it
-        is asked when the URL is fetched), exempt; ``line`` and ``rule`` that
-        decide, if one does; ``read``, when, and ``status`` and ``crawl_delay``.
+        ``verdict``: allowed, denied, too_costly (matching takes too many steps), deferred (the
+        server failed), unknown (fetch will request robots.txt), exempt; the ``line`` and ``rule``
+        that decide, if one does; the time ``read``, ``status`` and ``crawl_delay``.
     """
     found: dict[str, Any] = dict.fromkeys(("line", "rule", "read", "status", "crawl_delay"))
     origin = "/".join(url.split("/", 3)[:3])

@@ -1,27 +1,31 @@
-"""What the commands that only read share: parts written by workers, put together here."""
+"""Shared by the commands that only read: workers write parts, the command joins them."""
 
-import contextlib
 import csv
 import dataclasses
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import apache_beam as beam
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.snapshots.manifest import Pinned
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
-from ...io.storage.files import names, opened, remove_tree
+from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
 from ...io.storage.reach import is_shared, temporary_folder
 from ...io.table.opening import open_table
+from ...io.tablets.file_lists import DataFile
+from ...io.tablets.tablets import Tablet, tablets
 from ...web.base.errors import UsageError
 from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
@@ -29,11 +33,11 @@ from ..launch.runner import make_pipeline, run_pipeline
 
 @dataclasses.dataclass(frozen=True)
 class Reading(Pinned):
-    """What an export reads, and where its parts go.
+    """The snapshot that an export reads, and the folder of its parts.
 
     Attributes:
         table: Address of the table.
-        folder: Where the parts go.
+        folder: Address of the folder for the parts.
         snapshot: Number of the snapshot; pinned at launch, as nothing is changed.
     """
 
@@ -42,18 +46,50 @@ class Reading(Pinned):
     snapshot: int
 
     def part(self, number: int, suffix: str) -> Place:
-        """Returns the place of a part; parts are put together in the order of their numbers."""
+        """Returns the place of a part; parts are joined in the order of their numbers."""
         return place_of(self.folder) / f"part-{number:08d}{suffix}"
 
+    def find(self, component: str, key: str) -> dict[str, Any] | None:
+        """Returns the row of a key in a component of tablets, or None."""
+        known = tablets(self.files(component))
+        found = self.root.find(component, known, pl.Series("key", [key]))
+        return found.row(0, named=True) if len(found) else None
 
-@contextlib.contextmanager
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A tablet, or a file of a batch, that one worker exports; of neither, the batches."""
+
+    reading: Reading
+    number: int
+    tablet: Tablet | None = None
+    file: DataFile | None = None
+    batch: str = ""
+
+
+def tablets_of(reading: Reading, component: str = "state") -> Iterator[Part]:
+    """Yields a part for each tablet of a component."""
+    for number, tablet in enumerate(tablets(reading.files(component))):
+        yield Part(reading, number, tablet)
+
+
+@contextmanager
 def exported(
     table: str,
-    build: Callable[[Any, Reading], Any],
+    build: Callable[[beam.PCollection[Part], Reading], Any],
     beam_args: Sequence[str],
     options: LaunchOptions,
+    divide: Callable[[Reading], Iterator[Part]] = tablets_of,
 ) -> Iterator[list[Place]]:
-    """Runs a pipeline that writes parts; yields them in order, and removes them afterwards."""
+    """Runs a pipeline that writes files; yields them in order, and removes them afterwards.
+
+    Args:
+        table: Address of the table.
+        build: Builds the pipeline from a collection of parts.
+        beam_args: For Beam.
+        options: How to launch.
+        divide: Divides the snapshot into parts.
+    """
     preflight(table, options, beam_args)
     manifest = newest_manifest(table)
     table = worker_address(table)
@@ -61,7 +97,14 @@ def exported(
     reading = Reading(table, str(folder), manifest.snapshot)
     try:
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
-        build(pipeline | "Reading" >> beam.Create([reading]), reading)
+        parts = (
+            pipeline
+            | "Reading" >> beam.Create([reading])
+            | "Parts" >> beam.FlatMap(divide).with_output_types(Part)
+            # Spreads the parts over the workers.
+            | "Spread" >> beam.Reshuffle()
+        )
+        build(parts, reading)
         run_pipeline(pipeline)
         yield [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
@@ -84,60 +127,88 @@ def _folder(table: str, *, elsewhere: bool) -> Place:
     return folder
 
 
-def check_output(path: Path, flag: str) -> None:
-    """Refuses a place where no file can be written, before any work is done.
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """The file that an export writes.
+
+    Attributes:
+        path: Path of the file; None is standard output.
+        suffix: Its format: ``.jsonl``, ``.csv`` or ``.parquet``.
+    """
+
+    path: Path | None
+    suffix: str
+
+    def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
+        """Writes records as a part, in CSV or JSON lines."""
+        with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
+            for record in records:
+                as_csv = self.suffix == ".csv"
+                text.write(csv_line(record.values()) if as_csv else json.dumps(record) + "\n")
+
+    def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
+        """Writes all parts, after a head of column names in CSV; returns the number of rows.
+
+        Args:
+            parts: In order.
+            names: Of the columns.
+            schema: Columns of Parquet parts.
+        """
+        if self.suffix == ".parquet":
+            return _join_parquet(parts, self.path, schema)
+        rows = quotes = 0
+        with self.path.open("wb") if self.path else nullcontext(sys.stdout.buffer) as out:
+            out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
+            for part in parts:
+                with opened(part) as file:
+                    while block := file.read(1 << 20):
+                        out.write(block)
+                        # A line break within quotes does not end a row of CSV.
+                        pieces = block.split(b'"') if self.suffix == ".csv" else [block]
+                        rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
+                        quotes += len(pieces) - 1
+        return rows
+
+
+def output_of(text: str, flag: str, suffix: str = "") -> Output:
+    """Returns the output that an option names: a path, or ``-`` for standard output.
 
     Raises:
-        UsageError: There is no such folder, or it or the file may not be written.
+        UsageError: The file cannot be written. No work was done yet.
     """
+    if text == "-":
+        return Output(None, suffix or ".jsonl")
+    path = Path(text)
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise UsageError(f"no folder {str(folder)!r} for {flag} {str(path)!r}")
+        raise UsageError(f"no folder {str(folder)!r} for {flag} {text!r}")
     if path.is_dir():
-        raise UsageError(f"{flag} must be a file, got the folder {str(path)!r}")
+        raise UsageError(f"{flag} must be a file, got the folder {text!r}")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"cannot write {flag} {str(path)!r}: permission denied")
+        raise UsageError(f"cannot write {flag} {text!r}: permission denied")
+    return Output(path, suffix or path.suffix)
 
 
-def join_bytes(parts: list[Place], out: BinaryIO, head: bytes = b"") -> int:
-    """Writes all parts, one behind the other, to an open file; returns how many lines."""
-    out.write(head)
-    lines = 0
-    for part in parts:
-        with opened(part) as file:
-            while block := file.read(1 << 20):
-                lines += block.count(b"\n")
-                out.write(block)
-    return lines
-
-
-def join_parquet(parts: list[Place], out: Path, schema: pa.Schema) -> int:
-    """Writes all rows of Parquet parts to one file; returns how many."""
+def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:
     rows = 0
-    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for part in parts:
             with parquet_file(part) as file:
                 for group in range(file.num_row_groups):
-                    table = file.read_row_group(group)
-                    writer.write_table(table)
-                    rows += len(table)
+                    writer.write_table(file.read_row_group(group))
+                rows += file.metadata.num_rows
     return rows
 
 
-def line_of(record: Mapping[str, Any], suffix: str) -> str:
-    """Returns a record as a line of a CSV file (``.csv``) or of JSON lines."""
-    return csv_line(record.values()) if suffix == ".csv" else json.dumps(record) + "\n"
-
-
 def csv_line(values: Iterable[Any]) -> str:
-    """Returns a line of a CSV file; what is nested is JSON.
+    """Returns a line of a CSV file; nested values are JSON.
 
     >>> csv_line(["a,b", None, "=1+1", {"n": 1}])[:-1]
     '"a,b",,\\'=1+1,"{""n"": 1}"'
     """
     line = io.StringIO()
     plain = [json.dumps(v) if isinstance(v, dict | list) else v for v in values]
-    # A spreadsheet must not take what a page sent for a formula.
+    # A spreadsheet must not read the text of a page as a formula.
     safe = [
         f"'{v}" if isinstance(v, str) and v[:1] in ("=", "+", "-", "@", "\t", "\r") else v
         for v in plain

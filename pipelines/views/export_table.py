@@ -7,9 +7,8 @@
 
 import base64
 import dataclasses
-import io
+import functools
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,9 @@ import pyarrow.parquet as pq
 
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.snapshots.manifest import Manifest
-from ...io.storage.files import creating, read_bytes, write_bytes
+from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import check_file, check_tablets
-from ...io.tablets.file_lists import DataFile
-from ...io.tablets.tablets import Tablet, tablets
 from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
 from ...policy.schema import TEXT, conform, to_frame
 from ...web.base.errors import UsageError
@@ -33,10 +30,9 @@ from ...web.base.options import option
 from ...web.urls.row_keys import from_host_key, from_key
 from ..command_line.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .export import Reading, check_output, csv_line, exported, join_bytes, join_parquet, line_of
+from .export import Output, Part, Reading, exported, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
-COUNT = ".rows"
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
 FORMATS = ("text", "json", *KINDS_OF_FILES)
 
@@ -47,95 +43,69 @@ class Options(LaunchOptions):
 
     what: str = option(
         "state",
-        "What to write; files of batches are those of all batches that the table has.",
-        choices=(*kinds_in_tablets(), "batches", *kinds_of_batches()),
+        "What to write: state, hosts, batches, or a component of the batches, such as pages or "
+        "documents: then the files of all batches.",
         group="export",
     )
     output: str = option(
         "-",
-        "Where to write; - is standard output. Without --format the ending says how: .parquet, "
-        ".csv or .jsonl; standard output is JSON lines.",
+        "File to write; - is standard output. Without --format the ending gives the format: "
+        ".parquet, .csv or .jsonl; standard output is JSON lines.",
         short="o",
         group="export",
     )
 
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """What is exported at a time: a tablet, or a file of a batch."""
-
-    reading: Reading
-    number: int
-    tablet: Tablet | None = None
-    batch: str = ""
-    file: DataFile | None = None
+    def __post_init__(self) -> None:
+        known = (*kinds_in_tablets(), "batches", *kinds_of_batches())
+        if self.what not in known:
+            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}")
 
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
-    output = None if options.output == "-" else Path(options.output)
-    suffix = f".{kind_of_file(invocation.format, output)}"
-    if output is not None:
-        check_output(output, "--output")
+    kind = kind_of_file(invocation.format, options.output)
+    output = output_of(options.output, "--output", f".{kind}")
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        (
-            readings
-            | "Parts" >> beam.FlatMap(_parts, options.what).with_output_types(Part)
-            # Spreads the files over the workers.
-            | "Spread" >> beam.Reshuffle()
-            | "Write" >> beam.Map(_write, options.what, suffix)
-        )
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Write" >> beam.Map(_write, options.what, output)
 
+    divide = functools.partial(_parts, what=options.what)
     schema = schema_of(options.what)
-    with exported(table, build, invocation.beam_args, options) as found:
-        number = sum(int(read_bytes(part)) for part in found if part.suffix == COUNT)
-        parts = [part for part in found if part.suffix == suffix]
-        head = csv_line(schema.names).encode() if suffix == ".csv" else b""
-        if output is None:
-            join_bytes(parts, sys.stdout.buffer, head)
-            return 0
-        if suffix == ".parquet":
-            join_parquet(parts, output, schema)
-        else:
-            with output.open("wb") as file:
-                join_bytes(parts, file, head)
-    record = {"what": options.what, "rows": number, "output": str(output)}
-    text = f"{number:,} rows of {options.what} in {output}"
-    print(json.dumps(record) if invocation.format == "json" else text)
+    with exported(table, build, invocation.beam_args, options, divide) as parts:
+        number = output.join(parts, schema.names, schema)
+    if output.path:
+        record = {"what": options.what, "rows": number, "output": str(output.path)}
+        text = f"{number:,} rows of {options.what} in {output.path}"
+        print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 
 
-def kind_of_file(format: str, output: Path | None) -> str:
-    """Returns how rows are to be written, of ``KINDS_OF_FILES``.
+def kind_of_file(format: str, output: str) -> str:
+    """Returns the kind of file to write, one of ``KINDS_OF_FILES``.
 
     Args:
-        format: As it was given; ``text`` and ``json`` say nothing of the rows.
-        output: Where to; None is standard output.
+        format: The option; ``text`` and ``json`` are formats of the message, not of the rows.
+        output: Path of the file; ``-`` is standard output.
 
     Raises:
         UsageError: Nothing says how, or Parquet is to go to standard output.
 
-    >>> kind_of_file("text", Path("rows.csv")), kind_of_file("jsonl", Path("rows")), kind_of_file(
-    ...     "text", None
-    ... )
+    >>> kind_of_file("text", "rows.csv"), kind_of_file("jsonl", "rows"), kind_of_file("text", "-")
     ('csv', 'jsonl', 'jsonl')
     """
     if format in KINDS_OF_FILES:
-        if format == "parquet" and output is None:
+        if format == "parquet" and output == "-":
             raise UsageError("--format parquet needs a file: give --output")
         return format
-    kind = "jsonl" if output is None else output.suffix[1:]
+    kind = "jsonl" if output == "-" else Path(output).suffix[1:]
     if kind not in KINDS_OF_FILES:
         endings = ", ".join(f".{kind}" for kind in KINDS_OF_FILES)
-        raise UsageError(
-            f"--output must end in {endings}, or --format say how, got {str(output)!r}"
-        )
+        raise UsageError(f"--output must end in {endings}, or --format say how, got {output!r}")
     return kind
 
 
 def schema_of(what: str) -> pa.Schema:
-    """Returns the columns that are exported: what is stored, behind URL, host or batch."""
+    """Returns the columns of an export: batch, URL or host, and the columns that are stored."""
     if what == "batches":
         return batches_frame(Manifest()).to_arrow().schema
     fields = [] if kind_of(what).in_tablets else [pa.field("batch", TEXT)]
@@ -152,11 +122,10 @@ def _parts(reading: Reading, what: str) -> Iterator[Part]:
     if what == "batches":
         yield Part(reading, 0)
     elif kind_of(what).in_tablets:
-        for number, tablet in enumerate(tablets(reading.files(what))):
-            yield Part(reading, number, tablet)
+        yield from tablets_of(reading, what)
     else:
         for number, (batch, file) in enumerate(files_of(reading.root, manifest, what)):
-            yield Part(reading, number, batch=batch, file=file)
+            yield Part(reading, number, file=file, batch=batch)
 
 
 def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
@@ -164,7 +133,7 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
     if what == "batches":
         yield batches_frame(part.reading.manifest())
         return
-    # What is damaged is not passed on.
+    # Damaged rows are not exported.
     if part.tablet is not None:
         check_tablets(root, part.tablet)
         frames = root.scan(what, part.tablet)
@@ -181,23 +150,17 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
         )
 
 
-def _write(part: Part, what: str, suffix: str) -> None:
-    schema, path = schema_of(what), part.reading.part(part.number, suffix)
-    rows = 0
+def _write(part: Part, what: str, output: Output) -> None:
+    schema, path = schema_of(what), part.reading.part(part.number, output.suffix)
     tables = (conform(frame, schema) for frame in _frames(part, what))
-    with part.reading.reading(), creating(path) as file:
-        if suffix == ".parquet":
-            with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                for table in tables:
-                    writer.write_table(table)
-                    rows += len(table)
-        else:
-            with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-                for table in tables:
-                    for row in table.to_pylist(maps_as_pydicts="lossy"):
-                        text.write(line_of({n: _plain(n, v) for n, v in row.items()}, suffix))
-                    rows += len(table)
-    write_bytes(part.reading.part(part.number, COUNT), str(rows).encode())
+    with part.reading.reading():
+        if output.suffix != ".parquet":
+            rows = (row for table in tables for row in table.to_pylist(maps_as_pydicts="lossy"))
+            output.write(path, ({n: _plain(n, v) for n, v in row.items()} for row in rows))
+            return
+        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -1,10 +1,11 @@
-"""history: the snapshots of a table: when, by which job, and what each one changed."""
+"""history: lists the snapshots of a table, with time, job and changes of each."""
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Iterator
 from typing import Any
+
+from rich import filesize
 
 from ...io.snapshots.newest import newest_manifest
 from ...io.table.opening import open_table
@@ -13,6 +14,7 @@ from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ..command_line.command import TABLE, Invocation
+from .row_records import iso
 
 ARGUMENTS = (TABLE,)
 
@@ -21,19 +23,21 @@ ARGUMENTS = (TABLE,)
 class Options:
     """Options of history."""
 
-    last: int = option(20, "How many snapshots, the newest; 0 is all.", minimum=0, group="history")
-    counts: bool = option(False, "Show what each operation has counted.", group="history")
+    last: int = option(
+        20, "How many of the newest snapshots to show; 0 is all.", minimum=0, group="history"
+    )
+    counts: bool = option(False, "Show the counts of each operation.", group="history")
 
 
 def run(invocation: Invocation) -> int:
     root = open_table(str(invocation.table))
     found = list(events(root, invocation.options.last))
     if not found:
-        newest_manifest(str(invocation.table))  # says that there is none
+        newest_manifest(str(invocation.table))  # raises the error for a missing table
     try:
         total = sizes(newest_manifest(str(invocation.table)))
     except UserError:
-        total = {}  # the newest is damaged: its line says so
+        total = {}  # the newest is damaged, as its line shows
     if invocation.format == "json":
         record = {
             "snapshots": [_record(event) for event in found],
@@ -44,7 +48,7 @@ def run(invocation: Invocation) -> int:
     for event in found:
         print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
-        print(f"{name}: {_files(files)}, {rows:,} rows, {in_bytes(size)}")
+        print(f"{name}: {_files(files)}, {rows:,} rows, {filesize.decimal(size)}")
     return 0
 
 
@@ -61,15 +65,13 @@ def _record(event: Event) -> dict[str, Any]:
         "restores": manifest.restores,
         "undone": event.undone,
         "counts": dict(manifest.counts),
-        "changes": {
-            name: {
-                "added": _sizes(change.added),
-                "removed": _sizes(change.removed),
-                "exact": change.exact,
-            }
-            for name, change in event.changes.items()
-        },
+        "changes": {name: _change_record(change) for name, change in event.changes.items()},
     }
+
+
+def _change_record(change: Change) -> dict[str, Any]:
+    added, removed = _sizes(change.added), _sizes(change.removed)
+    return {"added": added, "removed": removed, "exact": change.exact}
 
 
 def _sizes(numbers: tuple[int, int, int]) -> dict[str, int]:
@@ -81,7 +83,7 @@ def _lines(event: Event, counts: bool) -> Iterator[str]:
     if manifest is None:
         yield f"{event.number}  {event.error}"
         return
-    words = [str(event.number), when(manifest.time), manifest.job, manifest.operation]
+    words = [str(event.number), str(iso(manifest.time)), manifest.job, manifest.operation]
     if manifest.batch:
         words.append(f"batch {manifest.batch}")
     if manifest.restores is not None:
@@ -101,34 +103,11 @@ def _change(change: Change) -> str:
     parts = []
     for sign, (files, rows, size) in (("+", change.added), ("-", change.removed)):
         if files or rows or size:
-            parts.append(f"{sign}{_files(files)} {sign}{rows:,} rows {sign}{in_bytes(size)}")
+            parts.append(
+                f"{sign}{_files(files)} {sign}{rows:,} rows {sign}{filesize.decimal(size)}"
+            )
     return " ".join(parts) or "0"
 
 
 def _files(number: int) -> str:
     return f"{number:,} file" + ("" if number == 1 else "s")
-
-
-def when(time_ms: int) -> str:
-    """Returns a time for people, in UTC.
-
-    >>> when(0)
-    '1970-01-01 00:00:00Z'
-    """
-    try:
-        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
-    except (ValueError, OverflowError, OSError):
-        return f"{time_ms} ms"
-    return f"{moment:%Y-%m-%d %H:%M:%S}Z"
-
-
-def in_bytes(number: int) -> str:
-    """Returns a size for people.
-
-    >>> in_bytes(999), in_bytes(25_300), in_bytes(7_000_000_000)
-    ('999 B', '25.3 kB', '7.0 GB')
-    """
-    size, units = float(number), ["B", "kB", "MB", "GB", "TB", "PB"]
-    while abs(size) >= 1000 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"

@@ -7,11 +7,9 @@
 
 import dataclasses
 import datetime
-import io
 import json
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +23,18 @@ from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
-from ...io.tablets.tablets import tablets
 from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, STATUS_NAMES
 from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
-from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
-from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.row_keys import from_key
-from ...web.urls.schemes import SCHEMES
+from ..checkers.checking import row_key
 from ..command_line.command import TABLE, Invocation
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .export import Reading, check_output, csv_line, exported, join_bytes, line_of
-from .pages import Exported, tablets_of
+from .export import Output, Part, Reading, exported, output_of
 from .row_records import DUMPED, iso, record_of
 
 ARGUMENTS = (TABLE,)
@@ -49,7 +43,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 @dataclasses.dataclass(frozen=True)
 class Options(LaunchOptions):
-    """Options of readdb: one of stats, url, top and dump, and what limits a dump."""
+    """Options of readdb: one of stats, url, top and dump, and the limits of these."""
 
     stats: bool = option(
         False, "Show figures about the table (the default).", nutch="readdb -stats"
@@ -60,15 +54,17 @@ class Options(LaunchOptions):
         nutch="readdb -dump",
     )  # fmt: skip
     top: int = option(
-        0, "Show so many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
+        0, "Show this many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
     )
-    min_score: float = option(0.0, "With --top: no URL with a lower score.")
-    regex: str = option("", "With --dump: only URLs that match as a whole.", nutch="readdb -regex")
+    min_score: float = option(0.0, "With --top: only URLs with at least this score.")
+    regex: str = option(
+        "", "With --dump: only URLs that match this expression as a whole.", nutch="readdb -regex"
+    )
     status: str = option(
         "", "With --dump: only this status.", choices=("", *STATUS_CODES), nutch="readdb -status"
     )
     retry: int = option(
-        0, "With --dump: only records with so many retries or more.", minimum=0,
+        0, "With --dump: only records with at least this many retries.", minimum=0,
         nutch="readdb -retry",
     )  # fmt: skip
 
@@ -93,17 +89,13 @@ def run(invocation: Invocation) -> int:
         return _show_url(invocation, table, options.url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
+    record, best = look(table, options, invocation.beam_args, options.top, options.min_score)
+    as_json = invocation.format == "json"
     if options.top:
-        _, best = look(table, options, invocation.beam_args, options.top, options.min_score)
         for row in best:
-            print(
-                json.dumps(row)
-                if invocation.format == "json"
-                else f"{row['score']:g}\t{row['url']}"
-            )
-        return 0
-    record, _ = look(table, options, invocation.beam_args)
-    print(json.dumps(record) if invocation.format == "json" else visible_lines(_lines(record)))
+            print(json.dumps(row) if as_json else f"{row['score']:g}\t{row['url']}")
+    else:
+        print(json.dumps(record) if as_json else visible_lines(_lines(record)))
     return 0
 
 
@@ -121,12 +113,12 @@ def look(
         options: How to launch.
         beam_args: For Beam.
         best: How many URLs.
-        min_score: No URL with a lower score.
+        min_score: Lowest score of these URLs.
     """
     manifest = newest_manifest(table)
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Look" >> beam.Map(_look, best, min_score)
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Look" >> beam.Map(_look, best, min_score)
 
     with exported(table, build, beam_args, options) as parts:
         total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
@@ -141,42 +133,25 @@ def look(
     ]
 
 
-def _per_tablet(readings: beam.PCollection[Reading]) -> beam.PCollection[Exported]:
-    # The shuffle spreads the tablets over the workers.
-    return readings | beam.FlatMap(tablets_of).with_output_types(Exported) | beam.Reshuffle()
-
-
-def _look(exported: Exported, best: int, min_score: float) -> None:
+def _look(part: Part, best: int, min_score: float) -> None:
     columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
-    reading = exported.reading
+    reading = part.reading
+    assert part.tablet is not None
     with reading.reading():
         wanted = columns if best else columns[1:]
-        rows = reading.root.read("state", [exported.tablet], wanted)
-    write_bytes(reading.part(exported.number, ".json"), to_json(statistics_of(rows)).encode())
+        rows = reading.root.read("state", [part.tablet], wanted)
+    write_bytes(reading.part(part.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
         chosen = good.top_k(best, by="score").select("key", "score", "status")
-        with creating(reading.part(exported.number, ".parquet")) as file:
+        with creating(reading.part(part.number, ".parquet")) as file:
             chosen.write_parquet(file)
-
-
-def find_row(table: str, manifest: Manifest, key: str) -> dict[str, Any] | None:
-    """Returns the STATE row of a key, or None."""
-    reading = Reading(table, "", manifest.snapshot)
-    known = tablets(reading.files("state"))
-    found = reading.root.find("state", known, pl.Series("key", [key]))
-    return found.row(0, named=True) if len(found) else None
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
     manifest = newest_manifest(table)
-    admitted = UrlRules(UrlOptions(schemes=SCHEMES)).admit(
-        pl.Series([url]), "inject", filters=False
-    )
-    key, reason = admitted.get_column("key")[0], admitted.get_column("reason")[0]
-    if key is None:
-        raise UsageError(f"--url is no URL that can be crawled ({reason}): {url!r}")
-    row = find_row(table, manifest, key)
+    key = row_key(url, "--url")
+    row = Reading(table, "", manifest.snapshot).find("state", key)
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
@@ -195,54 +170,39 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
 
 
 def _parsed(path: Place, key: str) -> dict[str, str | None]:
-    """Returns what a documents file says of how a page was parsed."""
+    """Returns the result of parsing a page, from a file of documents."""
     names = ("parse_status", "parse_minor", "parse_message")
     rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", "part_of", *names)
-    found = pages_first(collect(rows))
-    if not len(found):
-        return {}
-    row = found.row(0, named=True)
-    whole = row["part_of"]
-    return {
-        "parse": status_text(*(row[name] for name in names)),
-        "part_of": from_key(whole) if whole else None,
-    }
+    for _, whole, *status in pages_first(collect(rows)).head(1).iter_rows():
+        return {"parse": status_text(*status), "part_of": from_key(whole) if whole else None}
+    return {}
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
-    suffix = Path(options.dump).suffix if options.dump != "-" else ".jsonl"
-    if options.dump != "-":
-        check_output(Path(options.dump), "--dump")
+    output = output_of(options.dump, "--dump")
 
-    def build(readings: beam.PCollection[Reading], reading: Reading) -> None:
-        _per_tablet(readings) | "Dump" >> beam.Map(_write_dump, options, suffix)
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Dump" >> beam.Map(_write_dump, options, output)
 
-    head = csv_line(DUMPED).encode() if suffix == ".csv" else b""
     with exported(table, build, beam_args, options) as parts:
-        if options.dump == "-":
-            join_bytes(parts, sys.stdout.buffer)
-        else:
-            with Path(options.dump).open("wb") as file:
-                join_bytes(parts, file, head)
+        output.join(parts, DUMPED)
     return 0
 
 
-def _write_dump(exported: Exported, options: Options, suffix: str) -> None:
-    pattern = re.compile(options.regex) if options.regex else None
-    reading = exported.reading
-    with (
-        reading.reading(),
-        creating(reading.part(exported.number, suffix)) as part,
-        io.TextIOWrapper(part, encoding="utf-8", newline="") as file,
-    ):
-        for group in reading.root.scan("state", exported.tablet):
-            rows = group.filter(pl.col("retries") >= options.retry)
-            if options.status:
-                rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
-            for row in rows.iter_rows(named=True):
-                record = record_of(row)
-                if pattern is None or pattern.fullmatch(str(record["url"])):
-                    file.write(line_of(record, suffix))
+def _write_dump(part: Part, options: Options, output: Output) -> None:
+    with part.reading.reading():
+        output.write(part.reading.part(part.number, output.suffix), _dumped(part, options))
+
+
+def _dumped(part: Part, options: Options) -> Iterator[dict[str, Any]]:
+    assert part.tablet is not None
+    for group in part.reading.root.scan("state", part.tablet):
+        rows = group.filter(pl.col("retries") >= options.retry)
+        if options.status:
+            rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
+        for record in map(record_of, rows.iter_rows(named=True)):
+            if not options.regex or re.fullmatch(options.regex, str(record["url"])):
+                yield record
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:

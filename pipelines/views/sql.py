@@ -1,5 +1,6 @@
-"""sql: asks the table in SQL, by DuckDB over the files of the newest snapshot."""
+"""sql: queries the table in SQL, by DuckDB over the files of the newest snapshot."""
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -29,10 +30,9 @@ from ...web.base.visible import visible
 from ..command_line.command import TABLE, Argument, Invocation
 from .export import csv_line
 
-ARGUMENTS = (TABLE, Argument("query", "What to ask: one SELECT."))
+ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
 FORMATS = ("text", "json", "csv")
-_ROWS = 1_000  # fetched at a time
-# What DuckDB says where it finds no room for its temporary files.
+# Messages of DuckDB when there is no room for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 _WIDEST = 100  # characters of a value, for people
 
@@ -42,11 +42,11 @@ class Options:
     """Options of sql."""
 
     max_rows: int = option(
-        100, "How many rows to show people at most; 0 is all. JSON and CSV have all.",
+        100, "Most rows to show as text; 0 is all. JSON and CSV have all rows.",
         minimum=0, group="sql",
     )  # fmt: skip
     memory_limit: float = option(
-        0.0, "Memory that DuckDB may use; 0 is what it takes by itself.", unit="B",
+        0.0, "Memory that DuckDB may use; 0 is its own default.", unit="B",
         minimum=0.0, group="sql",
     )  # fmt: skip
 
@@ -58,35 +58,32 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"sql works on tables of files only, so far: {table!r} is in Bigtable")
     if is_shared(opened.files):
         raise UsageError(
-            f"sql asks tables in folders alone, got {table!r}: write what you want to ask with "
-            "nutbeam export, or copy the table into a folder"
+            f"sql reads tables in folders only, got {table!r}: write the rows with nutbeam export, "
+            "or copy the table into a folder"
         )
     duckdb = _duckdb()
     manifest = newest_manifest(table)
     query = invocation.arguments["query"]
-    connection = None
     try:
-        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
-        _check(duckdb, connection, query)
-        _answer(connection.execute(query), invocation)
+        limit = invocation.options.memory_limit
+        with contextlib.closing(connect(duckdb, root, manifest, limit)) as connection:
+            _check(duckdb, connection, query)
+            _answer(connection.execute(query), invocation)
     except duckdb.Error as error:
         raise _refusal(duckdb, error, root) from error
-    finally:
-        if connection is not None:
-            connection.close()
     return 0
 
 
 def _answer(result: Any, invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = _rows(result)
+    rows = iter(result.fetchone, None)
     if invocation.format == "json":
         for row in rows:
-            print(json.dumps(dict(zip(names, map(_plain, row), strict=True)), default=str))
+            print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
     elif invocation.format == "csv":
         sys.stdout.write(csv_line(names))
         for row in rows:
-            sys.stdout.write(csv_line([_flat(value) for value in row]))
+            sys.stdout.write(csv_line(map(_plain, row)))
     else:
         _show(names, rows, invocation.options.max_rows)
 
@@ -144,20 +141,15 @@ def _check(duckdb: Any, connection: Any, query: str) -> None:
         raise UsageError("sql takes one SELECT: the table is only read")
 
 
-def _rows(result: Any) -> Iterator[tuple[Any, ...]]:
-    while rows := result.fetchmany(_ROWS):
-        yield from rows
-
-
 def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
     text = text or type(error).__name__
     if any(word in text for word in _FULL):
         return ScratchFull(full(scratch()))
-    if str(root) in text:  # a file of the table is not as it should be
+    if str(root) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {root}")
-    # What remains is a matter of the machine: no memory, no room.
+    # Other operational errors come from the machine: no memory, no room.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
 
@@ -172,13 +164,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has neither
-    return value
-
-
-def _flat(value: Any) -> Any:
-    plain = _plain(value)
-    return json.dumps(plain, default=str) if isinstance(plain, dict | list) else plain
+        return None  # JSON has neither infinity nor NaN
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> None:
@@ -194,7 +181,7 @@ def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> N
     for number, row in enumerate(rows):
         if cut := number == most > 0:
             break
-        shown.add_row(*(_cell(_flat(value)) for value in row))
+        shown.add_row(*(_cell(_plain(value)) for value in row))
     width = None if sys.stdout.isatty() else 200
     VisibleConsole(sys.stdout, width).print(shown)
     if cut:
@@ -202,5 +189,6 @@ def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> N
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else visible(str(value))
+    text = json.dumps(value) if isinstance(value, dict | list) else str(value)
+    text = "" if value is None else visible(text)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

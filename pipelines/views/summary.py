@@ -1,9 +1,9 @@
-"""What a crawl says at its end: what was found, how fast, and what was left out."""
+"""The summary at the end of a crawl: results, speed, and all that was left out."""
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...io.snapshots.manifest import Manifest
@@ -19,7 +19,7 @@ BEST = 5
 
 def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
     """Prints the end of a crawl: JSON for scripts, tables for people."""
-    # In this process: it sees the table, and a cluster would take its time to start.
+    # In this process, which sees the table; a cluster would take long to start.
     record = summary_of(str(invocation.table), made, invocation.options)
     if invocation.format == "json":
         print(json.dumps(record))
@@ -28,7 +28,7 @@ def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
 
 
 def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> dict[str, Any]:
-    """Returns what a crawl found as one record.
+    """Returns the results of a crawl as one record.
 
     Args:
         table: Address of the table.
@@ -67,41 +67,44 @@ def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
 
 
 def _print_tables(record: dict[str, Any], table: str) -> None:
-    from rich.table import Table
-
     from ..command_line.console import VisibleConsole
 
-    console = VisibleConsole(sys.stdout)
-    parts: list[Any] = []
-
-    def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        if not rows:
-            return
-        shown = Table(title=title, title_justify="left", title_style="bold")
-        for at, head in enumerate(heads):
-            shown.add_column(head, justify="left" if at == 0 else "right", overflow="fold")
-        for row in rows:
-            shown.add_row(*row)
-        parts.append(shown)
-
-    show("URLs by status", ("status", "URLs"),
-         [(name, f"{n:,}") for name, n in record["status"].items()])  # fmt: skip
-    show("Speed", ("phase", "done", "seconds", "per second"),
-         [(name, f"{p['done']:,} {p['unit']}", f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
-          for name, p in record["phases"].items()])  # fmt: skip
-    show("Not fetched", ("reason", "times"),
-         [(n, f"{c:,}") for n, c in record["not_fetched"].items()])  # fmt: skip
-    show("Links and pages left out", ("reason", "times"),
-         [(n, f"{c:,}") for n, c in (record["dropped"] | record["not_parsed"]).items()])  # fmt: skip
-    show("URLs refused by rule", ("rule", "times"),
-         [(n, f"{c:,}") for n, c in record["refused_by"].items()])  # fmt: skip
-    show("Types without a parser", ("type", "pages"),
-         [(n, f"{c:,}") for n, c in record["no_parser"].items()])  # fmt: skip
-    show(f"Best {BEST} by score", ("URL", "score"),
-         [(page["url"], f"{page['score']:.3g}") for page in record["best"]])  # fmt: skip
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
-    parts.append(f"{record['fetched']:,} requests in {rounds}; the table is in {table}")
-    # At once, and not by rich: it ends the process where nobody reads any more.
+    last = f"{record['fetched']:,} requests in {rounds}; the table is in {table}"
+    console = VisibleConsole(sys.stdout)
+    # In one piece, and not by rich, which ends the process when the reader has closed the stream.
     with console.capture() as captured:
-        console.print(*parts, sep="\n")
+        console.print(*_tables(record), last, sep="\n")
     print(captured.get(), end="", file=unwrapped(sys.stdout))
+
+
+def _tables(record: dict[str, Any]) -> Iterator[Any]:
+    from rich.table import Column, Table
+
+    phases = [
+        (name, f"{p['done']:,} {p['unit']}", f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
+        for name, p in record["phases"].items()
+    ]
+    best = [(page["url"], f"{page['score']:.3g}") for page in record["best"]]
+    sections = (
+        ("URLs by status", ("status", "URLs"), _texts(record["status"])),
+        ("Speed", ("phase", "done", "seconds", "per second"), phases),
+        ("Not fetched", ("reason", "times"), _texts(record["not_fetched"])),
+        ("Links and pages left out", ("reason", "times"),
+         _texts(record["dropped"] | record["not_parsed"])),
+        ("URLs refused by rule", ("rule", "times"), _texts(record["refused_by"])),
+        ("Types without a parser", ("type", "pages"), _texts(record["no_parser"])),
+        (f"Best {BEST} by score", ("URL", "score"), best),
+    )  # fmt: skip
+    for title, (first, *heads), rows in sections:
+        if rows:
+            numbers = [Column(head, justify="right", overflow="fold") for head in heads]
+            columns = [Column(first, overflow="fold"), *numbers]
+            shown = Table(*columns, title=title, title_justify="left", title_style="bold")
+            for row in rows:
+                shown.add_row(*row)
+            yield shown
+
+
+def _texts(counts: dict[str, int]) -> list[tuple[str, str]]:
+    return [(name, f"{number:,}") for name, number in counts.items()]

@@ -1,8 +1,6 @@
-"""table: makes, describes and drops a web table in Bigtable; a folder needs no making."""
+"""table: creates, describes and drops a table in Bigtable; a table in a folder needs no creation."""
 
 import dataclasses
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 from ...io.bigtable.address import BigtableAddress, is_bigtable, parse_address
@@ -12,10 +10,9 @@ from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.base.visible import visible_lines
+from ..checkers.checking import say
 from ..command_line.command import DONE, Argument, Invocation
 
-ACTIONS = ("create", "describe", "drop")
 ARGUMENTS = (
     Argument("action", "One of create, describe and drop."),
     Argument(
@@ -30,8 +27,8 @@ class Options:
 
     files: str = option(
         "",
-        "With create: where page bodies and other files of batches will be, a new folder that all "
-        "workers see or gs://BUCKET/FOLDER.",
+        "With create: the place of page bodies and other files of batches: a new folder that all "
+        "workers see, or gs://BUCKET/FOLDER.",
     )
     yes: bool = option(False, "With drop: yes, delete the table with all its rows.")
 
@@ -43,22 +40,17 @@ def run(invocation: Invocation) -> int:
     text = invocation.arguments["address"]
     if not is_bigtable(text) and "://" not in text:
         raise UsageError(f"a table in a folder needs no {action}, got {text!r}: inject makes it")
-    does: dict[str, Callable[[BigtableAddress, Invocation], int]] = {
-        "create": _create,
-        "describe": _describe,
-        "drop": _drop,
-    }
-    return does[action](parse_address(text), invocation)
+    return ACTIONS[action](parse_address(text), invocation)
 
 
 def _create(address: BigtableAddress, invocation: Invocation) -> int:
     files = _place(invocation.options.files)
-    # Late: Google's libraries take a second, which --help and typing errors need not wait for.
+    # Imported late: Google's libraries take a second to load.
     from ...io.bigtable.admin import create_table
 
     create_table(address, files)
     record = {"table": str(address), "files": files, "created": True}
-    _print(invocation, record, [f"created {address}, its files are in {files}"])
+    say(record, [f"created {address}, its files are in {files}"], invocation.format)
     return DONE
 
 
@@ -67,7 +59,7 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
 
     found = describe_table(address)
     root = open_table(str(address))
-    load_manifest(root, root.latest_snapshot())  # says where a later version made it
+    load_manifest(root, root.latest_snapshot())  # refuses a newer format
     record = dataclasses.asdict(found) | {"table": str(address)}
     del record["address"]
     record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]
@@ -81,7 +73,7 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
         f"families  {families}",
         f"ranges    {len(found.ranges):,}, about {sum(n for _, n in found.ranges):,} bytes",
     ]
-    _print(invocation, record, lines)
+    say(record, lines, invocation.format)
     return DONE
 
 
@@ -92,14 +84,14 @@ def _drop(address: BigtableAddress, invocation: Invocation) -> int:
 
     files = drop_table(address)
     record = {"table": str(address), "files": files, "dropped": True}
-    _print(invocation, record, [f"dropped {address}; its files are left in {files}"])
+    say(record, [f"dropped {address}; its files are left in {files}"], invocation.format)
     return DONE
 
 
 def _place(files: str) -> str:
-    """Returns where files will be, as all workers can say it; makes a folder."""
+    """Returns the place of files as workers need it; makes a folder."""
     if not files:
-        raise UsageError("create needs --files: where page bodies and other files will be")
+        raise UsageError("create needs --files: the place of page bodies and other files")
     place = place_of(files)
     if is_shared(place):
         return str(place)
@@ -113,5 +105,4 @@ def _place(files: str) -> str:
     return str(path)
 
 
-def _print(invocation: Invocation, record: dict[str, object], lines: list[str]) -> None:
-    print(json.dumps(record) if invocation.format == "json" else visible_lines(lines))
+ACTIONS = {"create": _create, "describe": _describe, "drop": _drop}

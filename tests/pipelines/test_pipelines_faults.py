@@ -31,7 +31,7 @@ from nutbeam.io.snapshots import commit as written
 from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
-from nutbeam.pipelines.fetching import learnt
+from nutbeam.pipelines.fetching import host_findings
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
@@ -118,7 +118,7 @@ TRAPS = {
         *both(pages.PageWriter, "add", at=3),
         Trap(pages, "write_file"),  # a file of pages is flushed, and nobody is told of it
         Trap(pages, "write_file", at=4),
-        Trap(learnt, "write_file"),  # what was learnt about hosts
+        Trap(host_findings, "write_file"),  # what was learnt about hosts
     ],
     "parse": [*ENDS, Trap(documents, "write_file"), *both(parse, "parse_file", at=2)],
     "updatedb": [*ENDS, Trap(update, "changes_of"), Trap(update, "changes_of", at=2), *APPLY],

@@ -30,7 +30,10 @@ JOBS = {
     "update": (update.build, update.Options()),
     "dedup": (dedup.build, dedup.Options()),
     "library": (library, fetch.Options(connect_to=("a.example.com:80:127.0.0.1:1",))),
-    "round": (crawl.build_round, crawl.Options(max_count=100)),
+    "round": (
+        lambda tickets, options: crawl.build_crawl(tickets, options, 1),
+        crawl.Options(max_count=100),
+    ),
 }
 
 

@@ -16,8 +16,8 @@ from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.pipelines.fetching.asked import Asked
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
+from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
@@ -257,7 +257,7 @@ def outlinks(
 ):
     rows = pl.DataFrame({"key": listed, "score": 1.0, "delay": 2.5, "address": None})
     tried = conform(pl.DataFrame({"key": have}, {"key": pl.String}), PAGES)
-    seen = Asked(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
+    seen = Requested(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
     options = OutlinkOptions(parse_while_fetching=True, **{"follow_outlinks_depth": 2, **more})
     return Outlinks(options, seen, blocklist or blocklist_of(Names().rows(0)))
 

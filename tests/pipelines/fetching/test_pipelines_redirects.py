@@ -9,8 +9,8 @@ from crawling import files_of, manifest_of, nutbeam, statuses_of
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.pipelines.fetching.asked import Asked
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
+from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
@@ -130,7 +130,7 @@ def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.e
     seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
     options = options or RedirectOptions(redirect_max=1)
     listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
-    asked = Asked(listed, empty(PAGES))
+    asked = Requested(listed, empty(PAGES))
     return Redirects(options, asked, seeds, blocklist or blocklist_of(Names().rows(0)))
 
 
@@ -213,7 +213,7 @@ def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, 
         assert nutbeam("inject", table, *SEEDS) == 0
         assert nutbeam("generate", table) == 0
         with monkeypatch.context() as broken:
-            broken.setattr("nutbeam.pipelines.fetching.learnt.Learnt.write", _fail)
+            broken.setattr("nutbeam.pipelines.fetching.host_findings.HostFindings.write", _fail)
             assert nutbeam("fetch", table, *reach(server), *more) != 0
         before = set(asked(server))
         assert before > FOLLOWED

@@ -51,4 +51,4 @@ def test_a_crawl_ends_when_a_round_fetches_nothing(tmp_path, caplog):
         assert nutbeam("crawl", table, *words) == 0
         assert server.paths == ["/robots.txt"]
     assert [manifest.job for manifest in manifests_of(table)].count("fetch") == 1
-    assert "fetched no page, what is left stays due: dropped/robots_too_costly" in caplog.text
+    assert "fetched no page, its URLs stay due: dropped/robots_too_costly" in caplog.text

@@ -96,7 +96,6 @@ def test_on_a_version_that_was_not_tried_a_crawl_gives_the_same_with_one_warning
 def test_a_version_that_was_not_tried_is_run_by_beams_own_runner(monkeypatch):
     monkeypatch.setattr("apache_beam.version.__version__", "2.999.0")
     assert type(beam_internals.in_process_runner()) is FnApiRunner
-    assert beam_internals.prism_pages() == ()
 
 
 def test_the_oldest_version_that_is_tried_is_the_oldest_that_may_be_installed():

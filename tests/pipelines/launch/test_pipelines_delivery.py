@@ -166,6 +166,14 @@ def test_an_editable_package_whose_folder_is_gone_is_refused(tmp_path, monkeypat
         wheel_of("lost", tmp_path)
 
 
+def test_a_folder_of_sources_is_not_an_installation(tmp_path, monkeypatch):
+    (tmp_path / "loose.egg-info").mkdir()
+    (tmp_path / "loose.egg-info" / "PKG-INFO").write_text("Name: loose\nVersion: 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UsageError, match=r"^cannot tell where the packages of 'loose' are: give"):
+        wheel_of("loose", tmp_path)
+
+
 @pytest.mark.parametrize("name", ["no-such-package", "../etc", "a b", ""])
 def test_a_package_that_is_not_installed(name, tmp_path):
     with pytest.raises(UsageError, match="is not installed here: install it, or give the file of"):
@@ -176,10 +184,10 @@ def test_a_package_that_is_not_installed(name, tmp_path):
     ("name", "content", "message"),
     [
         ("gone.whl", None, "cannot read the package '.*gone.whl': no such file or directory"),
-        ("a.whl", b"no zip", "is no wheel and no source distribution: File is not a zip file"),
-        ("a.tar.gz", b"no tar", "is no wheel and no source distribution: "),
-        ("a.zip", b"PK\5\6" + bytes(18), "is no wheel and no source distribution: it has no"),
-        ("a.exe", b"", "its name ends in neither .whl nor .tar.gz nor .zip"),
+        ("a.whl", b"no zip", "'.*a.whl' is no wheel: File is not a zip file"),
+        ("a.whl", b"PK\5\6" + bytes(18), "is no wheel: .* its metadata is missing"),
+        ("a.zip", b"PK\5\6" + bytes(18), "is no wheel: its name does not end in .whl"),
+        ("a.exe", b"", "is no wheel: File is not a zip file"),
     ],
 )
 def test_a_file_that_is_no_package(name, content, message, tmp_path):

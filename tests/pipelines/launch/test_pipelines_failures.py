@@ -18,7 +18,7 @@ Traceback (most recent call last):
   File "/w/site-packages/apache_beam/runners/worker/sdk_worker.py", line 311, in _execute
     response = task()
                ^^^^^^
-{module}{error}: {message} [while running 'CheckWorker/Map(check_worker)']
+{module}{error}: {message} [while running 'CheckWorker']
 """
 PRISM = "Pipeline job-001 failed in state FAILED: bundle inst001 stage-001 failed:"
 FLINK = "Pipeline BeamApp-root-1-2_3-4 failed in state FAILED: "
@@ -72,9 +72,7 @@ def test_our_error_counts_before_what_it_brought_about():
 )
 def test_another_exception_names_its_step(before, after):
     text = PYTHON.format(module="", error="OSError", message="disk\nfull")
-    assert str(from_text(before + text + after)) == (
-        "OSError: disk full (in step 'CheckWorker/Map(check_worker)')"
-    )
+    assert str(from_text(before + text + after)) == ("OSError: disk full (in step 'CheckWorker')")
 
 
 # Each as it came from the cluster that is named.

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import graphs
 import pytest
 from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
@@ -17,7 +18,6 @@ from simulated_web import SimWeb
 
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
-from nutbeam.pipelines.launch import graphs
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.display import displayed
 from nutbeam.transforms.operations import Ticket

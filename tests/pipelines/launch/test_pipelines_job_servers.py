@@ -71,8 +71,10 @@ def test_a_prism_location_that_is_not_prism(kind, problem, tmp_path, capsys):
 def test_a_page_that_beam_does_not_take(tmp_path, capsys):
     words = ("--runner=PrismRunner", "--prism_location=http://127.0.0.1:1/prism.zip")
     line, code = refused(tmp_path, capsys, *words)
-    assert line.endswith("got 'http://127.0.0.1:1/prism.zip': Beam takes no other page")
-    assert code == 2
+    assert line.endswith(
+        "not an Apache Beam Github Release page URL or download URL: http://127.0.0.1:1/prism.zip"
+    )
+    assert code == 3
 
 
 @pytest.mark.prism
@@ -125,6 +127,6 @@ def test_a_job_server_that_ends_at_once(tmp_path):
     assert (code, out, err) == (
         3, "",
         ("nutbeam inject: the job server that Beam has started here ended at once, with code 7: "
-        "--log_level info shows what it said\n"),
+        "--log_level info shows its messages\n"),
     )  # fmt: skip
     assert not (tmp_path / "table").exists()

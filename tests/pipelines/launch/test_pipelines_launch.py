@@ -124,7 +124,7 @@ def test_a_job_server_whose_host_is_not_there():
 def test_a_port_where_something_else_listens():
     with (
         rest({}) as address,
-        pytest.raises(Unavailable, match=f"^what answers at --job_endpoint '{address}' is no job"),
+        pytest.raises(Unavailable, match=f"^the server at --job_endpoint '{address}' is no job"),
     ):
         preflight("table", SHARED, ["--runner=PortableRunner", f"--job_endpoint={address}"])
 

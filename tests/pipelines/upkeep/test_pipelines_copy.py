@@ -104,8 +104,8 @@ def test_where_something_is_nothing_is_written(original, tmp_path, capsys):
     for to, word in [
         (table, "there is a table at"),
         (tmp_path / "music", "is not empty: it has 'song.mp3'"),
-        (original, "cannot be within the other"),
-        (original / "copy", "cannot be within the other"),
+        (original, "cannot be inside the other"),
+        (original / "copy", "cannot be inside the other"),
         ("ftp://host/table", "or bigtable://PROJECT/INSTANCE/TABLE, got 'ftp://host/table'"),
     ]:
         capsys.readouterr()

@@ -29,7 +29,7 @@ from web_tables import newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.pipelines.purge import PurgeOptions, names_of
+from nutbeam.pipelines.purge import Options, names_of
 from nutbeam.policy.blocklist import blocklist_of
 from nutbeam.policy.purging import pattern_of
 from nutbeam.web.urls.row_keys import host_of
@@ -79,7 +79,7 @@ def names(*words):
     given = {"url": (), "host": (), "domain": ()}
     for flag, value in zip(words[::2], words[1::2], strict=True):
         given[flag.removeprefix("--")] += (value,)
-    return names_of(PurgeOptions(**given))
+    return names_of(Options(**given))
 
 
 def texts_in(table):

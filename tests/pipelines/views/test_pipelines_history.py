@@ -191,7 +191,7 @@ def test_what_cannot_be_gone_back_to(table, capsys):
     words = ("rollback", table, "--to")
     assert f"no snapshot 99 in this table, it has 1 to {newest}" in refused(capsys, *words, 99)
     assert "there is nothing to go back to" in refused(capsys, *words, newest)
-    assert "--to must say to which snapshot" in refused(capsys, "rollback", table)
+    assert "--to must be the number of a snapshot" in refused(capsys, "rollback", table)
     gone = table / load_files(table, manifest_at(table, 1).components["state"])[0].path
     gone.unlink()
     error = refused(capsys, *words, 1, code=3)

@@ -326,7 +326,7 @@ def test_what_is_not_there_is_said_at_the_start(caplog, tmp_path):
         check(HttpOptions(schemes=("http", "ftp"), **proxied))
     said = [record.getMessage() for record in caplog.records]
     assert said[0] == "file_roots: there is no folder '/not/there' on this machine"
-    assert said[-1].startswith("FTP is not asked through a proxy")
+    assert said[-1].startswith("no proxy is used for FTP")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which pages the fetch of a partition asks for, however it came to know of them."""
+"""The pages that the fetch of a partition requests: of its fetch list, and of links it follows."""
 
 import functools
 import threading
@@ -11,11 +11,11 @@ from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_key, host_of
 
 
-class Asked:
-    """The pages that a partition's fetch asks for, each once; safe to use in any thread.
+class Requested:
+    """The pages that a partition's fetch requests, each once; safe to use in any thread.
 
-    A host that is not in the partition's fetch list may be another worker's, so nothing
-    is asked of it.
+    A host that is not in the partition's fetch list may belong to another worker, so no
+    request is sent to it.
 
     Args:
         rows: FETCHLIST rows of the partition.
@@ -29,7 +29,7 @@ class Asked:
         self._depths = dict(have.filter(pl.col("depth") > 0).select("key", "depth").iter_rows())
         self._met: set[str] = set()
         self._lock = threading.Lock()
-        if len(have):  # what they have besides the fetch list was not expected
+        if len(have):  # the fetch list does not count them
             PROGRESS.expect_more(len(have.join(rows, on="key", how="anti")))
 
     @functools.cached_property
@@ -58,11 +58,11 @@ class Asked:
         return key in self._have
 
     def depth(self, key: str) -> int:
-        """Returns how many links were followed within this fetch to come to a page."""
+        """Returns how many links this fetch has followed to reach a page."""
         return self._depths.get(key, 0)
 
     def wait(self, key: str) -> tuple[float | None, str | None]:
-        """Returns (delay, address) that the fetch list has for a page's host."""
+        """Returns (delay, address) of a page's host in the fetch list."""
         return self._waits.get(host_of(key), (None, None))
 
     def follow(self, key: str, score: float, distance: int, hops: int = 0, depth: int = 0) -> Task:
@@ -79,8 +79,8 @@ class Asked:
 
 def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
     """Returns (delay, address) of hosts (reversed) that have any; the best page's delay counts."""
-    told = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
-    told = told.with_columns(host=host_keys(told.get_column("key")))
-    first = told.sort("score", "key", descending=[True, False]).group_by("host")
+    known = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
+    known = known.with_columns(host=host_keys(known.get_column("key")))
+    first = known.sort("score", "key", descending=[True, False]).group_by("host")
     waits = first.agg(pl.col("delay").drop_nulls().first(), pl.col("address").first())
     return {host: (delay, address) for host, delay, address in waits.iter_rows()}

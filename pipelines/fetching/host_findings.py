@@ -1,4 +1,4 @@
-"""What the fetch of a partition learns about hosts."""
+"""Findings of a fetch about hosts: robots.txt, delays, back-off."""
 
 import itertools
 import secrets
@@ -12,19 +12,19 @@ from ...io.snapshots.operations import Operation
 from ...web.base.clock import now_ms
 from ...web.engine.engine import Engine
 
-LEARNT_SECONDS = 30.0  # how old what was learnt about hosts may get before it is on disk
+FINDINGS_SECONDS = 30.0  # longest time for which findings are only in memory
 
 
-class Learnt:
-    """Writes what an engine has learnt about hosts, for an attempt that takes over, too.
+class HostFindings:
+    """Writes an engine's findings about hosts, also for an attempt that takes over.
 
-    Of an attempt only the last file counts: the one that was told to the commit,
-    or the one that a later attempt finds.
+    Only the last file of an attempt counts: the one that is committed, or that a
+    later attempt adopts.
 
     Args:
-        operation: Of the fetch.
-        number: Of the partition.
-        engine: What learns.
+        operation: The fetch.
+        number: Number of the partition.
+        engine: The engine.
     """
 
     def __init__(self, operation: Operation, number: int, engine: Engine) -> None:
@@ -32,22 +32,22 @@ class Learnt:
         self._started, self._attempt = now_ms(), secrets.token_hex(4)
         self._files, self._since = 0, time.monotonic()
 
-    def now_and_then(self) -> None:
-        """Writes what is known so far, if that was long ago."""
-        if time.monotonic() - self._since > LEARNT_SECONDS:
+    def write_if_old(self) -> None:
+        """Writes the findings, if the last write was long ago."""
+        if time.monotonic() - self._since > FINDINGS_SECONDS:
             list(self.write())
 
     def write(self) -> Iterator[Written]:
-        """Writes what is known; yields the file, if there is anything to tell."""
+        """Writes the findings; yields the file, if there are any."""
         operation, number = self._operation, self._number
-        # file: has no host to keep anything of.
-        records = (record for record in self._engine.hosts() if record.host)
-        first = next(records, None)
+        # Records of file: URLs have no host.
+        tables = host_tables(record for record in self._engine.hosts() if record.host)
+        first = next(tables, None)
         if first is not None:
-            tables = host_tables(itertools.chain((first,), records))
             name = page_name(number, self._started, self._attempt, self._files)
             batch = str(operation.batch)
-            file = write_file(operation.root, batch, "learnt", tables, partition=number, name=name)
+            rows = itertools.chain((first,), tables)
+            file = write_file(operation.root, batch, "learnt", rows, partition=number, name=name)
             yield Written(place(batch, "learnt"), (file,))
         self._files += 1
         self._since = time.monotonic()

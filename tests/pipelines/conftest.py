@@ -1,0 +1,40 @@
+"""Fixtures of tests of jobs on tables in Bigtable's emulator; other tests have tables of their own."""
+
+import pytest
+from bigtable_emulator import Counter
+from crawling import nutbeam
+
+from nutbeam.web.simweb.server import SimWeb
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=6, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture
+def table(bigtable, tmp_path):
+    return bigtable.make(tmp_path / "files")
+
+
+@pytest.fixture
+def counted(bigtable, tmp_path):
+    """A table behind what counts the rows that are read and written."""
+    with Counter(bigtable.host) as counter:
+        yield bigtable.make(tmp_path / "files", counter.host), counter
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs a command that must fail with one line, and returns that line."""
+
+    def run(*words, code=2):
+        capsys.readouterr()
+        assert nutbeam(*words) == code
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
+
+    return run

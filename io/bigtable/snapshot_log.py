@@ -27,7 +27,7 @@ from ...policy.kinds import KINDS
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..storage.errors import SnapshotTooOld
-from ..storage.files import called
+from ..storage.file_errors import note_address
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place, place_of
 from ..tablets.checksums import check_bytes
@@ -349,8 +349,8 @@ def settings_of(address: BigtableAddress) -> Settings:
         UserError: There is no web table.
     """
     settings = SnapshotLog(connect(address), rows_in(place_of("."))).settings()
-    # What is wrong with its files is told of the table.
-    called(place_of(settings.files), str(address))
+    # Errors about its files name the table.
+    note_address(place_of(settings.files), str(address))
     return settings
 
 

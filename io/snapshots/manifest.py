@@ -15,7 +15,7 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
-from ..storage.files import first_line
+from ..storage.file_errors import first_line
 from ..storage.formats import WRITER, check_format, json_object, this_version
 from ..table.opening import open_table
 from ..table.web_table import WebTable

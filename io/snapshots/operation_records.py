@@ -6,7 +6,7 @@ One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 from typing import Any
 
 from ...web.base.errors import UserError
-from ..storage.files import cure, first_line
+from ..storage.file_errors import first_line, fsck_advice
 from ..storage.formats import check_format, json_object
 from ..storage.places import Place
 
@@ -48,4 +48,6 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
         return {name: record[name] for name in (*_KINDS, "process") if name in record}
     except (ValueError, KeyError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
-        raise UserError(f"operation file is damaged: {path}: {reason}{cure(path)}") from error
+        raise UserError(
+            f"operation file is damaged: {path}: {reason}{fsck_advice(path)}"
+        ) from error

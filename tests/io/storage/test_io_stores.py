@@ -24,7 +24,6 @@ from nutbeam.io.storage import stores as module
 from nutbeam.io.storage.exclusive import create_exclusive
 from nutbeam.io.storage.files import (
     creating,
-    file_size,
     file_version,
     list_files,
     names,
@@ -35,6 +34,7 @@ from nutbeam.io.storage.files import (
     remove_empty_folders,
     remove_file,
     remove_tree,
+    size_of,
     store_time,
     write_bytes,
 )
@@ -152,7 +152,7 @@ def test_bytes_come_back(root):
         read_bytes(path)
     write_bytes(path, b"\x00data")
     assert read_bytes(path) == read_if_there(path) == b"\x00data"
-    assert file_size(path) == 5
+    assert size_of(path) == 5
     assert names(path.parent) == ["file"]
     assert names(root) == ["deep"]
     assert names(root / "none") == []
@@ -360,7 +360,7 @@ def test_rows_come_back(root):
         writer.write(ROWS[60:])
         assert [name for name in names(path.parent) if not name.startswith(".")] == []
         size = writer.close()
-    assert size == file_size(path)
+    assert size == size_of(path)
     assert names(path.parent) == ["a.parquet"]
     assert collect(scan([path], OUTCOME)).equals(ROWS)
     chosen = scan([path, path], OUTCOME).filter(pl.col("status") == 3).select("key")
@@ -426,7 +426,7 @@ def test_a_large_file_goes_up_in_pieces_and_is_given_up_whole(root, monkeypatch)
     rows = pa.table({"key": [str(n) for n in range(12)], "body": bodies}, schema=WIDE)
     with ParquetWriter(root / "large", WIDE) as writer:
         writer.write(rows)
-    assert file_size(root / "large") > 12 << 20
+    assert size_of(root / "large") > 12 << 20
     (back,) = row_groups(root / "large", WIDE)
     assert back.equals(rows)
     with pytest.raises(RuntimeError):

@@ -3,7 +3,6 @@
 See ``io/batches/leases.py`` for what the files mean.
 """
 
-import json
 import math
 import os
 import re
@@ -12,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ...web.base.safe_json import object_or_empty
 from ..storage.exclusive import create_exclusive
 from ..storage.files import names, read_if_there
 from ..storage.places import Folder, Place
@@ -56,7 +56,7 @@ class Attempt(NamedTuple):
 
     def describe(self) -> str:
         """Returns who that is, for people."""
-        claim = record_of(_read(self.claim))
+        claim = object_or_empty(_read(self.claim))
         batch = self.folder.parent.name
         if "pid" not in claim:
             return f"partition {self.partition} of batch {batch!r}"
@@ -120,10 +120,10 @@ class Watch:
         """Returns until when an attempt may have sent requests; None if it still may."""
         if attempt in self._ended:
             return self._ended[attempt]
-        claim = record_of(_read(attempt.claim))
+        claim = object_or_empty(_read(attempt.claim))
         before = time.monotonic()
         data = _read(attempt.beat)
-        beat = record_of(data)
+        beat = object_or_empty(data)
         ended = _ended(claim, beat)
         if ended is not None:
             self._ended[attempt] = ended
@@ -176,11 +176,3 @@ def _names(folder: Place) -> Iterator[tuple[int, int]]:
 
 def _read(path: Place) -> bytes:
     return read_if_there(path) or b""
-
-
-def record_of(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data) if data else {}
-    except ValueError:  # a crash of the machine may leave anything
-        found = {}
-    return found if isinstance(found, dict) else {}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import read_json
 from ..storage.formats import WRITER, check_format, this_version
 
 FORMAT = 1
@@ -78,7 +79,7 @@ def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
         UserError: It is damaged, or of a newer format.
     """
     try:
-        record = json.loads(value)
+        record = read_json(value)
         if isinstance(record, dict):
             check_format(record, FORMAT, "the table")
         return make(record)

@@ -6,8 +6,9 @@ One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 from typing import Any
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import json_object
 from ..storage.file_errors import first_line, fsck_advice
-from ..storage.formats import check_format, json_object
+from ..storage.formats import check_format
 from ..storage.places import Place
 
 FORMAT = 1

@@ -61,6 +61,6 @@ def note_address(files: Place, table: str) -> None:
     _ADDRESSES[files] = table
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Returns the first line of an error's text, or its class where it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]

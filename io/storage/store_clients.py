@@ -9,7 +9,7 @@ from typing import Any
 
 from ...web.base.errors import UsageError
 from .places import STORES, Remote
-from .store_errors import asking
+from .store_errors import client_errors
 
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
@@ -30,7 +30,7 @@ def client_of(place: Remote) -> Any:
         UsageError: It is not installed; the line says what to install.
         StoreError: There are no credentials.
     """
-    with asking(place):
+    with client_errors(place):
         return _client_of(place)
 
 

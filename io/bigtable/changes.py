@@ -20,7 +20,7 @@ from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .cells import CELLS
-from .limits import split_rows_by_limits
+from .limits import split_by_limits
 from .snapshot_log import Change
 
 FOLDER = "changes"
@@ -73,7 +73,7 @@ def write_changes(
         purges: Whether what the rows were like before is to be erased in time.
     """
     kind = CELLS[component]
-    table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
+    table, dropped = split_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
         return Written(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component

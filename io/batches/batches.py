@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS
 from ..snapshots.manifest import Manifest
-from ..storage.files import crc32_of, names, new_name, remove_tree, size_of
+from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
-from ..storage.reach import read_ipc, write_ipc
+from ..storage.reach import read_ipc
 from ..tablets.file_lists import DataFile, load_files
 
 _FILES_OF_ATTEMPT = 100_000
@@ -252,7 +252,8 @@ def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
     Such files are in no manifest. A crash of the machine may lose them.
     """
     path = root / place(batch, "aside") / new_name(".arrow")
-    write_ipc(path, rows)
+    with creating(path) as file:
+        rows.write_ipc(file)
     return below(root, path)
 
 

@@ -3,38 +3,20 @@
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ...policy.documents import NEEDED, DocumentOptions
-from ..parsing.parse_pool import Parsed, ParsePool
+from ...policy.documents import NEEDED
 from ..parsing.parse_worker import Job
 from ..snapshots.commit import Written
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
-from .documents import write_documents
+from .documents import Parser, write_documents
 
 PUMP_SECONDS = 0.02
 # Pages of this size go to the children from memory; they read the rest from the files.
 AHEAD_BYTES = 64 << 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Parser:
-    """Parses pages while others are being fetched.
-
-    Attributes:
-        pool: The child processes.
-        options: What to take from pages.
-        hosts: Files of the host table, which has the hosts of seeds.
-        on_done: Callback: counts each group of pages that is parsed.
-    """
-
-    pool: ParsePool
-    options: DocumentOptions
-    hosts: tuple[str, ...]
-    on_done: Callable[[Parsed], None]
 
 
 @dataclasses.dataclass

@@ -1,5 +1,6 @@
 """Writes the documents of a batch, which are parsed from its pages."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -18,35 +19,41 @@ from .batches import place, write_file
 _JOB_GROUPS = 4
 
 
-def parse_file(
-    root: Place,
-    batch: str,
-    pages: DataFile,
-    hosts: tuple[str, ...],
-    options: DocumentOptions,
-    pool: ParsePool,
-    on_done: Callable[[Parsed], None],
-) -> Written:
+@dataclasses.dataclass(frozen=True)
+class Parser:
+    """The processes that parse pages, and their options.
+
+    Attributes:
+        pool: The child processes.
+        options: What to take from pages.
+        hosts: Files of the host table, which has the hosts of seeds.
+        on_done: Callback: counts each group of pages that is parsed.
+    """
+
+    pool: ParsePool
+    options: DocumentOptions
+    hosts: tuple[str, ...]
+    on_done: Callable[[Parsed], None]
+
+
+def parse_file(root: Place, batch: str, pages: DataFile, parser: Parser) -> Written:
     """Writes the documents of one file of pages.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         pages: The file.
-        hosts: Files of the host table, which has the hosts of seeds.
-        options: What to take from pages.
-        pool: Parses the pages.
-        on_done: Callback: receives the result of each job.
+        parser: Parses the pages.
     """
     groups = range(row_group_count(root / pages.path))
     # The links of a job are judged together, which is cheaper per link in large jobs; but all
     # children should have work up to the end.
-    size = max(1, min(_JOB_GROUPS, len(groups) // (2 * pool.size)))
+    size = max(1, min(_JOB_GROUPS, len(groups) // (2 * parser.pool.size)))
     jobs = (
-        Job(str(root), pages.path, tuple(groups[at : at + size]), hosts, options)
+        Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.options)
         for at in range(0, len(groups), size)
     )
-    return write_documents(root, batch, pages, pool.parse(jobs), on_done)
+    return write_documents(root, batch, pages, parser.pool.parse(jobs), parser.on_done)
 
 
 def write_documents(

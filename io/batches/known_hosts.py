@@ -31,18 +31,18 @@ class KnownHosts:
     """Host records of earlier runs, each made on request.
 
     Args:
-        root: The table's folder.
+        table: The table.
         files: Files of the host table.
         keys: The hosts (reversed).
         notes: Newer findings of other attempts, by host.
     """
 
     def __init__(
-        self, root: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
+        self, table: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
     ) -> None:
         self._notes = notes
         self._texts: dict[str, bytes] = {}
-        rows = self._read(root, files, keys)
+        rows = self._read(table, files, keys)
         self._rows, _ = set_right_hosts(rows, now_ms())
         self._keys = self._rows.get_column("key")
 
@@ -61,9 +61,9 @@ class KnownHosts:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _read(self, root: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+    def _read(self, table: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
         parts = [empty(HOSTS).select(_COLUMNS)]
-        for rows in root.find_in_pieces("hosts", tablets(files), keys):
+        for rows in table.find_in_pieces("hosts", tablets(files), keys):
             self._keep(rows.select("key", _TEXT).to_arrow())
             parts.append(rows.select(_COLUMNS))
         return pl.concat(parts).unique("key", keep="last").sort("key")

@@ -182,7 +182,7 @@ class Lease:
             batch, number = self._attempt.folder.parent.name, self._attempt.partition
             self._lose(
                 f"partition {number} of batch {batch!r} was taken over by another fetch, as this "
-                "one was silent for too long: what it has flushed is kept"
+                "one was silent for too long: its written pages are kept"
             )
             return
         with self._changed:

@@ -30,8 +30,8 @@ from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .batches import page_name, page_order, page_started, place, write_file
-from .document_queue import DocumentQueue, Parser
-from .documents import parse_file
+from .document_queue import DocumentQueue
+from .documents import Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
@@ -146,8 +146,7 @@ class PageWriter:
         counts = _counts([pages]) | {"adopted": file.rows}
         yield Written(place(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
-            p = self._parser
-            yield parse_file(self._root, self._batch, file, p.hosts, p.options, p.pool, p.on_done)
+            yield parse_file(self._root, self._batch, file, self._parser)
 
     def _close_group(self) -> None:
         """Ends a row group, the unit of work of a parser process."""

@@ -122,14 +122,9 @@ def open_admin(address: BigtableAddress) -> Any:
 
 
 def _families(admin: Any, address: BigtableAddress) -> dict[str, int]:
-    def ask() -> dict[str, int]:
-        found = admin.get_table(
-            request=types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW),
-            retry=None, timeout=60,
-        )  # fmt: skip
-        return {n: f.gc_rule.max_num_versions for n, f in sorted(found.column_families.items())}
-
-    return persistent(address, ask)
+    request = types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW)
+    table = persistent(address, lambda: admin.get_table(request=request, retry=None, timeout=60))
+    return {n: f.gc_rule.max_num_versions for n, f in sorted(table.column_families.items())}
 
 
 def _check_families(admin: Any, address: BigtableAddress) -> None:

@@ -125,8 +125,8 @@ class SnapshotLog:
             return
         if snapshot < self.oldest():
             raise SnapshotTooOld(
-                f"snapshot {snapshot} of {self.table.address} is too old: what a purge took out of "
-                "it was erased since: run it again"
+                f"snapshot {snapshot} of {self.table.address} is too old: a purge has erased rows "
+                "of it since: run it again"
             )
         if newest.snapshot - snapshot < VERSIONS:
             return
@@ -183,8 +183,7 @@ class SnapshotLog:
         changes = list(changes)
         now, writes = now_ms(), head.writes + bool(changes)
         new = new_head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
-        redo = json.dumps([dataclasses.asdict(change) for change in changes]).encode()
-        cells = {_COMMIT: new.value, _RECORD: record, _REDO: redo}
+        cells = {_COMMIT: new.value, _RECORD: record, _REDO: _redo_of(changes)}
         for _ in range(ATTEMPTS):
             if self._swap(head, cells, new.snapshot):
                 return new
@@ -208,8 +207,7 @@ class SnapshotLog:
         """
         changes = self.changes(head)
         noted = [dataclasses.replace(c, lost=c.lost or c.path in paths) for c in changes]
-        redo = json.dumps([dataclasses.asdict(change) for change in noted]).encode()
-        return self._swap(head, {_REDO: redo}, head.snapshot)
+        return self._swap(head, {_REDO: _redo_of(noted)}, head.snapshot)
 
     def apply(self, change: Change, snapshot: int) -> int:
         """Writes the rows of one file; returns their number. Repeating it changes nothing."""
@@ -338,6 +336,10 @@ def settings_of(address: BigtableAddress) -> Settings:
     # Errors about its files name the table.
     note_address(place_of(settings.files), str(address))
     return settings
+
+
+def _redo_of(changes: Iterable[Change]) -> bytes:
+    return json.dumps([dataclasses.asdict(change) for change in changes]).encode()
 
 
 def _history_row(snapshot: int) -> bytes:

@@ -102,14 +102,9 @@ def _why(code: int | None) -> str:
     """
     if code is None or code == -signal.SIGALRM:
         return "timeout"
-    if code == OUT_OF_MEMORY:
-        return "out_of_memory"
-    if code == PIPE_CLOSED:
-        return "crashed its pipe was closed"
-    if code >= 0:
-        return f"crashed exit code {code}"
-    known = {int(number): number.name for number in signal.Signals}
-    return f"crashed {known.get(-code, f'signal {-code}')}"
+    known = {OUT_OF_MEMORY: "out_of_memory", PIPE_CLOSED: "crashed its pipe was closed"}
+    known |= {-number: f"crashed {number.name}" for number in signal.Signals}
+    return known.get(code, f"crashed exit code {code}" if code >= 0 else f"crashed signal {-code}")
 
 
 class ParserDied(UserError):

@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...policy.documents import NEEDED, DocumentOptions, documents_of
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
@@ -212,9 +212,5 @@ def _failure(job: Job, error: Exception) -> UserError:
         if isinstance(error, kind):
             return kind(str(error))
     known = isinstance(error, UserError | StoreError)
-    reason = str(error) if known else f"{type(error).__name__}: {_first_line(error)}"
+    reason = str(error) if known else one_line(f"{type(error).__name__}: {error}", 200)
     return UserError(f"cannot parse {job.page_file}: {reason}")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]

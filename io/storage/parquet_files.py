@@ -279,8 +279,8 @@ class ParquetWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
-        if kind is None:
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
             if not self._done:
                 self.close()
             return
@@ -288,4 +288,4 @@ class ParquetWriter:
         with contextlib.suppress(OSError, pa.ArrowException):
             self._writer.close()
         with contextlib.suppress(UserError):  # the error that ended the block counts
-            self._target.__exit__(kind, *error)
+            self._target.__exit__(*error)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...web.base.errors import Unavailable, UsageError
 from . import stores
-from .files import creating, file_version, list_files, names, read_bytes
+from .files import file_version, list_files, names, read_bytes
 from .places import Place, Remote
 from .store_clients import client_of
 from .store_errors import StoreUnreachable
@@ -73,12 +73,6 @@ def files_in(place: Place) -> list[Place]:
         return [place]
 
 
-def write_ipc(path: Place, rows: pl.DataFrame) -> None:
-    """Writes rows as an Arrow file; it may be lost in a crash of the machine."""
-    with creating(path) as file:
-        rows.write_ipc(file)
-
-
 def read_ipc(path: Place) -> pl.DataFrame:
     """Reads an Arrow file; a local one is mapped into memory."""
     return pl.read_ipc(read_bytes(path) if isinstance(path, Remote) else path)
@@ -108,8 +102,6 @@ def folder_names(place: Place, table: str) -> list[str]:
             if not found:
                 stores.check_reach(place)
             return found
-        if place.exists() and not place.is_dir():
-            raise UsageError(f"the table must be a folder, got the file {table!r}")
         return [entry.name for entry in place.iterdir()] if place.exists() else []
     except NotADirectoryError as error:
         raise UsageError(f"the table must be a folder, got the file {table!r}") from error

@@ -57,7 +57,9 @@ def create(place: Remote, data: bytes) -> bool:
     which identifies it.
     """
     if place.scheme == "hdfs":
-        return _create_by_rename(place, data)
+        temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+        overwrite(temporary, data)
+        return _rename(temporary, place)
     mark = secrets.token_hex(8)
     client = client_of(place)
     arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
@@ -86,12 +88,6 @@ def _mark_of(place: Remote) -> str | None:
     if place.scheme == "gs":
         return dict(client.info(path).get("metadata") or {}).get(_MARK)
     return dict(client.metadata(path, refresh=True)).get(_MARK)
-
-
-def _create_by_rename(place: Remote, data: bytes) -> bool:
-    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
-    overwrite(temporary, data)
-    return _rename(temporary, place)
 
 
 def _rename(temporary: Remote, place: Remote) -> bool:

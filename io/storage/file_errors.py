@@ -42,6 +42,7 @@ def unreadable(path: Place, error: Exception) -> UserError:
 def fsck_advice(path: Place) -> str:
     """Returns the end of an error about a missing or damaged file: which table to check.
 
+    >>> from pathlib import Path
     >>> fsck_advice(Path("mine/manifest/lists/state-1.parquet"))
     ': run nutbeam fsck mine'
     >>> fsck_advice(Path("seeds.txt"))

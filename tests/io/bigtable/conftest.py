@@ -1,4 +1,4 @@
-"""Tables in Bigtable: in the emulator, after a proxy, and of a server that answers as a test demands."""
+"""Tables in Bigtable: in the emulator, through a proxy, and in a server with written answers."""
 
 import contextlib
 
@@ -24,7 +24,7 @@ def table(address):
 
 @pytest.fixture
 def scripted(bigtable):
-    """A server that answers as it is scripted to, and a table there."""
+    """A table in a server whose answers a test writes, and the server."""
     with Replies() as server:
         address = bigtable.new_address(server.host)
         with contextlib.closing(BigtableTable(address)) as table:
@@ -33,7 +33,7 @@ def scripted(bigtable):
 
 @pytest.fixture
 def cut(bigtable, tmp_path):
-    """A table behind a proxy that can be scripted to cut connections off."""
+    """A table that is reached through a proxy, which can cut connections, and the proxy."""
     with Proxy(bigtable.host) as proxy:
         address = bigtable.new_address(proxy.host)
         create_table(address, str(tmp_path))

@@ -279,13 +279,17 @@ class ParquetWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if error[0] is None:
-            if not self._done:
-                self.close()
-            return
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
+        elif not self._done:
+            self.close()
+
+    def abandon(self) -> None:
+        """Ends the writer without a file."""
         self._sink.abandon()
         with contextlib.suppress(OSError, pa.ArrowException):
             self._writer.close()
-        with contextlib.suppress(UserError):  # the error that ended the block counts
-            self._target.__exit__(*error)  # type: ignore[arg-type]
+        with contextlib.suppress(UserError):
+            error = UserError(f"{self.path} is abandoned")
+            self._target.__exit__(UserError, error, None)

@@ -29,7 +29,8 @@ def mounted(folder: Path, size: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        # Lazily: the traceback of a test that failed may hold a file open.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def unmount_left() -> None:

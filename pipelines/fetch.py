@@ -19,7 +19,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import adopted_learnt, adopted_pages, place
-from ..io.batches.document_queue import Parser
+from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import Lease, acquire
 from ..io.batches.page_writer import PageWriter

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from ..io.batches.batches import place
-from ..io.batches.documents import parse_file
+from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
 from ..io.rows.hosts import seed_files
@@ -70,12 +70,10 @@ def _files(operation: Operation) -> Iterator[PageFile]:
 
 def _parse(pages: PageFile, options: ParseBatchOptions) -> Iterator[Written]:
     operation = pages.operation
-    yield parse_file(
-        operation.root.files,
-        str(operation.batch),
-        pages.file,
-        seed_files(operation),
-        document_options(options),
+    parser = Parser(
         shared_pool(options.parse_processes, options.parser_memory),
+        document_options(options),
+        seed_files(operation),
         lambda done: PROGRESS.add(done.rows),
     )
+    yield parse_file(operation.root.files, str(operation.batch), pages.file, parser)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..web.base.safe_json import read_json
 from .schema import STATUS_NAMES
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -67,7 +68,7 @@ def to_json(statistics: Statistics) -> str:
 
 def from_json(text: str) -> Statistics:
     """Returns the figures that ``to_json`` wrote."""
-    record = json.loads(text)
+    record = read_json(text)
     for name in ("statuses", "retries", "bins"):
         record[name] = Counter({int(key): number for key, number in record[name].items()})
     for name in ("intervals", "times", "scores"):

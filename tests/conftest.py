@@ -1,6 +1,7 @@
 """Fixtures that several test files use, and which tests run on another runner than this process."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
@@ -14,6 +15,7 @@ from flink.cluster import Cluster, started
 from here import TESTS
 from hypothesis import HealthCheck, settings
 from running import NO_PRISM, PRISM, RUNNER
+from small_disk import mounted
 from stores_here import STORES, Stores, why_not
 from warm_commands import WarmCommands
 from web_tables import BACK_ENDS, InFolder
@@ -152,6 +154,13 @@ def locked() -> Iterator[Path]:
     yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a disk of a size such as ``64k``; returns its folder."""
+    with contextlib.ExitStack() as disks:
+        yield lambda size: disks.enter_context(mounted(tmp_path / "disk", size))
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,17 @@
-"""What other attempts at the partitions of a batch are doing, as their files tell.
+"""Watches other attempts at the partitions of a batch, by their files.
 
-See ``io/batches/leases.py`` for what the files mean.
+See ``io/batches/leases.py`` for the meaning of the files.
 """
 
-import json
 import math
 import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ...web.base.safe_json import object_or_empty
 from ..storage.exclusive import create_exclusive
 from ..storage.files import names, read_if_there
 from ..storage.places import Folder, Place
@@ -24,11 +24,11 @@ _CLAIM = re.compile(r"p(\d{5,})-(\d{6,})\.claim")
 
 
 class Note(NamedTuple):
-    """What a host has demanded.
+    """The demands of a host.
 
     Attributes:
         crawl_delay: Seconds, or None.
-        backoff_until: UTC ms before which it wants to be left alone, or 0.
+        backoff_until: UTC ms before which no request may be sent, or 0.
     """
 
     crawl_delay: float | None = None
@@ -55,8 +55,8 @@ class Attempt(NamedTuple):
         return self._replace(number=self.number + 1)
 
     def describe(self) -> str:
-        """Returns who that is, for people."""
-        claim = record_of(_read(self.claim))
+        """Returns a description of the attempt, for messages."""
+        claim = object_or_empty(_read(self.claim))
         batch = self.folder.parent.name
         if "pid" not in claim:
             return f"partition {self.partition} of batch {batch!r}"
@@ -67,7 +67,7 @@ class Attempt(NamedTuple):
 
 
 class Watch:
-    """What is known of other attempts, and for how long.
+    """Observes other attempts, and for how long their files have been the same.
 
     Args:
         root: The table's folder.
@@ -77,8 +77,8 @@ class Watch:
     Attributes:
         requested_until: See ``Lease``.
         hosts: See ``Lease``.
-        next: What to claim when all are silent: exclusively, so nobody who has
-            claimed since is superseded.
+        next: The attempt to claim when all are silent. As claims are exclusive, a claim
+            that was made since is not superseded.
     """
 
     next: Attempt
@@ -93,9 +93,9 @@ class Watch:
     def survey(
         self, batch: str, partition: int, others: Iterable[str], mine: Attempt | None = None
     ) -> Attempt | None:
-        """Looks at all attempts that matter; returns one that may send requests, if any.
+        """Checks all attempts that matter; returns one that may send requests, if any.
 
-        With ``mine`` claimed, those that are silent but may wake up are superseded.
+        With ``mine`` claimed, silent attempts that may wake up are superseded.
         """
         folder = self._root / place(batch, "leases")
         mates = _attempts(folder).get(partition, [])
@@ -117,13 +117,13 @@ class Watch:
         return None
 
     def _silent(self, attempt: Attempt) -> float | None:
-        """Returns until when an attempt may have sent requests; None if it still may."""
+        """Returns the moment until which an attempt may have sent requests; None if it still may."""
         if attempt in self._ended:
             return self._ended[attempt]
-        claim = record_of(_read(attempt.claim))
+        claim = object_or_empty(_read(attempt.claim))
         before = time.monotonic()
         data = _read(attempt.beat)
-        beat = record_of(data)
+        beat = object_or_empty(data)
         ended = _ended(claim, beat)
         if ended is not None:
             self._ended[attempt] = ended
@@ -148,7 +148,7 @@ class Watch:
 
 
 def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
-    """Returns when an attempt has ended, or was found to have; None where that cannot be said."""
+    """Returns the moment when an attempt ended, or was found ended; None if it may live."""
     now = time.monotonic()
     if "token" not in claim:
         return -math.inf  # only there to supersede another one
@@ -161,26 +161,12 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
 
 def _attempts(folder: Place) -> dict[int, list[Attempt]]:
     """Returns the attempts of each partition, oldest first."""
+    claims = (match for name in names(folder) if (match := _CLAIM.fullmatch(name)))
     found: dict[int, list[Attempt]] = {}
-    for partition, number in sorted(_names(folder)):
+    for partition, number in sorted((int(match[1]), int(match[2])) for match in claims):
         found.setdefault(partition, []).append(Attempt(folder, partition, number))
     return found
 
 
-def _names(folder: Place) -> Iterator[tuple[int, int]]:
-    for name in names(folder):
-        match = _CLAIM.fullmatch(name)
-        if match:
-            yield int(match[1]), int(match[2])
-
-
 def _read(path: Place) -> bytes:
     return read_if_there(path) or b""
-
-
-def record_of(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data) if data else {}
-    except ValueError:  # a crash of the machine may leave anything
-        found = {}
-    return found if isinstance(found, dict) else {}

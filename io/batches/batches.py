@@ -1,4 +1,4 @@
-"""Batches: what one generate chose, and what became of it, phase by phase.
+"""Files of a batch: the URLs that one generate chose, and the results of each phase.
 
 A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
 ``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
@@ -13,16 +13,10 @@ import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS
 from ..snapshots.manifest import Manifest
-from ..storage.files import (
-    crc32_of,
-    file_size,
-    names,
-    new_name,
-    remove_tree,
-)
+from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
-from ..storage.reach import read_ipc, write_ipc
+from ..storage.reach import read_ipc
 from ..tablets.file_lists import DataFile, load_files
 
 _FILES_OF_ATTEMPT = 100_000
@@ -51,25 +45,22 @@ def write_file(
         kind: One of the five kinds.
         tables: Rows, in row groups as they come.
         partition: Number of the partition that wrote it.
-        order: Its place among the partition's files.
+        order: Position of the file among those of the partition.
         name: File name; None makes a new one.
     """
     path = root / place(batch, kind) / (name or new_name())
-    first: str | None = None
-    last: str | None = None
+    bounds: list[str] = []
     with ParquetWriter(path, KINDS[kind].schema) as writer:
         for table in tables:
             writer.write(table)
-            low, high = key_range(table)
-            first = low if first is None or (low is not None and low < first) else first
-            last = high if last is None or (high is not None and high > last) else last
+            bounds.extend(key for key in key_range(table) if key is not None)
         size = writer.close()
     return DataFile(
         path=below(root, path),
         rows=writer.rows,
         bytes=size,
-        first=first,
-        last=last,
+        first=min(bounds, default=None),
+        last=max(bounds, default=None),
         partition=partition,
         order=order,
         crc32=writer.crc32,
@@ -77,7 +68,7 @@ def write_file(
 
 
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
-    """Returns the smallest and the largest key of rows, None and None where there are none."""
+    """Returns the smallest and the largest key of rows, (None, None) of no rows."""
     table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
     found = pc.min_max(table["key"])
     return found["min"].as_py(), found["max"].as_py()
@@ -89,10 +80,10 @@ def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list
 
 
 def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
-    """Returns the file of a batch that a row means by a path, or None.
+    """Returns the file of a batch that a row refers to by its path.
 
-    It may have taken another one's place since the row was written; there is
-    none where the file was dropped, or its batch is no longer kept.
+    A file that has replaced it since then is returned in its place. None if the file
+    was dropped, or its batch is no longer kept.
     """
     component = path.rpartition("/")[0]
     for file in load_files(root, manifest.components.get(component)):
@@ -102,7 +93,7 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
 
 
 def page_order(started: int, sequence: int) -> int:
-    """Returns the place of a pages file in its batch: earlier attempts first.
+    """Returns the position of a pages file in its batch: earlier attempts first.
 
     Args:
         started: When the attempt began, ms.
@@ -112,7 +103,7 @@ def page_order(started: int, sequence: int) -> int:
 
 
 def page_started(order: int) -> int:
-    """Returns when the attempt began that wrote a pages file, ms; see ``page_order``."""
+    """Returns the start of the attempt that wrote a pages file, ms; see ``page_order``."""
     return order // _FILES_OF_ATTEMPT
 
 
@@ -122,96 +113,84 @@ def page_name(partition: int, started: int, attempt: str, sequence: int) -> str:
     Args:
         partition: Number of the partition.
         started: When the attempt began, ms.
-        attempt: What tells it from others; no hyphens.
+        attempt: Id of the attempt; no hyphens.
         sequence: Number of the file within the attempt.
     """
     return f"p{partition:05d}-{started:013d}-{attempt}-{sequence:05d}.parquet"
 
 
 def adopted_pages(
-    root: Folder,
-    batch: str,
-    partition: int,
-    blocked: Callable[[pl.Series], pl.Series] | None = None,
+    root: Folder, batch: str, partition: int, blocked: Callable[[pl.Series], pl.Series]
 ) -> list[DataFile]:
-    """Returns what earlier attempts at a partition have flushed; see ``page_order``.
+    """Returns the files of pages that earlier attempts at a partition have written.
 
-    Each key is in one of the files only: of a file whose keys others have too
-    (an attempt that was superseded may have written it late), or of one with
-    keys that are blocked, the rest is written anew.
+    Each key is in one of the files only. A file is written again without those of its
+    keys that an earlier file has too (an attempt that was superseded may have written
+    it late), and without keys on the blocklist. For the order see ``page_order``.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        blocked: Says which keys are not to be taken.
+        blocked: Returns which keys are on the blocklist.
     """
-    folder = root / place(batch, "pages")
     files: list[DataFile] = []
     seen: set[str] = set()
-    for path in _of_partition(folder, partition):
-        keys = collect(scan([path], KINDS["pages"].schema).select("key")).get_column("key")
-        if blocked is not None:
-            seen.update(keys.filter(blocked(keys)))
-        new = [key for key in keys if key not in seen]
+    for path in _of_partition(root / place(batch, "pages"), partition):
+        keys = _keys_of(path, "pages")
+        new = [key for key in keys.filter(~blocked(keys)) if key not in seen]
         if new or not len(keys):
             whole = path if len(new) == len(keys) else _write_rest(path, new)
             # Two attempts may have begun in the same millisecond.
             order = _order_of(whole)
             while any(file.order == order for file in files):
                 order += 1
-            files.append(
-                DataFile(
-                    path=below(root, whole),
-                    rows=len(new),
-                    bytes=file_size(whole),
-                    first=min(new, default=None),
-                    last=max(new, default=None),
-                    partition=partition,
-                    order=order,
-                    crc32=crc32_of(whole),
-                )
-            )
+            files.append(_describe(root, whole, new, partition, order))
         seen.update(new)
     return files
 
 
 def adopted_learnt(
-    root: Folder,
-    batch: str,
-    partition: int,
-    blocked: Callable[[pl.Series], pl.Series] | None = None,
+    root: Folder, batch: str, partition: int, blocked: Callable[[pl.Series], pl.Series]
 ) -> list[DataFile]:
-    """Returns what earlier attempts at a partition have learnt about hosts.
+    """Returns the files of host findings that earlier attempts at a partition have written.
 
-    An attempt writes all that it knows again and again, so of each its last
-    file counts. Names are those of ``page_name``.
+    An attempt writes all its findings again and again, so only the last file of
+    each attempt counts. Files are named by ``page_name``.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        blocked: Says which hosts are not to be taken: files with one do not count.
+        blocked: Returns which hosts are on the blocklist; a file with one is left out.
     """
-    folder = root / place(batch, "learnt")
-    paths = _of_partition(folder, partition)
+    paths = _of_partition(root / place(batch, "learnt"), partition)
     last = {path.stem.rpartition("-")[0]: path for path in paths}
-    files = []
-    for path in last.values():
-        keys = collect(scan([path], KINDS["learnt"].schema).select("key")).get_column("key")
-        if len(keys) and not (blocked is not None and blocked(keys).any()):
-            files.append(
-                DataFile(
-                    path=below(root, path),
-                    rows=len(keys),
-                    bytes=file_size(path),
-                    first=str(keys.min()),
-                    last=str(keys.max()),
-                    partition=partition,
-                    crc32=crc32_of(path),
-                )
-            )
-    return files
+    found = ((path, _keys_of(path, "learnt")) for path in last.values())
+    return [
+        _describe(root, path, keys.to_list(), partition)
+        for path, keys in found
+        if len(keys) and not blocked(keys).any()
+    ]
+
+
+def _keys_of(path: Place, kind: str) -> pl.Series:
+    return collect(scan([path], KINDS[kind].schema).select("key")).get_column("key")
+
+
+def _describe(
+    root: Folder, path: Place, keys: Sequence[str], partition: int, order: int = 0
+) -> DataFile:
+    return DataFile(
+        path=below(root, path),
+        rows=len(keys),
+        bytes=size_of(path) or 0,
+        first=min(keys, default=None),
+        last=max(keys, default=None),
+        partition=partition,
+        order=order,
+        crc32=crc32_of(path),
+    )
 
 
 def _of_partition(folder: Place, partition: int) -> list[Place]:
@@ -226,7 +205,7 @@ def _order_of(path: Place) -> int:
 
 
 def _write_rest(path: Place, keys: list[str]) -> Place:
-    """Writes the rows of some keys of a pages file to another one."""
+    """Copies the rows of some keys of a pages file to a new one."""
     partition, started, _, sequence = path.stem.split("-")
     rest = path.with_name(
         "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
@@ -243,7 +222,7 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
 def claimed_keys(
     root: Folder, manifest: Manifest, batches: Sequence[str], low: str | None, high: str | None
 ) -> pl.Series:
-    """Returns the keys in [low, high] that unfinished batches have chosen (the generate mark).
+    """Returns the keys in [low, high] of URLs that are in unfinished batches (the generate mark).
 
     Args:
         root: The table's folder.
@@ -252,18 +231,16 @@ def claimed_keys(
         low: Smallest key of interest; None is open.
         high: Largest key of interest; None is open.
     """
+    low = low or ""
     paths = [
         root / file.path
         for batch in batches
         for file in batch_files(root, manifest, batch, "fetchlist")
-        if (high is None or (file.first or "") <= high)
-        and (low is None or file.last is None or file.last >= low)
+        if (high is None or (file.first or "") <= high) and (file.last is None or file.last >= low)
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)
-    keys = scan(paths, KINDS["fetchlist"].schema).select("key")
-    if low is not None:
-        keys = keys.filter(pl.col("key") >= low)
+    keys = scan(paths, KINDS["fetchlist"].schema).select("key").filter(pl.col("key") >= low)
     if high is not None:
         keys = keys.filter(pl.col("key") <= high)
     return collect(keys).get_column("key")
@@ -272,18 +249,19 @@ def claimed_keys(
 def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
     """Writes rows for a later step of the same job; returns the path below the table.
 
-    Such files are in no manifest. They need not survive the machine.
+    Such files are in no manifest. A crash of the machine may lose them.
     """
     path = root / place(batch, "aside") / new_name(".arrow")
-    write_ipc(path, rows)
+    with creating(path) as file:
+        rows.write_ipc(file)
     return below(root, path)
 
 
 def take_up(root: Folder, path: str) -> pl.DataFrame:
-    """Reads what ``put_aside`` wrote."""
+    """Reads the rows that ``put_aside`` wrote."""
     return read_ipc(root / path)
 
 
 def remove_aside(root: Folder, batch: str) -> None:
-    """Removes all that was put aside for a batch."""
+    """Removes all files that ``put_aside`` wrote for a batch."""
     remove_tree(root / place(batch, "aside"))

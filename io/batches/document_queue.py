@@ -1,40 +1,22 @@
-"""Has the pages of a batch parsed while others are fetched; nobody waits for a slow one."""
+"""Parses the pages of a batch while others are fetched; fetching never waits for a slow page."""
 
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ...policy.documents import NEEDED, DocumentOptions
-from ..parsing.parse_pool import Parsed, ParsePool
+from ...policy.documents import NEEDED
 from ..parsing.parse_worker import Job
 from ..snapshots.commit import Written
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
-from .documents import write_documents
+from .documents import Parser, write_documents
 
 PUMP_SECONDS = 0.02
-# How much of the pages is given to the children from memory; they read the rest from the files.
+# Pages of this size go to the children from memory; they read the rest from the files.
 AHEAD_BYTES = 64 << 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Parser:
-    """What parses pages while others are being fetched.
-
-    Attributes:
-        pool: The child processes.
-        options: What is taken from pages.
-        hosts: Files of the host table, which knows the seeds.
-        on_done: Callback: counts each group of pages that is parsed.
-    """
-
-    pool: ParsePool
-    options: DocumentOptions
-    hosts: tuple[str, ...]
-    on_done: Callable[[Parsed], None]
 
 
 @dataclasses.dataclass
@@ -42,8 +24,8 @@ class _Group:
     """Some pages of a file: a row group.
 
     Attributes:
-        bytes: How large it is.
-        job: Number of its job; None while there is none.
+        bytes: Its size.
+        job: Number of its job; None while it has none.
     """
 
     bytes: int
@@ -56,12 +38,12 @@ class DocumentQueue:
     Args:
         root: The table's folder.
         batch: Id of the batch.
-        parser: Parses.
+        parser: Parses the pages.
     """
 
     def __init__(self, root: Place, batch: str, parser: Parser) -> None:
         self._root, self._batch, self._parser = root, batch, parser
-        self._groups: list[_Group] = []  # of the file that is yet to be written
+        self._groups: list[_Group] = []  # of the file that is not written yet
         self._files: deque[tuple[DataFile, list[_Group]]] = deque()
         self._pumped = time.monotonic()
 
@@ -69,7 +51,7 @@ class DocumentQueue:
         return bool(self._files)
 
     def add(self, pages: pa.Table) -> None:
-        """Takes the next row group of a file that is yet to be written."""
+        """Takes the next row group of a file that is not written yet."""
         group = _Group(pages.nbytes)
         if self._ahead() < AHEAD_BYTES:
             job = self._job("pages", len(self._groups))
@@ -77,12 +59,12 @@ class DocumentQueue:
         self._groups.append(group)
 
     def written(self, file: DataFile) -> None:
-        """Says which file the groups since the last one are in."""
+        """Takes the file that holds the groups since the last one."""
         self._files.append((file, self._groups))
         self._groups = []
 
     def ready(self) -> Iterator[Written]:
-        """Writes the documents of files whose pages are all parsed; waits for none."""
+        """Writes the documents of files whose pages are all parsed; never waits."""
         if time.monotonic() - self._pumped < PUMP_SECONDS:
             return
         self._parser.pool.pump()  # a child that is done gets its next job
@@ -99,7 +81,7 @@ class DocumentQueue:
             yield self._write()
 
     def abandon(self) -> None:
-        """Forgets what is not written yet."""
+        """Forgets all documents that are not written yet."""
         groups = [*self._groups, *(group for _, groups in self._files for group in groups)]
         self._parser.pool.abandon(group.job for group in groups if group.job is not None)
         self._groups, self._files = [], deque()
@@ -111,7 +93,7 @@ class DocumentQueue:
         return write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
 
     def _catch_up(self) -> None:
-        """Gives the children what was left to the files: the oldest file's, and what there is room for."""
+        """Submits groups that the children read from files: the oldest file's, and others as room permits."""
         for place, (file, groups) in enumerate(self._files):
             for number, group in enumerate(groups):
                 if group.job is not None:

@@ -1,5 +1,7 @@
-"""Writes the documents of a batch: what its pages say."""
+"""Writes the documents of a batch, which are parsed from its pages."""
 
+import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pyarrow as pa
@@ -13,39 +15,45 @@ from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .batches import place, write_file
 
-# So many row groups, of 4 MB each, are parsed as one job.
+# The largest number of row groups, of 4 MB each, in one job.
 _JOB_GROUPS = 4
 
 
-def parse_file(
-    root: Place,
-    batch: str,
-    pages: DataFile,
-    hosts: tuple[str, ...],
-    options: DocumentOptions,
-    pool: ParsePool,
-    on_done: Callable[[Parsed], None],
-) -> Written:
+@dataclasses.dataclass(frozen=True)
+class Parser:
+    """The processes that parse pages, and their options.
+
+    Attributes:
+        pool: The child processes.
+        options: What to take from pages.
+        hosts: Files of the host table, which has the hosts of seeds.
+        on_done: Callback: counts each group of pages that is parsed.
+    """
+
+    pool: ParsePool
+    options: DocumentOptions
+    hosts: tuple[str, ...]
+    on_done: Callable[[Parsed], None]
+
+
+def parse_file(root: Place, batch: str, pages: DataFile, parser: Parser) -> Written:
     """Writes the documents of one file of pages.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         pages: The file.
-        hosts: Files of the host table, which knows the seeds.
-        options: What is taken.
-        pool: Parses.
-        on_done: Is told of each job that is done.
+        parser: Parses the pages.
     """
     groups = range(row_group_count(root / pages.path))
-    # The links of a job are judged together, which costs the more the fewer they are; but all
-    # children should have something to do, up to the end.
-    size = max(1, min(_JOB_GROUPS, len(groups) // (2 * pool.size)))
+    # The links of a job are judged together, which is cheaper per link in large jobs; but all
+    # children should have work up to the end.
+    size = max(1, min(_JOB_GROUPS, len(groups) // (2 * parser.pool.size)))
     jobs = (
-        Job(str(root), pages.path, tuple(groups[at : at + size]), hosts, options)
+        Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.options)
         for at in range(0, len(groups), size)
     )
-    return write_documents(root, batch, pages, pool.parse(jobs), on_done)
+    return write_documents(root, batch, pages, parser.pool.parse(jobs), parser.on_done)
 
 
 def write_documents(
@@ -55,14 +63,13 @@ def write_documents(
     parsed: Iterable[Parsed],
     on_done: Callable[[Parsed], None],
 ) -> Written:
-    """Writes what was parsed of one file of pages; both have the same place in the batch."""
-    counts: dict[str, int] = {}
+    """Writes the documents of one file of pages; both files have the same place in the batch."""
+    counts: Counter[str] = Counter()
 
     def tables() -> Iterable[pa.Table]:
         for done in parsed:
             on_done(done)
-            for name, number in done.counts.items():
-                counts[name] = counts.get(name, 0) + number
+            counts.update(done.counts)
             yield done.documents
 
     file = write_file(

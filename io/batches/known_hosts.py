@@ -1,7 +1,7 @@
-"""What is known of hosts, between the host table and the engine.
+"""Host records: from the host table to the engine, and back.
 
-A partition may have a hundred thousand hosts, and a robots.txt half a million bytes: texts are
-kept compressed until they are asked for, and rows are made few at a time.
+A partition may have a hundred thousand hosts, and a robots.txt half a million bytes: texts stay
+compressed until they are needed, and rows are made few at a time.
 """
 
 import zlib
@@ -28,26 +28,26 @@ _GROUP_CHARS = 8 << 20
 
 
 class KnownHosts:
-    """What earlier runs learnt about hosts; a record is made when it is asked for.
+    """Host records of earlier runs, each made on request.
 
     Args:
-        root: The table's folder.
+        table: The table.
         files: Files of the host table.
         keys: The hosts (reversed).
-        notes: What others have learnt since, by host.
+        notes: Newer findings of other attempts, by host.
     """
 
     def __init__(
-        self, root: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
+        self, table: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
     ) -> None:
         self._notes = notes
         self._texts: dict[str, bytes] = {}
-        rows = self._read(root, files, keys)
+        rows = self._read(table, files, keys)
         self._rows, _ = set_right_hosts(rows, now_ms())
         self._keys = self._rows.get_column("key")
 
     def get(self, host: str, /) -> HostRecord | None:
-        """Returns what is known of a host, None where nothing is."""
+        """Returns the record of a host, or None."""
         key, note = host_key(host), self._notes.get(host)
         at = int(self._keys.search_sorted(key))
         record = None
@@ -61,9 +61,9 @@ class KnownHosts:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _read(self, root: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+    def _read(self, table: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
         parts = [empty(HOSTS).select(_COLUMNS)]
-        for rows in root.find_in_pieces("hosts", tablets(files), keys):
+        for rows in table.find_in_pieces("hosts", tablets(files), keys):
             self._keep(rows.select("key", _TEXT).to_arrow())
             parts.append(rows.select(_COLUMNS))
         return pl.concat(parts).unique("key", keep="last").sort("key")
@@ -107,13 +107,13 @@ def _record(row: Mapping[str, Any], text: str) -> HostRecord:
 
 
 def _row(record: HostRecord) -> dict[str, Any]:
-    asked = record.robots_status is not None
+    requested = record.robots_status is not None
     return {
         "key": host_key(record.host),
-        "robots_origin": record.robots_origin if asked else None,
+        "robots_origin": record.robots_origin if requested else None,
         "robots_status": record.robots_status,
-        "robots_text": record.robots_text if asked else None,
-        "robots_time": record.robots_fetched_at if asked else None,
+        "robots_text": record.robots_text if requested else None,
+        "robots_time": record.robots_fetched_at if requested else None,
         "crawl_delay": record.crawl_delay,
         "exceptions": record.exceptions,
         "backoff_until": record.backoff_until,

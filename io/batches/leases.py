@@ -1,39 +1,40 @@
 """Leases: of all attempts at a partition of a batch, one at a time sends requests.
 
-A runner may take a worker for dead that is not, and start another attempt; two
+A runner may believe that a live worker is dead, and start another attempt; two
 operations may fetch the same batch. So an attempt holds a lease, in the batch's
 folder ``leases``: attempt k is a *claim*, created exclusively
 (``p00003-000001.claim``), which the claim of attempt k + 1 supersedes, and a
 *beat* (``p00003-000001.beat``) that its holder overwrites every 10 s.
 
 - A holder sends nothing while its last beat was begun more than 30 s ago: the
-  gate, asked before each request, waits. A beat counts only if no higher claim
-  was there after it was written. So a worker that was paused beats and looks
-  before it sends anything; when it is superseded, it sends nothing any more.
+  gate, which each request must pass, waits. A beat counts only if there was no
+  higher claim after it was written. So a worker that was paused beats and checks
+  before it sends anything; a superseded one sends nothing any more.
 - An attempt begins when all others are *silent*: released; of a process that is
   dead (same boot of the same machine, same process ids); or without a new beat
-  for 60 s on the observer's monotonic clock. It claims, and looks once more at
-  all others: a beat that came in between sends it back to waiting.
-- Then it looks at the leases of the table's other batches that are not updated
-  yet, and gives its own back while one of them is held. One that is silent
-  without having ended is superseded first, by a claim that nobody holds.
+  for 60 s on the observer's monotonic clock. It claims, and checks all others
+  once more: a beat that came in between sends it back to waiting.
+- Then it checks the leases of the table's other batches that are not updated
+  yet, and gives its own back while one of them is held. An attempt that is silent
+  but has not ended is superseded first, by a claim that nobody holds.
 
-No decision reads a wall clock, so clocks may be wrong. No lock is left by a crash: what
-is silent is superseded. A machine that was started anew, or one without
-``/proc``, does not know its dead processes: that takes the 60 s.
+No decision reads a wall clock, so clocks may be wrong. A crash leaves no lock: a silent
+attempt is superseded. A machine that was rebooted, or one without ``/proc``, cannot
+recognize its dead processes: there it takes the 60 s.
 
-What a successor must know travels along: how long ago others may have asked
-(``Lease.requested_until``), and which delays hosts have demanded of them
-(``Lease.hosts``; noted half a second after they were learnt, while the first
+A lease hands on what a successor needs: the moment until which others may have sent
+requests (``Lease.requested_until``), and the delays that hosts demanded of them
+(``Lease.hosts``; written half a second after they are found, while the first
 page of such a host has to wait for longer than that).
 
-This holds for one table, between all processes and machines that see its
-folder as one: what one has created another one must find at once (on NFS that
+This holds for one table, between all processes and machines that share its
+folder: a file that one creates must be visible to all others at once (on NFS that
 takes ``actimeo=0`` or ``noac``). It does not hold between tables: two tables
-that crawl the same host do not know of each other. A process that is stopped
-in the very moment between the gate and the system call sends one request late.
+may crawl the same host at the same time. A process that is stopped
+exactly between the gate and the system call sends one request late.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -42,7 +43,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from ...web.base.errors import Unavailable, UserError
@@ -64,9 +64,9 @@ class Times(NamedTuple):
         beat: From one beat to the next.
         fresh: How long after the begin of a beat requests may be sent.
         stale: How long without a new beat makes a lease void.
-        note: How soon what was learnt about hosts is with the beat.
-        look: From one look at a lease that is held to the next, on average.
-        give_up: How long beats may fail before the attempt does.
+        note: How soon findings about hosts are written into the beat.
+        look: From one check of a held lease to the next, on average.
+        give_up: How long beats may fail before the attempt fails.
     """
 
     beat: float = 10.0
@@ -83,7 +83,7 @@ IN_STORES = TIMES._replace(note=1.0)
 
 
 class LeaseLost(UserError):
-    """The attempt must not go on; what it has flushed stays."""
+    """The attempt must not continue; its written files stay."""
 
 
 class Lease:
@@ -92,7 +92,7 @@ class Lease:
     Attributes:
         requested_until: Moment on the monotonic clock until which others may have
             sent requests to the same hosts.
-        hosts: What hosts have demanded of them, by host.
+        hosts: Demands of hosts that others have noted, by host.
     """
 
     def __init__(self, attempt: Attempt, token: str, began: float, times: Times) -> None:
@@ -112,7 +112,7 @@ class Lease:
         self._thread.start()
 
     def may_send(self) -> bool:
-        """The gate: returns whether a request may be sent now; may wait for a beat."""
+        """Returns whether a request may be sent now (the gate); may wait for a beat."""
         if _now() < self._fresh_until:
             return True
         with self._changed:
@@ -123,7 +123,7 @@ class Lease:
         return False
 
     def check(self) -> None:
-        """Does nothing while the lease is held.
+        """Checks that the lease is held.
 
         Raises:
             LeaseLost: It is not.
@@ -132,14 +132,14 @@ class Lease:
             raise LeaseLost(self._lost)
 
     def note(self, source: Callable[[], _Notes]) -> None:
-        """Says where to look for what is learnt about hosts: ``Note`` or tuples like it.
+        """Sets the function that returns findings about hosts: a ``Note`` or such a tuple by host.
 
-        It is called from another thread.
+        Another thread calls it.
         """
         self._notes = source
 
     def release(self) -> None:
-        """Gives the lease back; nothing may be sent any more."""
+        """Gives the lease back; no request may be sent any more."""
         if self._over:
             return
         with self._changed:
@@ -158,12 +158,7 @@ class Lease:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def _keep(self) -> None:
@@ -187,7 +182,7 @@ class Lease:
             batch, number = self._attempt.folder.parent.name, self._attempt.partition
             self._lose(
                 f"partition {number} of batch {batch!r} was taken over by another fetch, as this "
-                "one was silent for too long: what it has flushed is kept"
+                "one was silent for too long: its written pages are kept"
             )
             return
         with self._changed:
@@ -219,41 +214,39 @@ def acquire(
     times: Times | None = None,
     most: float = math.inf,
 ) -> Lease:
-    """Returns the lease of a partition; waits for those who hold it.
+    """Returns the lease of a partition; waits for its holders.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
         others: Returns the batches whose leases must not be held meanwhile;
-            asked again at each look.
-        on_wait: Is told after each wait for how many seconds that was.
-        times: The times; ``TIMES``, or ``IN_STORES``, unless given.
-        most: How long to wait, in s. Who ends without a word is waited for no
-            longer than ``times.stale``.
+            called before each check.
+        on_wait: Callback: receives the seconds of each wait.
+        times: The times; None is ``TIMES``, or ``IN_STORES``.
+        most: How long to wait, in s. The wait for an attempt that has crashed ends
+            after ``times.stale``.
 
     Raises:
-        Unavailable: Somebody held it all the time.
+        Unavailable: It was held all the time.
         UserError: The batch's folder may not be written.
     """
     times = times or (IN_STORES if is_shared(root / "batches") else TIMES)
     watch = Watch(root, times.stale, times.fresh)
-    told: set[Attempt] = set()  # their first attempts stand for all
+    announced: set[Attempt] = set()  # the first attempt at a partition stands for all
     began = _now()
     while True:
-        holder = watch.survey(batch, partition, others())
-        if holder is None:
-            lease, holder = _try(watch, batch, partition, others, times)
-            if lease is not None:
-                return lease
-        if holder is not None and holder._replace(number=1) not in told:
-            told.add(holder._replace(number=1))
+        found = _try(watch, batch, partition, others, times)
+        if isinstance(found, Lease):
+            return found
+        if found is not None and found._replace(number=1) not in announced:
+            announced.add(found._replace(number=1))
             limit = "" if most == math.inf else f", {most:g} s at most"
-            _LOG.warning("fetch of batch %r waits for %s%s", batch, holder.describe(), limit)
-        if holder is not None and _now() - began >= most:
+            _LOG.warning("fetch of batch %r waits for %s%s", batch, found.describe(), limit)
+        if found is not None and _now() - began >= most:
             raise Unavailable(
                 f"fetch of batch {batch!r} has waited {most:g} s (max_lease_wait) for "
-                f"{holder.describe()}: run it again later, or end that one"
+                f"{found.describe()}: run it again later, or end that one"
             )
         seconds = min(times.look * (0.5 + random.random()), max(0.01, began + most - _now()))
         time.sleep(seconds)
@@ -262,27 +255,29 @@ def acquire(
 
 
 def _try(
-    watch: Watch,
-    batch: str,
-    partition: int,
-    others: Callable[[], Iterable[str]],
-    times: Times,
-) -> tuple[Lease | None, Attempt | None]:
-    """Claims, and looks once more: who claims later sees this claim."""
+    watch: Watch, batch: str, partition: int, others: Callable[[], Iterable[str]], times: Times
+) -> Lease | Attempt | None:
+    """Claims a partition if nobody holds it.
+
+    Returns:
+        The lease, or an attempt that holds it; None if a rival was faster.
+    """
+    holder = watch.survey(batch, partition, others())
+    if holder is not None:
+        return holder
     attempt = watch.next
     lease = _claim(attempt, times)
     if lease is None:
-        return None, None
-    try:
+        return None
+    with contextlib.ExitStack() as undo:
+        undo.callback(lease.release)
+        # Once more: a later rival sees this claim.
         holder = watch.survey(batch, partition, others(), attempt)
-    except BaseException:
-        lease.release()
-        raise
-    if holder is not None:
-        lease.release()
-        return None, holder
+        if holder is not None:
+            return holder
+        undo.pop_all()
     lease.requested_until, lease.hosts = watch.requested_until, watch.hosts
-    return lease, None
+    return lease
 
 
 def _claim(attempt: Attempt, times: Times) -> Lease | None:
@@ -291,20 +286,18 @@ def _claim(attempt: Attempt, times: Times) -> Lease | None:
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # for people
     record = {**this_process(), "process": PROCESS, "token": token, "since": since}
     HELD.add(token)
-    try:
-        if create_exclusive(attempt.claim, json.dumps(record).encode(), durable=False):
-            return Lease(attempt, token, began, times)
-    except BaseException:
-        HELD.discard(token)
-        raise
-    HELD.discard(token)
-    return None
+    with contextlib.ExitStack() as undo:
+        undo.callback(HELD.discard, token)
+        if not create_exclusive(attempt.claim, json.dumps(record).encode(), durable=False):
+            return None
+        undo.pop_all()
+    return Lease(attempt, token, began, times)
 
 
 if hasattr(time, "CLOCK_BOOTTIME"):
 
     def _now() -> float:
-        """A clock that also counts while the machine sleeps."""
+        """Returns the time, s, of a clock that also runs while the machine sleeps."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 else:

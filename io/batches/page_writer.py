@@ -1,4 +1,4 @@
-"""Writes the pages of a batch as they are fetched, and has them parsed if asked to."""
+"""Writes the pages of a batch as they are fetched, and has them parsed meanwhile."""
 
 import math
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.schema import PAGES
 from ...web.base.clock import now_ms
@@ -29,29 +30,29 @@ from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .batches import page_name, page_order, page_started, place, write_file
-from .document_queue import DocumentQueue, Parser
-from .documents import parse_file
+from .document_queue import DocumentQueue
+from .documents import Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
-_LOOK_SECONDS = 0.2  # from one look at what is parsed to the next, where no page comes
+_LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
 COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
-ROW_BYTES = 1_000  # of what a row has besides its body
+ROW_BYTES = 1_000  # size of a row without its body
 
 
 class PageWriter:
     """Collects results of one partition, and writes them by size and by time.
 
-    A page is safe from the moment that ``add``, ``flush_late`` or ``keep`` has
-    returned the file that holds it.
+    A page is safe once ``add``, ``flush_late`` or ``keep`` has returned the file
+    that holds it.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        flush_seconds: Age of the first page at which what was collected is written.
-        parser: Parses what is collected, or None.
+        flush_seconds: Pages are written when the first of them is this old.
+        parser: Parses the pages; None parses none.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class PageWriter:
         self._flush_seconds = flush_seconds
         self._parser = parser
         self._documents = None if parser is None else DocumentQueue(root, batch, parser)
-        # Attempts are told apart by their start: readers keep the first.
+        # Attempts differ in their start: readers keep the page of the first.
         self._started = now_ms()
         self._token = secrets.token_hex(4)
         self._files = 0
@@ -75,16 +76,12 @@ class PageWriter:
     def _clear(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._groups: list[pa.Table] = []
-        self._reasons: Counter[str] = Counter()
         self._group_bytes = self._bytes = 0
         self._since = math.inf  # when the first page came
 
     def add(self, result: Result) -> Iterator[Written]:
-        """Takes a result; yields what was written, if it was time to."""
+        """Takes a result; yields the files that this makes due."""
         row = page_row(result)
-        reason = why_not(row)
-        if reason is not None:
-            self._reasons[f"not_fetched/{reason}"] += 1
         size = len(row["body"] or b"") + ROW_BYTES
         self._since = min(self._since, time.monotonic())
         self._rows.append(row)
@@ -97,25 +94,25 @@ class PageWriter:
         yield from self.flush_late()
 
     def due_in(self) -> float:
-        """Returns in how many seconds ``flush_late`` has something to do; infinite if it has not."""
+        """Returns the seconds until ``flush_late`` has something to do; infinite if it has nothing."""
         due = max(0.0, self._since + self._flush_seconds - time.monotonic())
         return min(due, _LOOK_SECONDS) if self._documents else due
 
     def flush_late(self) -> Iterator[Written]:
-        """Writes what was collected if that began long ago, and documents that are done."""
+        """Writes the collected pages if the first is old enough, and documents that are done."""
         if time.monotonic() >= self._since + self._flush_seconds:
             yield from self.keep()
         if self._documents is not None:
             yield from self._documents.ready()
 
     def flush(self) -> Iterator[Written]:
-        """Writes what was collected, and all that is parsed of it."""
+        """Writes the collected pages; waits for their documents, and writes these, too."""
         yield from self.keep()
         if self._documents is not None:
             yield from self._documents.rest()
 
     def keep(self) -> Iterator[Written]:
-        """Writes what was collected; waits for no parser."""
+        """Writes the collected pages; waits for no parser."""
         self._close_group()
         if not self._groups:
             return
@@ -128,7 +125,7 @@ class PageWriter:
             order=page_order(self._started, self._files),
             name=page_name(self._partition, self._started, self._token, self._files),
         )
-        counts = _counts(self._groups) | self._reasons
+        counts = _counts(self._groups)
         self._files += 1
         self._clear()
         if self._documents is not None:
@@ -137,24 +134,22 @@ class PageWriter:
         yield Written(place(self._batch, "pages"), (file,), (), counts)
 
     def abandon(self) -> None:
-        """Has nothing more parsed."""
+        """Stops parsing."""
         if self._documents is not None:
             self._documents.abandon()
 
     def adopt(self, file: DataFile) -> Iterator[Written]:
-        """Takes over a file that an earlier attempt has written; comes before all that is added."""
+        """Takes over a file of an earlier attempt; called before ``add``."""
         # That attempt's clock may have been ahead of ours.
         self._started = max(self._started, page_started(file.order) + 1)
         pages = collect(scan([self._root / file.path], PAGES).select(COUNTED)).to_arrow()
-        reasons = Counter(reason for row in pages.to_pylist() if (reason := why_not(row)))
-        counts = _counts([pages]) | {f"not_fetched/{name}": n for name, n in reasons.items()}
-        yield Written(place(self._batch, "pages"), (file,), (), counts | {"adopted": file.rows})
+        counts = _counts([pages]) | {"adopted": file.rows}
+        yield Written(place(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
-            p = self._parser
-            yield parse_file(self._root, self._batch, file, p.hosts, p.options, p.pool, p.on_done)
+            yield parse_file(self._root, self._batch, file, self._parser)
 
     def _close_group(self) -> None:
-        """Ends a row group: what one parser process gets at a time."""
+        """Ends a row group, the unit of work of a parser process."""
         if not self._rows:
             return
         group = pa.Table.from_pylist(self._rows, schema=PAGES)
@@ -165,17 +160,19 @@ class PageWriter:
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:
-    """Counts pages by protocol status, with Nutch's names."""
-    counts: dict[str, int] = {}
+    """Counts pages by protocol status, with Nutch's names, and failures by reason."""
+    counts = Counter(pages=sum(len(group) for group in groups))
+    failures = pa.array((FETCH_GONE, FETCH_RETRY), PAGES.field("fetch_status").type)
     for group in groups:
         for entry in group.column("protocol_status").value_counts().to_pylist():
-            name = f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"
-            counts[name] = counts.get(name, 0) + entry["counts"]
-    return counts | {"pages": sum(len(group) for group in groups)}
+            counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
+        failed = group.select(COUNTED).filter(pc.is_in(group["fetch_status"], failures))
+        counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
+    return counts
 
 
 def page_row(result: Result) -> dict[str, Any]:
-    """Returns a PAGES row: what came over the wire for one URL."""
+    """Returns the PAGES row of a fetched URL: its response, or its failure."""
     task, response = result.task, result.response
     row: dict[str, Any] = {
         "key": task.key,
@@ -212,7 +209,7 @@ def page_row(result: Result) -> dict[str, Any]:
 
 
 def why_not(row: dict[str, Any]) -> str | None:
-    """Returns why there is no page, as a word to count it under; None if there is one.
+    """Returns why there is no page, as the name of a counter; None if there is one.
 
     >>> why_not({"fetch_status": FETCH_RETRY, "http_code": 503, "protocol_status": 16})
     'http_503'

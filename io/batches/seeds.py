@@ -1,15 +1,18 @@
-"""Seed lists: URLs, one a line, with Nutch's ``name=value`` pieces behind tabs."""
+"""Reads seed lists: one URL per line, then Nutch's ``name=value`` pieces after tabs."""
 
 import dataclasses
 import io
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from ...policy.rule_counts import by_rule
-from ...policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, conform, to_frame
+from ...policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, to_frame
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
@@ -21,46 +24,24 @@ from ..storage.store_errors import StoreUnreachable
 LINES = 100_000
 SHOWN = 10  # dropped lines that are shown; all are counted
 _LOG = logging.getLogger("nutbeam.inject")
-_LONGEST = 2**31 - 1  # s, what the table holds
-_LARGEST = 3.4e38  # score, the same
-
-
-def _score(text: str) -> float:
-    score = float(text)
-    if not -_LARGEST <= score <= _LARGEST:  # NaN is refused, too
-        raise ValueError(text)
-    return score
-
-
-def _seconds(text: str) -> int:
-    seconds = int(text)
-    if not 0 <= seconds <= _LONGEST:
-        raise ValueError(text)
-    return seconds
-
-
-def _delay(text: str) -> str:
-    seconds = float(text)
-    if not 0 <= seconds <= MAX_DELAY:
-        raise ValueError(text)
-    return f"{seconds:g}"
-
-
-_FIELDS = {
-    "nutch.score": ("score", _score),
-    "nutch.fetchInterval": ("fetch_interval", _seconds),
-    "nutch.fetchInterval.fixed": ("fixed_interval", _seconds),
+_LONGEST = 2**31 - 1  # s, the largest interval that the table holds
+_LARGEST = 3.4e38  # the largest score that the table holds
+# Column, type, smallest and largest value of the pieces that are no metadata.
+_FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
+    "nutch.score": ("score", float, -_LARGEST, _LARGEST),
+    "nutch.fetchInterval": ("fetch_interval", int, 0, _LONGEST),
+    "nutch.fetchInterval.fixed": ("fixed_interval", int, 0, _LONGEST),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where seeds come from: URLs, or one file.
+    """A source of seeds: URLs, or one file.
 
     Attributes:
-        number: Its place among the sources; later ones win.
-        urls: Seed lines; none where it is a file.
-        path: A file, or None.
+        number: Its position among the sources; a seed of a later one wins.
+        urls: Seed lines; empty for a file.
+        path: The file; None for URLs.
     """
 
     number: int
@@ -69,13 +50,13 @@ class Source:
 
 
 def sources(words: Sequence[str]) -> list[Source]:
-    """Returns what the words of a command line name: URLs, files, folders of files.
+    """Returns the sources that the words of a command line name: URLs, files, folders of files.
 
     URLs that follow each other are one source: each source costs milliseconds.
 
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
-        Unavailable: The store of one does not answer.
+        Unavailable: A store does not answer.
     """
     found: list[Source] = []
     for urls, group in itertools.groupby(words, _is_url):
@@ -120,24 +101,24 @@ def _files(path: Place) -> list[Place]:
 
 
 def _reason(error: OSError) -> str:
-    """Returns what an error says; clients of stores set no ``strerror``."""
+    """Returns the text of an error; clients of stores set no ``strerror``."""
     default = "No such file" if isinstance(error, FileNotFoundError) else str(error)
     return error.strerror or default
 
 
 def read_seeds(
     source: Source, rules: UrlRules, count_rules: bool = False
-) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
+) -> Iterator[tuple[pl.DataFrame, Counter[str]]]:
     """Reads a source, at most 100,000 lines at a time.
 
-    Lines that are empty or begin with ``#`` do not count; a line that is no
-    URL, or that a filter refuses, is dropped and counted with its reason. A score,
-    an interval or a delay that is none is left out and counted as ``bad_values``.
+    Empty lines and lines that begin with ``#`` do not count. A line that is no
+    URL, or that a filter refuses, is dropped and counted with its reason. A bad score,
+    interval or delay is left out and counted as ``bad_values``.
 
     Args:
-        source: What is read.
-        rules: What normalizes and filters.
-        count_rules: Whether to count what filters refuse by rule, too.
+        source: The source.
+        rules: Normalizes and filters URLs.
+        count_rules: Whether to count refused URLs by rule, too.
 
     Yields:
         (SEEDS rows, counts).
@@ -145,85 +126,49 @@ def read_seeds(
     Raises:
         UserError: The file cannot be read.
     """
+    numbered = iter(enumerate(source.urls, 1)) if source.path is None else _numbered(source.path)
     shown = 0
-    for number, lines in _batches(source):
-        counts: dict[str, int] = {"lines": len(lines)}
-        parsed = [_parse(line, counts) for _, line in lines]
-        urls = pl.Series([p["url"] for p in parsed], dtype=pl.String)
-        admitted = rules.admit(urls, "inject", by=count_rules)
-        counts |= by_rule(admitted)
-        frame = pl.DataFrame(
-            [
-                {**piece, "order": (number << 40) + at}
-                for piece, (at, _) in zip(parsed, lines, strict=True)
-            ],
-            schema={
-                "url": pl.String, "score": pl.Float64, "fetch_interval": pl.Int64,
-                "fixed_interval": pl.Int64, "metadata": pl.Object, "order": pl.Int64,
-            },
-        )  # fmt: skip
-        bad = admitted.get_column("reason").is_not_null()
-        for row, reason in zip(
-            bad.arg_true(), admitted.get_column("reason").filter(bad), strict=True
-        ):
-            counts[f"dropped/{reason}"] = counts.get(f"dropped/{reason}", 0) + 1
-            if shown < SHOWN:
-                shown += 1
-                _LOG.warning(
-                    "%s: %s: %r",
-                    _where(source, lines[row][0]),
-                    reason,
-                    without_login(lines[row][1][:200]),
-                )
-        yield _rows(frame, admitted).filter(~bad), counts
-
-
-def _rows(frame: pl.DataFrame, admitted: pl.DataFrame) -> pl.DataFrame:
-    metadata = pl.Series(
-        [list(m.items()) if m else None for m in frame.get_column("metadata")], dtype=pl.Object
-    )
-    import pyarrow as pa
-
-    table = frame.drop("metadata").with_columns(key=admitted.get_column("key")).to_arrow()
-    column = pa.array(metadata.to_list(), SEEDS.field("metadata").type)
-    return to_frame(conform(table.append_column("metadata", column), SEEDS))
-
-
-def _where(source: Source, line: int) -> str:
-    return f"{source.path}:{line}" if source.path else "seed"
-
-
-def _batches(source: Source) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-    numbered = enumerate(source.urls, 1) if source.urls else _numbered(source)
     while lines := list(itertools.islice(numbered, LINES)):
-        yield source.number, lines
+        counts = Counter({"lines": len(lines)})
+        seeds = [_parse(line, counts) for _, line in lines]
+        urls = pl.Series([seed["url"] for seed in seeds], dtype=pl.String)
+        admitted = rules.admit(urls, "inject", by=count_rules)
+        counts.update(by_rule(admitted))
+        reasons = admitted.get_column("reason").to_list()
+        dropped = [(why, *line) for why, line in zip(reasons, lines, strict=True) if why]
+        counts.update(f"dropped/{reason}" for reason, *_ in dropped)
+        for reason, number, line in dropped[: SHOWN - shown]:
+            where = "seed" if source.path is None else f"{source.path}:{number}"
+            _LOG.warning("%s: %s: %r", where, reason, without_login(line[:200]))
+        shown = min(SHOWN, shown + len(dropped))
+        keys = admitted.get_column("key").to_list()
+        rows = [
+            {**seed, "key": key, "order": (source.number << 40) + number}
+            for seed, key, why, (number, _) in zip(seeds, keys, reasons, lines, strict=True)
+            if not why
+        ]
+        yield to_frame(pa.Table.from_pylist(rows, schema=SEEDS)), counts
 
 
-def _numbered(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(_lines(place_of(str(source.path))), 1):
-        text = line.strip()
-        if text and not text.startswith("#"):
-            yield number, text
-
-
-def _lines(path: Place) -> Iterator[str]:
+def _numbered(path: str) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a file that count, with their numbers."""
     try:
         # A byte order mark, which Windows writes, is not part of the first URL.
         with (
-            opened(path) as file,
+            opened(place_of(path)) as file,
             io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as text,
         ):
-            yield from text
+            for number, line in enumerate(text, 1):
+                stripped = line.strip()
+                if stripped and not stripped.startswith("#"):
+                    yield number, stripped
     except OSError as error:
-        raise UserError(f"cannot read seeds {str(path)!r}: {_reason(error)}") from error
+        raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
 
 
-def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:
+def _parse(line: str, counts: Counter[str]) -> dict[str, Any]:
     url, *pieces = line.split("\t")
-    seed: dict[str, object] = {
-        "url": url.strip(), "score": None, "fetch_interval": None,
-        "fixed_interval": None, "metadata": None,
-    }  # fmt: skip
+    seed: dict[str, Any] = {"url": url.strip()}
     metadata: dict[str, str] = {}
     for piece in pieces:
         name, equals, value = (part.strip() for part in piece.partition("="))
@@ -231,15 +176,22 @@ def _parse(line: str, counts: dict[str, int]) -> dict[str, object]:
             continue
         try:
             if name in _FIELDS:
-                field, kind = _FIELDS[name]
-                seed[field] = kind(value)
+                column, kind, low, high = _FIELDS[name]
+                seed[column] = _number(value, kind, low, high)
             elif name == FETCH_DELAY:
-                metadata[name] = _delay(value)
+                metadata[name] = f"{_number(value, float, 0, MAX_DELAY):g}"
             else:
                 metadata[name] = value
         except ValueError:
-            counts["bad_values"] = counts.get("bad_values", 0) + 1
-    if seed["fixed_interval"] is not None:
+            counts["bad_values"] += 1
+    if "fixed_interval" in seed:
         seed["fetch_interval"] = seed["fixed_interval"]
-    seed["metadata"] = metadata or None
+    seed["metadata"] = list(metadata.items()) or None
     return seed
+
+
+def _number(text: str, kind: Callable[[str], float], low: float, high: float) -> float:
+    number = kind(text)
+    if not low <= number <= high:  # NaN is refused, too
+        raise ValueError(text)
+    return number

@@ -1,6 +1,6 @@
 """Addresses of tables in Bigtable: ``bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME]``.
 
-Nothing here needs Google's libraries, so that a typing error costs nothing.
+This module does not import Google's libraries, so a mistyped address fails at once.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from ...web.base.errors import UsageError
 SCHEME = "bigtable://"
 EMULATOR = "BIGTABLE_EMULATOR_HOST"
 _USAGE = "bigtable://PROJECT/INSTANCE/TABLE"
-# What Google Cloud takes for names; a project may be of a domain (example.com:name).
+# Names that Google Cloud accepts; a project may belong to a domain (example.com:name).
 _PARTS = {
     "project": (r"(?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]", "6 to 30 of a-z, 0-9 and -"),
     "instance": (r"[a-z][a-z0-9-]{4,31}[a-z0-9]", "6 to 33 of a-z, 0-9 and -"),
@@ -27,12 +27,12 @@ _PARAMETERS = {
 
 @dataclasses.dataclass(frozen=True)
 class BigtableAddress:
-    """Where a table is in Bigtable.
+    """The address of a table in Bigtable.
 
     Attributes:
-        project: Of Google Cloud.
-        instance: In the project.
-        table: In the instance.
+        project: Id of the project of Google Cloud.
+        instance: Id of the instance in the project.
+        table: Id of the table in the instance.
         app_profile: Application profile of the requests; empty is the instance's default.
         emulator: Address of an emulator (HOST:PORT); empty is Google's Bigtable.
     """
@@ -49,7 +49,7 @@ class BigtableAddress:
 
     @property
     def name(self) -> str:
-        """What Bigtable's own interfaces call the table."""
+        """The table's name in Bigtable's own interfaces."""
         return f"{self.instance_name}/tables/{self.table}"
 
     def __str__(self) -> str:
@@ -65,13 +65,13 @@ def is_bigtable(table: str) -> bool:
 
 
 def parse_address(text: str, environ: Mapping[str, str] | None = None) -> BigtableAddress:
-    """Returns what an address stands for.
+    """Parses an address.
 
     Args:
         text: The address.
-        environ: Where ``BIGTABLE_EMULATOR_HOST`` may be set; this process's if None.
-            ``str`` of what comes back names the emulator, so that workers that
-            have other variables find it, too.
+        environ: Variables, of which ``BIGTABLE_EMULATOR_HOST`` counts; None is this
+            process's. ``str`` of the result names the emulator, so workers with
+            other variables find it, too.
 
     Raises:
         UsageError: It is malformed; the message quotes it.

@@ -1,4 +1,4 @@
-"""Make, describe and drop the table in Bigtable that holds a web table."""
+"""Makes, describes and drops the table in Bigtable that holds a web table."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ from .client import connect
 from .limits import VERSIONS
 from .manifest_row import Settings
 from .own_rows import FAMILY as OWN_FAMILY
-from .snapshot_log import SnapshotLog, rows_in, settings_of
+from .snapshot_log import SnapshotLog, settings_of
 
 # By family, how many versions are kept. Never by age: a version that a reader still
 # needs may be of any age, and timestamps are numbers of snapshots.
@@ -27,16 +27,16 @@ FAMILIES = {**{kind.family: VERSIONS for kind in CELLS.values()}, OWN_FAMILY: 1}
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """What a table is like.
+    """The settings and the state of a table.
 
     Attributes:
-        address: Where it is.
-        files: Where its batches and changes are.
-        app_profile: Application profile for all who name none.
+        address: Its address.
+        files: The place of its batches and changes.
+        app_profile: Application profile for users who name none.
         snapshot: The newest one that can be read.
         applying: Number of a snapshot that is not yet applied, or None.
-        families: Versions kept, by column family; 0 where that is not how it is set.
-        ranges: (first key or None, bytes) of the parts that Bigtable names now.
+        families: Number of versions kept, by column family; 0 if its rule is another one.
+        ranges: (first key or None, bytes) of parts, as Bigtable samples them now.
     """
 
     address: BigtableAddress
@@ -55,7 +55,7 @@ def create_table(address: BigtableAddress, files: str) -> None:
 
     Raises:
         UsageError: There is a web table already, or a table with other families.
-        UserError: Bigtable refuses.
+        UserError: Bigtable refuses the request.
     """
     admin = open_admin(address)
     families = {
@@ -77,19 +77,19 @@ def create_table(address: BigtableAddress, files: str) -> None:
             raise UsageError(f"no instance for {address}: {error.message}") from error
 
     persistent(address, make)
-    log = SnapshotLog(connect(address), rows_in(place_of(files)))
+    log = SnapshotLog(connect(address), place_of(files))
     if not log.create(Settings(files, address.app_profile)):
         raise UsageError(f"there is a web table already at {address}")
 
 
 def describe_table(address: BigtableAddress) -> Description:
-    """Returns what a table is like.
+    """Describes a table.
 
     Raises:
         UserError: There is none.
     """
     admin, table = open_admin(address), connect(address)
-    log = SnapshotLog(table, rows_in(place_of(".")))
+    log = SnapshotLog(table, place_of("."))
     head, settings = log.head(), log.settings()
     return Description(
         address,
@@ -103,12 +103,12 @@ def describe_table(address: BigtableAddress) -> Description:
 
 
 def drop_table(address: BigtableAddress) -> str:
-    """Deletes a table with all its rows; returns where its files are, which are left.
+    """Deletes a table with all its rows; returns the place of its files, which are kept.
 
     Raises:
         UserError: There is none.
     """
-    files = SnapshotLog(connect(address), rows_in(place_of("."))).settings().files
+    files = SnapshotLog(connect(address), place_of(".")).settings().files
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
     settings_of.cache_clear()  # the next one may have its files elsewhere
@@ -122,14 +122,9 @@ def open_admin(address: BigtableAddress) -> Any:
 
 
 def _families(admin: Any, address: BigtableAddress) -> dict[str, int]:
-    def ask() -> dict[str, int]:
-        found = admin.get_table(
-            request=types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW),
-            retry=None, timeout=60,
-        )  # fmt: skip
-        return {n: f.gc_rule.max_num_versions for n, f in sorted(found.column_families.items())}
-
-    return persistent(address, ask)
+    request = types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW)
+    table = persistent(address, lambda: admin.get_table(request=request, retry=None, timeout=60))
+    return {n: f.gc_rule.max_num_versions for n, f in sorted(table.column_families.items())}
 
 
 def _check_families(admin: Any, address: BigtableAddress) -> None:

@@ -10,14 +10,14 @@ said otherwise::
     present   8 bytes   bit set: which columns are not null, in the layout's order
     fixed     ...       one number per fixed column, 0 where it is null
     lengths   4 bytes   per variable column, how many bytes it has
-    variable  ...       the variable columns, one behind the other
+    variable  ...       the variable columns, one after the other
 
 The cell of a host (``h:host``) is the same without ``due``. Text is UTF-8. A map
 is its number of entries, then for each the lengths of its key and its value (-1:
 null), then keys and values in turn; lengths are 4 bytes.
 
-An empty cell is a tombstone: the row is not there (any more). A layout is never
-changed: one with further columns gets the next number, readers keep all of them.
+An empty cell is a tombstone: the row does not exist (any more). A layout is never
+changed: one with further columns gets the next number, and readers keep all layouts.
 """
 
 import dataclasses
@@ -58,8 +58,8 @@ class Layout:
     Attributes:
         version: Its number, 1 to 255.
         fixed: Columns of the header.
-        variable: Columns behind it.
-        due: Column that the cell begins with; empty if there is none.
+        variable: Columns after the header.
+        due: Column at the start of the cell; empty if there is none.
     """
 
     version: int
@@ -81,8 +81,8 @@ class CellKind:
         component: ``state`` or ``hosts``.
         family: Column family.
         qualifier: Column.
-        schema: What a row is; the row key is the column ``key``.
-        layouts: All that were ever written, by version; the last one is written now.
+        schema: The columns of a row; the row key is the column ``key``.
+        layouts: All layouts ever used, by version; the last one is written now.
     """
 
     component: str
@@ -110,29 +110,23 @@ STATE_CELL = CellKind(
         ),
     ),
 )  # fmt: skip
-HOST_CELL = CellKind(
-    "hosts", "h", b"host", HOSTS,
-    (
-        Layout(
-            1,
-            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
-             "backoff_until", "requests", "last_request_time"),
-            ("robots_origin", "robots_text"),
-        ),
-        Layout(
-            2,
-            ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
-             "backoff_until", "requests", "last_request_time", "robots_failing_since",
-             "backoff_level"),
-            ("robots_origin", "robots_text", "sitemaps"),
-        ),
-    ),
+_HOST_1 = Layout(
+    1,
+    ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
+     "backoff_until", "requests", "last_request_time"),
+    ("robots_origin", "robots_text"),
 )  # fmt: skip
+_HOST_2 = Layout(
+    2,
+    (*_HOST_1.fixed, "robots_failing_since", "backoff_level"),
+    (*_HOST_1.variable, "sitemaps"),
+)
+HOST_CELL = CellKind("hosts", "h", b"host", HOSTS, (_HOST_1, _HOST_2))
 CELLS = {kind.component: kind for kind in (STATE_CELL, HOST_CELL)}
 
 
 def due_bytes(time_ms: int) -> bytes:
-    """Returns what the cell of a row begins with that is due at a time (ms).
+    """Returns the first bytes of the cell of a row that is due at a time (ms).
 
     >>> due_bytes(-1) < due_bytes(0) < due_bytes(1), due_bytes(0).hex()
     (True, '8000000000000000')
@@ -144,8 +138,8 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
     """Packs rows.
 
     Args:
-        rows: Rows of the kind's schema; columns that lack are null.
-        kind: Which cells.
+        rows: Rows of the kind's schema; missing columns are null.
+        kind: The kind of the cells.
 
     Returns:
         Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
@@ -174,11 +168,11 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
     """Unpacks cells.
 
     Args:
-        cells: Columns ``key`` and ``cell``, as ``encode`` gives them; any kind
-            of binary. Tombstones are not among them.
-        kind: Which cells.
-        columns: Those to unpack; all if None. What a cell's version does not
-            know is null.
+        cells: Columns ``key`` and ``cell``, as ``encode`` returns them; any kind
+            of binary, no tombstones.
+        kind: The kind of the cells.
+        columns: The columns to unpack; all if None. A column that is not in a cell's
+            layout is null.
 
     Returns:
         The rows, in order, with the columns as the schema declares them.
@@ -188,11 +182,10 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
     """
     schema = kind.schema if columns is None else pa.schema([kind.schema.field(n) for n in columns])
     keys, packed = (_array(cells, name).cast(BINARY) for name in ("key", "cell"))
-    at = 8 if kind.newest.due else 0
-    versions = _byte_at(packed, at, keys, kind)
-    found = np.unique(versions)
+    versions = _versions_of(packed, keys, kind)
     known = {layout.version: layout for layout in kind.layouts}
-    for version in found.tolist():
+    found = np.unique(versions).tolist() or [kind.newest.version]
+    for version in found:
         if version not in known:
             raise UserError(
                 f"cell {kind.family}:{kind.qualifier.decode()} of row "
@@ -200,14 +193,13 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
                 f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam; "
                 "if no newer nutbeam has written to the table, this is damage"
             )
-    if len(found) <= 1:
-        layout = known[int(found[0])] if len(found) else kind.newest
-        return _unpack(keys, packed, kind, layout, schema)
-    # Of several versions: each apart, then all in their old order.
+    if len(found) == 1:
+        return _unpack(keys, packed, kind, known[found[0]], schema)
+    # Several versions: each is unpacked alone, then all rows return to their old order.
     rows = [np.flatnonzero(versions == version) for version in found]
     places = [numbers_as(at, pa.int64()) for at in rows]
     parts = [
-        _unpack(keys.take(at), packed.take(at), kind, known[int(version)], schema)
+        _unpack(keys.take(at), packed.take(at), kind, known[version], schema)
         for version, at in zip(found, places, strict=True)
     ]
     order = np.argsort(np.concatenate(rows), kind="stable")
@@ -235,10 +227,9 @@ def _unpack(
 def _split(
     keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout
 ) -> tuple[np.ndarray, pa.Array]:
-    """Returns the headers, and the pieces of all rows: of each its header and its variable columns."""
+    """Returns the headers, and the pieces of all rows: each row's header and variable columns."""
     number, dtype = len(packed), _header_type(kind, layout)
     data, offsets = buffers_of(packed)
-    # The headers, one behind the other.
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
     short = as_numpy(pc.binary_length(heads)) != dtype.itemsize
     if short.any():
@@ -247,8 +238,8 @@ def _split(
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
     )
-    # Where each variable column begins and ends. Rows lie one behind the other, so all pieces
-    # together are one array over the bytes as they lie, without a copy.
+    # Start and end of each variable column. The rows are contiguous, so all pieces
+    # together are one array over the same bytes, without a copy.
     bounds = np.empty((number, len(layout.variable) + 1), np.int64)
     bounds[:, 0] = offsets[:-1] + dtype.itemsize
     np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])
@@ -260,7 +251,7 @@ def _split(
 
 
 def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Field) -> pa.Array:
-    """Returns a column as it was packed; raises ValueError where it is damaged."""
+    """Unpacks one column; raises ValueError if it is damaged."""
     if field.name not in layout.columns:
         return pa.nulls(len(header), field.type)
     bit = np.uint64(layout.columns.index(field.name))
@@ -276,23 +267,8 @@ def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Fiel
     return _map_of(values) if pa.types.is_map(field.type) else values
 
 
-@functools.cache
-def _header_type_of(component: str, version: int) -> np.dtype:
-    kind = CELLS[component]
-    layout = next(one for one in kind.layouts if one.version == version)
-    return _make_header_type(kind, layout)
-
-
+@functools.lru_cache(maxsize=16)
 def _header_type(kind: CellKind, layout: Layout) -> np.dtype:
-    known = CELLS.get(kind.component)
-    return (
-        _header_type_of(kind.component, layout.version)
-        if known is kind
-        else _make_header_type(kind, layout)
-    )
-
-
-def _make_header_type(kind: CellKind, layout: Layout) -> np.dtype:
     fields: list[Any] = [("due", ">u8")] if layout.due else []
     fields += [("version", "u1"), ("present", "<u8")]
     for name in layout.fixed:
@@ -324,7 +300,7 @@ def _bytes_of(table: pa.Table, name: str) -> pa.Array:
 
 def _bytes_of_maps(maps: pa.Array) -> pa.Array:
     counts = as_numpy(pc.list_value_length(maps.cast(_ENTRIES)).fill_null(number_as(0, pa.int32())))
-    ends = np.concatenate([[0], np.cumsum(counts)])
+    ends = ends_of(counts)
     entries = maps.drop_null().cast(_ENTRIES).flatten()
     keys, values = (entries.field(at).cast(BINARY) for at in (0, 1))
     lengths = np.empty((len(entries), 2), "<i4")
@@ -346,39 +322,40 @@ _ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
 
 
 def _map_of(packed: pa.Array) -> pa.Array:
-    """Unpacks maps; raises ValueError where lengths do not add up."""
+    """Unpacks maps; raises ValueError if lengths do not add up."""
     absent = as_numpy(packed.is_null())
     packed = packed.fill_null(pieces_of(np.zeros(4, np.uint8), np.array([0, 4]))[0])
     data, offsets = buffers_of(packed)
     counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
-    if (counts < 0).any() or (offsets[:-1] + 4 + counts * 8 > offsets[1:]).any():
+    texts = offsets[:-1] + 4 + counts * 8  # where the keys and values of each map begin
+    if (counts < 0).any() or (texts > offsets[1:]).any():
         raise ValueError("a map is cut short")
     lengths = gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
     sizes = np.maximum(lengths, 0).astype(np.int64)
-    row = np.repeat(np.arange(len(packed)), counts)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    # Bytes of all entries before this one, in this row.
-    before = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
-    start = (offsets[:-1] + 4 + counts * 8)[row] + before[:-1] - before[ends[row]]
-    if (offsets[:-1] + 4 + counts * 8 + before[ends[1:]] - before[ends[:-1]] != offsets[1:]).any():
+    ends = ends_of(counts)
+    before = ends_of(sizes.sum(axis=1))  # bytes of all entries before each one
+    if (texts + np.diff(before[ends]) != offsets[1:]).any():
         raise ValueError("the lengths of a map do not add up")
+    start = np.repeat(texts - before[ends[:-1]], counts) + before[:-1]
     keys = pieces_of(gather(data, start, sizes[:, 0]), ends_of(sizes[:, 0]))
-    texts = pieces_of(gather(data, start + sizes[:, 0], sizes[:, 1]), ends_of(sizes[:, 1]))
-    there = numbers_as(lengths[:, 1] >= 0, pa.bool_())
-    values = pc.if_else(there, texts, NULL)
+    values = pieces_of(gather(data, start + sizes[:, 0], sizes[:, 1]), ends_of(sizes[:, 1]))
+    present = numbers_as(lengths[:, 1] >= 0, pa.bool_())
     return pa.MapArray.from_arrays(
         numbers_as(ends.astype(np.int32), pa.int32()),
-        keys.cast(_TEXT), values.cast(_TEXT), mask=numbers_as(absent, pa.bool_()),
-    )  # fmt: skip
+        keys.cast(_TEXT),
+        pc.if_else(present, values, NULL).cast(_TEXT),
+        mask=numbers_as(absent, pa.bool_()),
+    )
 
 
-def _byte_at(packed: pa.Array, at: int, keys: pa.Array, kind: CellKind) -> np.ndarray:
-    if packed.null_count:
-        raise _damaged(keys, int(np.argmax(as_numpy(packed.is_null()))), kind)
-    data, offsets = buffers_of(packed)
-    short = offsets[:-1] + at >= offsets[1:]
+def _versions_of(packed: pa.Array, keys: pa.Array, kind: CellKind) -> np.ndarray:
+    """Returns the version byte of each cell."""
+    at = 8 if kind.newest.due else 0
+    sizes = as_numpy(pc.binary_length(packed).fill_null(number_as(0, pa.int64())))
+    short = sizes <= at
     if short.any():
         raise _damaged(keys, int(np.argmax(short)), kind)
+    data, offsets = buffers_of(packed)
     return data[offsets[:-1] + at]
 
 

@@ -1,8 +1,8 @@
-"""Files of changes: whole rows that a commit brings into a table in Bigtable, or keys of rows to delete.
+"""Files of changes: whole rows that a commit writes into Bigtable, or keys of rows that it deletes.
 
-They lie in ``changes/COMPONENT``, keys of rows to delete in ``changes/deleted/COMPONENT``.
-Versions below what a purge has written go with its file, which is therefore in
-``changes/purged/COMPONENT``.
+They are in ``changes/COMPONENT``, or in ``changes/deleted/COMPONENT`` for keys to delete.
+A file of a purge is in ``changes/purged/COMPONENT``: when it is removed, the older versions
+of its rows are erased.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .cells import CELLS
-from .limits import split_rows_by_limits
+from .limits import split_by_limits
 from .snapshot_log import Change
 
 FOLDER = "changes"
@@ -28,12 +28,12 @@ DELETED, PURGED = "deleted", "purged"
 
 
 @dataclasses.dataclass(frozen=True)
-class Written:
-    """A file of changes, and what was left out of it.
+class ChangeFile:
+    """A file of changes, and counts of the rows that were left out.
 
     Attributes:
-        file: The file; None if nothing changes. Of deletions, it counts how many rows go
-            as fresh ones below zero.
+        file: The file; None if nothing changes. For deletions, ``fresh`` is minus the
+            number of rows.
         dropped: Rows that Bigtable would refuse, by reason.
     """
 
@@ -62,42 +62,42 @@ def write_changes(
     rows: pl.DataFrame,
     known: pl.Series | None = None,
     purges: bool = False,
-) -> Written:
-    """Writes rows as a file of changes; leaves out what Bigtable would refuse, and counts it.
+) -> ChangeFile:
+    """Writes rows as a file of changes; leaves out and counts rows that Bigtable would refuse.
 
     Args:
         root: The place of the table's files.
         component: ``state`` or ``hosts``.
         rows: In key order.
-        known: Keys that are there already; None is none.
-        purges: Whether what the rows were like before is to be erased in time.
+        known: Keys of rows that exist already; None is none.
+        purges: Whether older versions of the rows are to be erased later.
     """
     kind = CELLS[component]
-    table, dropped = split_rows_by_limits(conform(rows, kind.schema), kind)
+    table, dropped = split_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
-        return Written(dropped=dropped)
+        return ChangeFile(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component
     keys = to_frame(table.select(["key"])).get_column("key")
     fresh = len(keys) if known is None else int((~keys.is_in(known.implode())).sum())
-    return Written(_write(root, folder, table, fresh), dropped)
+    return ChangeFile(_write(root, folder, table, fresh), dropped)
 
 
-def write_deletions(root: Place, component: str, keys: pl.Series) -> Written:
-    """Writes the keys of rows that are to be deleted, in key order."""
+def write_deletions(root: Place, component: str, keys: pl.Series) -> ChangeFile:
+    """Writes a file of keys, in key order, of rows to delete."""
     table = pa.table({"key": keys.to_arrow()})
     if not len(table):
-        return Written()
-    return Written(_write(root, f"{DELETED}/{component}", table, -len(table)))
+        return ChangeFile()
+    return ChangeFile(_write(root, f"{DELETED}/{component}", table, -len(table)))
 
 
 def change_of(component: str, file: DataFile) -> Change:
-    """Returns what a commit is to do with a file."""
+    """Returns the entry of a file in a commit."""
     deleted = file.path.startswith(f"{FOLDER}/{DELETED}/")
     return Change(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
 
 
 def purged_component(path: str) -> str:
-    """Returns of which component's rows old versions go with a file; empty if none do.
+    """Returns the component whose old versions are erased with a file; empty for none.
 
     >>> purged_component("changes/deleted/state/x"), purged_component("changes/state/x")
     ('state', '')

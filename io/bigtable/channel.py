@@ -1,6 +1,7 @@
-"""How to reach Bigtable: the channel, what may be tried again, and errors as one line."""
+"""The channel to Bigtable, retries, and errors as one line."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from ...web.base.errors import UserError
 from .address import BigtableAddress
 from .pace import back_off
 
-# Messages of any size, and no thread that hands each one over: a quarter of the CPU.
+# Messages of any size; no thread passes each message on, which saves three quarters of the CPU.
 CHANNEL = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -29,15 +30,6 @@ RETRYABLE = (
     errors.Unknown,
 )
 ATTEMPTS = 5
-RETRYABLE_CODES = frozenset(
-    code.value[0]
-    for code in (
-        grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.ABORTED,
-        grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN,
-    )
-)  # fmt: skip
-
-
 Answer = TypeVar("Answer")
 
 
@@ -49,13 +41,15 @@ def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:
     """
     if address.emulator:
         return grpc.insecure_channel(address.emulator, CHANNEL)
-    with said(address):
+    with one_line_errors(address):
         return BigtableGrpcTransport.create_channel(host, options=CHANNEL)
 
 
 @contextlib.contextmanager
-def said(address: BigtableAddress, keep: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns an error of Google's libraries into one line; those of ``keep`` pass."""
+def one_line_errors(
+    address: BigtableAddress, keep: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Re-raises errors of Google's libraries as one line, except those of ``keep``."""
     try:
         yield
     except keep:
@@ -69,27 +63,35 @@ def said(address: BigtableAddress, keep: tuple[type[Exception], ...] = ()) -> It
         raise UserError(_line(address, error)) from error
 
 
-def persistent(address: BigtableAddress, ask: Callable[[], Answer]) -> Answer:
-    """Calls something that may be called again, up to ``ATTEMPTS`` times; returns its result."""
-    for failed in range(1, ATTEMPTS + 1):
+def persistent(
+    address: BigtableAddress, request: Callable[[], Answer], attempts: int = ATTEMPTS
+) -> Answer:
+    """Calls a function that may be repeated until it succeeds; returns its result.
+
+    Raises:
+        UserError: Bigtable refuses, or fails ``attempts`` times in a row.
+    """
+    for failed in itertools.count(1):
         try:
-            with said(address, keep=RETRYABLE):
-                return ask()
+            with one_line_errors(address, keep=RETRYABLE):
+                return request()
         except RETRYABLE as error:
-            if failed == ATTEMPTS:
-                raise gave_up(address, error) from error
+            if failed == attempts:
+                raise gave_up(address, error, attempts) from error
             back_off(failed)
     raise AssertionError
 
 
-def gave_up(address: BigtableAddress, error: Exception | None) -> UserError:
-    """Returns the error of one who has tried often enough."""
+def gave_up(
+    address: BigtableAddress, error: Exception | None, attempts: int = ATTEMPTS
+) -> UserError:
+    """Returns the error after the last attempt."""
     where = f"the emulator at {address.emulator}" if address.emulator else "Bigtable"
-    return UserError(f"{where} failed {ATTEMPTS} times in a row for {address}: {_short(error)}")
+    return UserError(f"{where} failed {attempts} times in a row for {address}: {_short(error)}")
 
 
 def refused(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
-    """Returns the error of a row that no further attempt will bring in."""
+    """Returns the error of a row that Bigtable will never accept."""
     return UserError(f"Bigtable refuses row {key[:80]!r} of {address}: {_short(error)}")
 
 

@@ -1,9 +1,9 @@
-"""Rows of a table in Bigtable: scanned, sought and written, as Arrow tables of packed cells.
+"""Reads and writes rows of a table in Bigtable, as Arrow tables of packed cells.
 
-Google's client reads and writes cell by cell, at 20 to 50 times the cost of what
-is done here: whole replies over a channel of our own. A reader that is cut off
-goes on behind the last row that it has; a writer repeats the same cells with the
-same timestamps, which changes nothing.
+Google's client handles each cell alone, which costs 20 to 50 times as much. This one
+handles whole replies, over a channel of its own. After an interruption a reader
+continues after its last row; a writer repeats the same cells with the same
+timestamps, which changes nothing.
 """
 
 import base64
@@ -25,17 +25,16 @@ from .cells import CellKind
 from .channel import (
     ATTEMPTS,
     RETRYABLE,
-    RETRYABLE_CODES,
     gave_up,
+    one_line_errors,
     open_channel,
     persistent,
     refused,
-    said,
 )
 from .key_ranges import KeyRange, plan_key_ranges
 from .limits import check_limits
 from .pace import Pace, back_off
-from .request_batches import REQUEST_ROWS, key_bytes, packets, requests, table_of
+from .request_batches import REQUEST_ROWS, key_batches, key_bytes, requests, table_of
 from .row_filters import change_filter, snapshot_filter, version_filter
 
 CHUNK_ROWS = 65_536
@@ -44,11 +43,12 @@ TIMEOUT_S = 600.0
 
 
 class BigtableTable:
-    """A connection to one table. It cannot be pickled: use ``connect`` where it is needed.
+    """A connection to one table. It cannot be pickled: each process calls ``connect``.
 
     Attributes:
         address: Where the table is.
         client: Google's low-level client, on our channel.
+        pace: Limits how fast rows are written.
     """
 
     def __init__(self, address: BigtableAddress) -> None:
@@ -63,6 +63,12 @@ class BigtableTable:
     def close(self) -> None:
         self.client.transport.close()
 
+    def request(self, kind: Any, **fields: Any) -> Any:
+        """Returns a request of Google's class ``kind`` about this table."""
+        address = self.address
+        fields |= {"table_name": address.name, "app_profile_id": address.app_profile}
+        return kind.wrap(kind.pb()(**fields))
+
     def scan(
         self, kind: CellKind, part: KeyRange, snapshot: int, due: Due | None = None, limit: int = 0
     ) -> Iterator[pa.Table]:
@@ -71,10 +77,9 @@ class BigtableTable:
         Args:
             kind: Which cells.
             part: Which rows.
-            snapshot: Number of the snapshot that is read; later cells are not there.
-            due: Only rows of the state that are due. Those of unknown time may
-                be among them.
-            limit: How many rows at most, such that fit into one request; 0 is all.
+            snapshot: Number of the snapshot; later cells are left out.
+            due: Passes only rows of the state that are due, and perhaps rows without a time.
+            limit: The largest number of rows, for ranges that need one request; 0 is all.
 
         Yields:
             Tables of ``key`` and ``cell`` (binary), up to ``CHUNK_ROWS`` rows and
@@ -83,9 +88,7 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        request = self._request(snapshot_filter(kind, snapshot, due))
-        request.rows_limit = limit
-        yield from self._read_range(request, part)
+        yield from self._read_range(snapshot_filter(kind, snapshot, due), part, limit)
 
     def changed(self, kind: CellKind, part: KeyRange, snapshot: int) -> Iterator[pa.Table]:
         """Yields the rows of a key range that were changed after a snapshot, in key order.
@@ -101,10 +104,11 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        yield from self._read_range(self._request(change_filter(kind, snapshot)), part)
+        yield from self._read_range(change_filter(kind, snapshot), part)
 
-    def _read_range(self, request: Any, part: KeyRange) -> Iterator[pa.Table]:
-        span = request.rows.row_ranges.add()
+    def _read_range(self, row_filter: Any, part: KeyRange, limit: int = 0) -> Iterator[pa.Table]:
+        request = self.request(types.ReadRowsRequest, filter=row_filter, rows_limit=limit)
+        span = types.ReadRowsRequest.pb(request).rows.row_ranges.add()
         if part.low is not None:
             span.start_key_closed = key_bytes(part.low)
         if part.high is not None:
@@ -117,7 +121,7 @@ class BigtableTable:
         yield from self._read(request, go_on)
 
     def seek(self, kind: CellKind, keys: Iterable[str], snapshot: int) -> Iterator[pa.Table]:
-        """Yields the cells of the rows with the given keys, in key order; only those are read.
+        """Yields the cells of the rows with the given keys, in key order.
 
         Args:
             kind: Which cells.
@@ -130,22 +134,24 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        for some in packets(sorted({key_bytes(key) for key in keys})):
-            request = self._request(snapshot_filter(kind, snapshot))
-            request.rows.row_keys.extend(some)
+        for some in key_batches(keys):
+            request = self._keys_request(snapshot_filter(kind, snapshot), some)
+            left = types.ReadRowsRequest.pb(request).rows.row_keys
 
-            def go_on(last: bytes, request: Any = request, some: list[bytes] = some) -> bool:
-                del request.rows.row_keys[:]
-                request.rows.row_keys.extend(key for key in some if key > last)
-                return bool(request.rows.row_keys)
+            def go_on(last: bytes, left: Any = left, some: list[bytes] = some) -> bool:
+                left[:] = [key for key in some if key > last]
+                return bool(left)
 
             yield from self._read(request, go_on)
 
-    def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
-        """Writes cells with the timestamp of a snapshot. Again, it changes nothing.
+    def _keys_request(self, row_filter: Any, keys: list[bytes]) -> Any:
+        return self.request(types.ReadRowsRequest, filter=row_filter, rows={"row_keys": keys})
 
-        One request of at most ``REQUEST_ROWS`` rows and about ``REQUEST_BYTES``
-        is under way at a time; where Bigtable asks for less, less is sent.
+    def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
+        """Writes cells with the timestamp of a snapshot; repeating it changes nothing.
+
+        It sends one request at a time, of at most ``REQUEST_ROWS`` rows and about
+        ``REQUEST_BYTES``, and more slowly if Bigtable demands it.
 
         Args:
             kind: Which cells.
@@ -170,7 +176,7 @@ class BigtableTable:
     def newest(
         self, kind: CellKind, keys: Iterable[str], snapshot: int
     ) -> Iterator[tuple[bytes, int, bool]]:
-        """Yields of rows with the given keys what a snapshot shows, in key order.
+        """Yields the snapshots that made the cells of the given rows, in key order.
 
         Args:
             kind: Which cells.
@@ -178,31 +184,22 @@ class BigtableTable:
             snapshot: Number of the snapshot.
 
         Yields:
-            (key, number of the snapshot that has made the cell, whether it is a
-            tombstone), of rows that had a cell by then.
+            (key, number of the snapshot that made the cell, whether the cell is a
+            tombstone), for rows that have a cell in the snapshot.
 
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
-        for some in packets(sorted({key_bytes(key) for key in keys}), REQUEST_ROWS):
-            request = self._request(version_filter(kind, snapshot))
-            request.rows.row_keys.extend(some)
-            wrapped = types.ReadRowsRequest.wrap(request)
-            yield from persistent(self.address, functools.partial(self._heads, wrapped))
+        for some in key_batches(keys, REQUEST_ROWS):
+            request = self._keys_request(version_filter(kind, snapshot), some)
+            yield from persistent(self.address, functools.partial(self._heads, request))
 
     def _heads(self, request: Any) -> list[tuple[bytes, int, bool]]:
-        found: list[tuple[bytes, int, bool]] = []
-        for reply in self.client.read_rows(request=request, retry=None, timeout=TIMEOUT_S):
-            for chunk in types.ReadRowsResponse.pb(reply).chunks:
-                if chunk.row_key:  # the first part of a row; one that is reset comes again
-                    empty = not chunk.value and not chunk.value_size
-                    found.append((chunk.row_key, chunk.timestamp_micros // 1000, empty))
-                elif chunk.reset_row:
-                    found.pop()
-        return found
+        rows = self._stream(request)
+        return [(key, time // 1000, not cell) for key, cell, time in rows if cell is not None]
 
     def erase(self, kind: CellKind, rows: Iterable[tuple[bytes, int]]) -> None:
-        """Removes the older versions of cells. Again, it changes nothing.
+        """Removes the older versions of cells; repeating it changes nothing.
 
         Args:
             kind: Which cells.
@@ -223,12 +220,12 @@ class BigtableTable:
             self._send(some, fill)
 
     def _send(self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]) -> None:
-        """Changes rows, until all are; ``fill`` says how, for (entry of the request, value)."""
+        """Changes rows, with retries; ``fill`` fills an entry of the request with a row's value."""
         failed = 0
         while rows:
             self.pace.wait()
             left, error = self._mutate(rows, fill)
-            # What goes forward is no failure, as long as it does.
+            # As long as some rows are written, it is no failure.
             failed = 0 if len(left) < len(rows) else failed + 1
             if left and failed == ATTEMPTS:
                 raise gave_up(self.address, error)
@@ -238,49 +235,40 @@ class BigtableTable:
             rows = left
 
     def ranges(self, number: int) -> list[KeyRange]:
-        """Cuts the table into about so many ranges; others at each call."""
+        """Cuts the table into about ``number`` ranges; the cuts differ from call to call."""
         return plan_key_ranges(self.samples(), number)
 
     def samples(self) -> list[tuple[bytes, int]]:
         """Returns (key, bytes before it) of some rows, in key order."""
-        address = self.address
-
-        def ask() -> list[tuple[bytes, int]]:
-            replies = self.client.sample_row_keys(
-                table_name=address.name, app_profile_id=address.app_profile, retry=None,
-                timeout=60,
-            )  # fmt: skip
-            return [(reply.row_key, reply.offset_bytes) for reply in replies]
-
-        return persistent(address, ask)
-
-    def _request(self, row_filter: Any) -> Any:
-        request = types.ReadRowsRequest.pb()(
-            table_name=self.address.name, app_profile_id=self.address.app_profile
+        request = self.request(types.SampleRowKeysRequest)
+        sample = self.client.sample_row_keys
+        replies = persistent(
+            self.address, lambda: list(sample(request=request, retry=None, timeout=60))
         )
-        request.filter.CopyFrom(row_filter)
-        return request
+        return [(reply.row_key, reply.offset_bytes) for reply in replies]
 
     def _read(self, request: Any, go_on: Callable[[bytes], bool]) -> Iterator[pa.Table]:
-        failed = 0
-        done = False
+        """Yields tables of rows; retries after ``go_on`` has moved the request past a key.
+
+        ``go_on`` returns False if no row is left.
+        """
+        failed, done, size = 0, False, 0
         keys: list[bytes] = []
-        values: list[bytes] = []
-        size = 0
+        cells: list[bytes] = []
         while not done:
             last = b""
             try:
-                with said(self.address, keep=RETRYABLE):
-                    for seen, key, value in self._stream(request):
-                        last = seen
+                with one_line_errors(self.address, keep=RETRYABLE):
+                    for last, cell, _ in self._stream(request):
                         failed = 0
-                        if key:
-                            keys.append(key)
-                            values.append(value)
-                            size += len(value)
-                            if len(keys) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-                                yield table_of(keys, values)
-                                keys, values, size = [], [], 0
+                        if cell is None:
+                            continue
+                        keys.append(last)
+                        cells.append(cell)
+                        size += len(cell)
+                        if len(keys) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                            yield table_of(keys, cells)
+                            keys, cells, size = [], [], 0
                 done = True
             except RETRYABLE as error:
                 failed += 1
@@ -290,49 +278,43 @@ class BigtableTable:
                 if not done:
                     back_off(failed)
         if keys:
-            yield table_of(keys, values)
+            yield table_of(keys, cells)
 
-    def _stream(self, request: Any) -> Iterator[tuple[bytes, bytes, bytes]]:
-        """Yields (last key seen, key, cell) of rows; key is empty where rows were only passed."""
-        half_key, half = b"", b""
-        replies = self.client.read_rows(
-            request=types.ReadRowsRequest.wrap(request), retry=None, timeout=TIMEOUT_S
-        )
+    def _stream(self, request: Any) -> Iterator[tuple[bytes, bytes | None, int]]:
+        """Yields (key, cell, timestamp) of rows; a row that the filter drops has the cell None."""
+        key, cell, time = b"", b"", 0  # of a large cell, which comes in parts
         to_pb = types.ReadRowsResponse.pb
-        for reply in replies:
+        for reply in self.client.read_rows(request=request, retry=None, timeout=TIMEOUT_S):
             message = to_pb(reply)
             for chunk in message.chunks:
-                if chunk.commit_row and not half_key:
-                    yield chunk.row_key, chunk.row_key, chunk.value
+                if chunk.commit_row and not key:
+                    yield chunk.row_key, chunk.value, chunk.timestamp_micros
                 elif chunk.reset_row:
-                    half_key, half = b"", b""
-                else:  # a large cell comes in parts
-                    half_key = chunk.row_key or half_key
-                    half += chunk.value
+                    key, cell = b"", b""
+                else:
+                    key, time = chunk.row_key or key, chunk.timestamp_micros or time
+                    cell += chunk.value
                     if chunk.commit_row:
-                        yield half_key, half_key, half
-                        half_key, half = b"", b""
+                        yield key, cell, time
+                        key, cell = b"", b""
             if message.last_scanned_row_key:
-                yield message.last_scanned_row_key, b"", b""
+                yield message.last_scanned_row_key, None, 0
 
     def _mutate(
         self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]
     ) -> tuple[list[tuple[bytes, Any]], Exception | None]:
-        """Returns the rows that may be tried again, and what was wrong with the first one."""
-        request = types.MutateRowsRequest.pb()(
-            table_name=self.address.name, app_profile_id=self.address.app_profile
-        )
-        add = request.entries.add
+        """Returns the rows that may be tried again, and the last problem."""
+        request = self.request(types.MutateRowsRequest)
+        add = types.MutateRowsRequest.pb(request).entries.add
         for key, value in rows:
             fill(add(row_key=key), value)
         waiting = set(range(len(rows)))
         problem: Exception | None = None
         try:
-            with said(self.address, keep=RETRYABLE):
+            with one_line_errors(self.address, keep=RETRYABLE):
                 replies = self.client.mutate_rows(
-                    request=types.MutateRowsRequest.wrap(request), retry=None, timeout=60,
-                    metadata=self._metadata,
-                )  # fmt: skip
+                    request=request, retry=None, timeout=60, metadata=self._metadata
+                )
                 for reply in replies:
                     message = types.MutateRowsResponse.pb(reply)
                     for entry in message.entries:
@@ -340,7 +322,7 @@ class BigtableTable:
                             waiting.discard(entry.index)
                             continue
                         problem = errors.from_grpc_status(entry.status.code, entry.status.message)
-                        if entry.status.code not in RETRYABLE_CODES:
+                        if not isinstance(problem, RETRYABLE):
                             raise refused(self.address, rows[entry.index][0], problem)
                     if message.HasField("rate_limit_info"):
                         limit = message.rate_limit_info

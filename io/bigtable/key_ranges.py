@@ -1,8 +1,8 @@
 """Key ranges of a table in Bigtable: the tablets of its components, as a snapshot lists them.
 
-A range stands in the list as a file does that has no runs: ``first`` is the
-range's smallest key or None, ``last`` is the first one of the next range, or
-None. So all who read a snapshot have the same ranges, retries too.
+The file list has a range as a file without runs: ``first`` is the
+range's smallest key or None, ``last`` is the first key of the next range, or
+None. So all readers of a snapshot have the same ranges, retries too.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import host_start
 
-# Keys and how many bytes there are before them, as ``sample_row_keys`` gives them.
+# Keys and the number of bytes before them, as ``sample_row_keys`` returns them.
 Samples = list[tuple[bytes, int]]
 
 
@@ -26,15 +26,15 @@ class KeyRange:
 
 
 def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[KeyRange]:
-    """Cuts the key space into ranges of about as many bytes.
+    """Cuts the key space into ranges of about equal size.
 
-    Bigtable samples keys at random, others at each call: call it once an
-    operation. No cut goes through a host that is smaller than a range.
+    Bigtable samples keys at random, so the cuts differ from call to call: call it once per
+    operation. A host that is smaller than a range is never cut.
 
     Args:
-        samples: (key, bytes of the table before it), as ``sample_row_keys`` gives
-            them, in key order; the empty key at the end stands for the end.
-        number: How many ranges there should be; there may be fewer.
+        samples: (key, bytes of the table before it), as ``sample_row_keys`` returns
+            them, in key order; an empty key is the end of the table.
+        number: The wanted number of ranges; there may be fewer.
 
     Returns:
         Ranges in key order that cover all keys; at least one.
@@ -42,7 +42,7 @@ def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[K
     >>> plan_key_ranges([(b"com.a:http/x", 50), (b"com.b:http/y", 100)], 2)
     [KeyRange(low=None, high='com.a:'), KeyRange(low='com.a:', high=None)]
     """
-    # Rows of our own have keys that begin with a zero byte, see bigtable_commit.py.
+    # Rows of our own have keys that begin with a zero byte, see own_rows.py.
     found = [(key, offset) for key, offset in samples if key > b"\1" or not key]
     total = max((offset for _, offset in found), default=0)
     step = max(1, total / max(1, number))
@@ -67,13 +67,13 @@ def grown(
     changes: Sequence[DataFile],
     samples: Callable[[], Samples],
 ) -> list[DataFile]:
-    """Returns the ranges of a component after changes; cut anew where one holds too many rows.
+    """Returns the ranges of a component after changes, with new cuts if one has too many rows.
 
     Args:
         component: ``state`` or ``hosts``.
         known: The ranges before.
         changes: Files of changes; ``base`` names the range, None the only one.
-        samples: Asks Bigtable where its bytes lie; only called where it is to be cut.
+        samples: Requests samples from Bigtable; only called if new cuts are needed.
     """
     ranges = {file.path: file for file in known or [DataFile(component, 0, 0)]}
     only = next(iter(ranges))
@@ -90,13 +90,13 @@ def grown(
 
 
 def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
-    """Returns other ranges, of about as many rows each, that together hold as many."""
+    """Returns new ranges of about equal size, with the same number of rows in all."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
     parts = plan_key_ranges(samples, -(-rows // tablet_writer.TABLET_ROWS))
     return [
         DataFile(
             f"{component}/{part.low or ''}",
-            # They are about as large; together they are as many.
+            # Estimates; their sum is exact.
             rows=rows * (at + 1) // len(parts) - rows * at // len(parts),
             bytes=size * (at + 1) // len(parts) - size * at // len(parts),
             first=part.low,

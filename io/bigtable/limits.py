@@ -1,4 +1,4 @@
-"""What Bigtable takes, checked by us: its emulator takes more than the real one does."""
+"""Bigtable's limits, checked here: the emulator accepts more than the real Bigtable."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,52 +12,37 @@ KEY_BYTES = 4 << 10
 CELL_BYTES = 100 << 20
 ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
-# Of a cell that many versions are kept, and one more may wait for its removal.
+# This many versions of a cell are kept, and one more may wait for its removal.
 VERSIONS = 4
 
 
-def split_by_limits(cells: pa.Table) -> tuple[pa.Table, dict[str, int]]:
-    """Leaves out rows that Bigtable would refuse.
+def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:
+    """Leaves out rows that Bigtable would refuse; called before a commit.
 
-    Args:
-        cells: Columns ``key`` and ``cell``.
-
-    Returns:
-        (rows that it takes, number of the others by reason: ``key_empty``,
-        ``key_too_long``, ``cell_too_large``, ``row_too_large``).
-
-    >>> rows = pa.table({"key": [b"a", b"b" * 4_097], "cell": [b"1", b"2"]})
-    >>> kept, dropped = split_by_limits(rows)
-    >>> len(kept), dropped
-    (1, {'key_too_long': 1})
-    """
-    kept, dropped = _sieve(_reasons(cells))
-    return (cells.filter(pa.array(kept)) if dropped else cells), dropped
-
-
-def split_rows_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:
-    """Leaves out rows whose cells Bigtable would refuse; to be called before a commit.
-
-    What was committed must be applied: a row that cannot be written would stop
-    the table.
+    Committed changes must be applied: a row that cannot be written would block the table.
 
     Args:
         rows: Rows of the kind's schema.
-        kind: What they become.
+        kind: The kind of their cells.
 
     Returns:
-        As ``split_by_limits``, of rows.
+        (rows that Bigtable accepts, number of the others by reason: ``key_empty``,
+        ``key_too_long``, ``cell_too_large``, ``row_too_large``).
     """
-    reasons = _reasons(encode(rows, kind))
-    kept, dropped = _sieve(reasons)
-    return (rows.filter(pa.array(kept)) if dropped else rows), dropped
+    kept = np.ones(len(rows), bool)
+    counts: dict[str, int] = {}
+    for name, refused in _reasons(encode(rows, kind)).items():
+        if number := int((refused & kept).sum()):
+            counts[name] = number
+            kept &= ~refused
+    return (rows.filter(pa.array(kept)) if counts else rows), counts
 
 
 def check_limits(cells: pa.Table) -> None:
-    """Refuses rows that Bigtable would refuse.
+    """Checks that Bigtable accepts all rows.
 
     Raises:
-        UserError: With the first such row and the limit.
+        UserError: It does not; the message names the first such row and the limits.
     """
     for name, rows in _reasons(cells).items():
         if rows.any():
@@ -81,15 +66,3 @@ def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
         "cell_too_large": sizes > CELL_BYTES,
         "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > ROW_BYTES,
     }
-
-
-def _sieve(reasons: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
-    """Returns which rows are kept, and how many are not, each under its first reason."""
-    kept = np.ones(len(reasons["key_empty"]), bool)
-    counts: dict[str, int] = {}
-    for name, rows in reasons.items():
-        number = int((rows & kept).sum())
-        if number:
-            counts[name] = number
-            kept &= ~rows
-    return kept, counts

@@ -1,4 +1,4 @@
-"""What the manifest row of a table in Bigtable says, and how it is written."""
+"""Reads and writes the content of the manifest row of a table in Bigtable."""
 
 import dataclasses
 import json
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import read_json
 from ..storage.formats import WRITER, check_format, this_version
 
 FORMAT = 1
@@ -14,15 +15,15 @@ Made = TypeVar("Made")
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """What the manifest row says.
+    """The content of the manifest row.
 
     Attributes:
         snapshot: The newest snapshot that was committed.
         id: Of the attempt that made it.
         applying: Whether its changes may be missing from some rows.
         value: The cell as it was read.
-        time: When it was committed, ms, by the clock of who did.
-        writes: How many of the snapshots up to this one have changed rows.
+        time: When it was committed, ms, by the clock of the committing machine.
+        writes: Number of snapshots up to this one that changed rows.
     """
 
     snapshot: int
@@ -40,11 +41,11 @@ class Head:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What was set when the table was made.
+    """Settings with which the table was made.
 
     Attributes:
-        files: Where batches and changes are: a folder or the address of one.
-        app_profile: Application profile for all who name none.
+        files: The place of batches and changes: a folder or an address in a store.
+        app_profile: Application profile for users who name none.
     """
 
     files: str
@@ -52,7 +53,7 @@ class Settings:
 
 
 def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
-    """Returns what the manifest row is to say."""
+    """Returns the next content of the manifest row."""
     record = {
         "format": FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
         "applying": applying, "time": now, "writes": writes,
@@ -61,24 +62,19 @@ def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: i
 
 
 def head_of(value: bytes) -> Head:
-    """Returns what a cell of the manifest row says; see ``parsed``."""
-    return parsed(
-        value,
-        lambda found: Head(
-            found["snapshot"], found["id"], found["applying"], value, found["time"],
-            found["writes"],
-        ),
-    )  # fmt: skip
+    """Returns the head in a cell of the manifest row; see ``parsed``."""
+    names = ("snapshot", "id", "applying", "time", "writes")
+    return parsed(value, lambda found: Head(value=value, **{name: found[name] for name in names}))
 
 
 def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
-    """Returns what is made of the JSON in a cell of the manifest row.
+    """Returns the result of ``make`` on the JSON in a cell of the manifest row.
 
     Raises:
         UserError: It is damaged, or of a newer format.
     """
     try:
-        record = json.loads(value)
+        record = read_json(value)
         if isinstance(record, dict):
             check_format(record, FORMAT, "the table")
         return make(record)

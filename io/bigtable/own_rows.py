@@ -1,7 +1,7 @@
-"""Rows of our own beside those of the crawl: read, written, and changed only if they are as known.
+"""Rows of our own beside those of the crawl, with writes on a condition.
 
-Their keys begin with a zero byte, which no key of a URL or a host does, and their
-cells are in a family of which one version is kept.
+Their keys begin with a zero byte, as no key of a URL or a host does. Their cells
+are in a family that keeps one version.
 """
 
 import secrets
@@ -11,12 +11,11 @@ from google.api_core import exceptions as errors
 from google.cloud.bigtable_v2 import types
 
 from ...web.base.errors import UserError
-from .channel import RETRYABLE, gave_up, persistent, said
+from .channel import persistent
 from .client import BigtableTable
-from .pace import back_off
 
 FAMILY = "m"
-_ATTEMPTS = 20
+ATTEMPTS = 20
 _BY = b"by"
 # Column and value of each cell.
 Cells = dict[bytes, bytes]
@@ -34,131 +33,99 @@ class OwnRows:
 
     def get(self, key: bytes, column: bytes | None = None) -> Cells:
         """Returns the newest cells of a row, all or of one column; none where there is no such row."""
-        address = self.table.address
-        request = types.ReadRowsRequest.pb()(
-            table_name=address.name, app_profile_id=address.app_profile
-        )
-        request.rows.row_keys.append(key)
-        request.filter.CopyFrom(_newest(column))
-        wrapped = types.ReadRowsRequest.wrap(request)
-
-        def ask() -> Cells:
-            cells: Cells = {}
-            name = b""
-            for reply in self.table.client.read_rows(request=wrapped, retry=None, timeout=60):
-                for chunk in types.ReadRowsResponse.pb(reply).chunks:
-                    if chunk.reset_row:
-                        cells = {}
-                        continue
-                    if chunk.HasField("qualifier"):
-                        name = chunk.qualifier.value
-                    # A large cell comes in parts.
-                    cells[name] = cells.get(name, b"") + chunk.value
-            return cells
-
-        return persistent(address, ask)
-
-    def put(self, key: bytes, cells: Cells, snapshot: int) -> None:
-        """Writes cells of a row with the timestamp of a snapshot. Again, it changes nothing."""
-        address = self.table.address
-        request = types.MutateRowRequest.pb()(
-            table_name=address.name, app_profile_id=address.app_profile, row_key=key,
-            mutations=_mutations(cells, snapshot),
-        )  # fmt: skip
-        wrapped = types.MutateRowRequest.wrap(request)
-        persistent(
-            address, lambda: self.table.client.mutate_row(request=wrapped, retry=None, timeout=60)
-        )
+        cells: Cells = {}
+        name = b""
+        for chunk in self._read(_newest(column), row_keys=[key]):
+            if chunk.reset_row:
+                cells = {}
+                continue
+            if chunk.HasField("qualifier"):
+                name = chunk.qualifier.value
+            # A large cell comes in parts.
+            cells[name] = cells.get(name, b"") + chunk.value
+        return cells
 
     def keys(self, prefix: bytes) -> list[bytes]:
-        """Returns the keys of the rows that begin with something, in order."""
-        address = self.table.address
-        request = types.ReadRowsRequest.pb()(
-            table_name=address.name, app_profile_id=address.app_profile
-        )
-        # No key goes on with 255: all are ASCII.
-        request.rows.row_ranges.add(start_key_closed=prefix, end_key_open=prefix + b"\xff")
-        add = request.filter.chain.filters.add
-        add(cells_per_row_limit_filter=1)
-        add(strip_value_transformer=True)
-        wrapped = types.ReadRowsRequest.wrap(request)
+        """Returns the keys of the rows that begin with a prefix, in order."""
+        chain = types.RowFilter.pb()()
+        chain.chain.filters.add(cells_per_row_limit_filter=1)
+        chain.chain.filters.add(strip_value_transformer=True)
+        # No key continues with 255: all are ASCII.
+        span = {"start_key_closed": prefix, "end_key_open": prefix + b"\xff"}
+        return [chunk.row_key for chunk in self._read(chain, row_ranges=[span]) if chunk.row_key]
 
-        def ask() -> list[bytes]:
-            replies = self.table.client.read_rows(request=wrapped, retry=None, timeout=60)
-            chunks = (c for reply in replies for c in types.ReadRowsResponse.pb(reply).chunks)
-            return [chunk.row_key for chunk in chunks if chunk.row_key]
-
-        return persistent(address, ask)
+    def put(self, key: bytes, cells: Cells, snapshot: int) -> None:
+        """Writes cells of a row with the timestamp of a snapshot; repeating it changes nothing."""
+        self._mutate(key, _mutations(cells, snapshot))
 
     def delete(self, key: bytes) -> None:
-        """Removes a row; one that is not there is none."""
-        address = self.table.address
-        mutation = types.Mutation(delete_from_row=types.Mutation.DeleteFromRow())
-        request = types.MutateRowRequest(
-            table_name=address.name, app_profile_id=address.app_profile, row_key=key,
-            mutations=[mutation],
-        )  # fmt: skip
-        persistent(
-            address, lambda: self.table.client.mutate_row(request=request, retry=None, timeout=60)
-        )
+        """Removes a row, if it exists."""
+        self._mutate(key, [types.Mutation.pb()(delete_from_row={})])
 
     def create(self, key: bytes, cells: Cells) -> bool:
         """Makes a row exactly once; False if it existed already, unchanged."""
-        # What tells ours from another one's, where the outcome is unknown.
+        # If the outcome of a request is unknown, this identifies our row.
         attempt = secrets.token_bytes(8)
-        for failed in range(1, _ATTEMPTS + 1):
-            try:
-                there = self._check(key, None, (), _mutations({**cells, _BY: attempt}, 0))
-                return not there or self.get(key).get(_BY) == attempt
-            except RETRYABLE as error:
-                if failed == _ATTEMPTS:
-                    raise gave_up(self.table.address, error) from error
-                back_off(failed)
-        raise AssertionError
+        mutations = _mutations({**cells, _BY: attempt}, 0)
+
+        def make() -> bool:
+            existed = self._check(key, None, false_mutations=mutations)
+            return not existed or self.get(key).get(_BY) == attempt
+
+        return persistent(self.table.address, make, ATTEMPTS)
 
     def swap(self, key: bytes, column: bytes, old: bytes, cells: Cells, snapshot: int) -> bool:
-        """Writes cells of a row, provided that one column is as it was read.
+        """Writes cells of a row, provided that one column has its old value.
 
         Returns:
-            Whether it was, and they are written.
+            Whether it had. After a lost answer and a retry it is False although the cells
+            were written.
 
         Raises:
-            google.api_core.exceptions.GoogleAPICallError: One of ``RETRYABLE``: it
-                may have come in or not.
-            UserError: Bigtable refuses.
+            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
         """
         chain = _newest(column)
         chain.chain.filters.add(
             value_range_filter={"start_value_closed": old, "end_value_closed": old}
         )
-        return self._check(key, chain, _mutations(cells, snapshot), ())
+        mutations = _mutations(cells, snapshot)
+        return persistent(
+            self.table.address, lambda: self._check(key, chain, true_mutations=mutations), ATTEMPTS
+        )
 
-    def _check(self, key: bytes, predicate: Any, true: Any, false: Any) -> bool:
-        """One CheckAndMutateRow; returns whether the predicate held.
+    def _read(self, row_filter: Any, **rows: Any) -> list[Any]:
+        """Returns the chunks of some rows."""
+        request = self.table.request(types.ReadRowsRequest, rows=rows, filter=row_filter)
 
-        What may be tried again is raised as it is: whether the row was changed is
-        then unknown.
-        """
-        address = self.table.address
-        request = types.CheckAndMutateRowRequest.pb()(
-            table_name=address.name, app_profile_id=address.app_profile, row_key=key,
-            predicate_filter=predicate, true_mutations=true, false_mutations=false,
-        )  # fmt: skip
-        with said(address, keep=(*RETRYABLE, errors.FailedPrecondition)):
-            try:
-                return self.table.client.check_and_mutate_row(
-                    request=types.CheckAndMutateRowRequest.wrap(request), retry=None, timeout=60
-                ).predicate_matched
-            except errors.FailedPrecondition as error:
-                raise UserError(
-                    f"{address} takes no commits: {error.message}: give an application profile "
-                    "with single-cluster routing that allows single-row transactions "
-                    "(?app_profile=NAME)"
-                ) from error
+        def read() -> list[Any]:
+            replies = self.table.client.read_rows(request=request, retry=None, timeout=60)
+            return [c for reply in replies for c in types.ReadRowsResponse.pb(reply).chunks]
+
+        return persistent(self.table.address, read)
+
+    def _mutate(self, key: bytes, mutations: list[Any]) -> None:
+        request = self.table.request(types.MutateRowRequest, row_key=key, mutations=mutations)
+        write = self.table.client.mutate_row
+        persistent(self.table.address, lambda: write(request=request, retry=None, timeout=60))
+
+    def _check(self, key: bytes, predicate: Any, **mutations: list[Any]) -> bool:
+        """Sends one CheckAndMutateRow; returns whether the predicate held."""
+        request = self.table.request(
+            types.CheckAndMutateRowRequest, row_key=key, predicate_filter=predicate, **mutations
+        )
+        try:
+            answer = self.table.client.check_and_mutate_row(request=request, retry=None, timeout=60)
+        except errors.FailedPrecondition as error:
+            raise UserError(
+                f"{self.table.address} takes no commits: {error.message}: give an application "
+                "profile with single-cluster routing that allows single-row transactions "
+                "(?app_profile=NAME)"
+            ) from error
+        return answer.predicate_matched
 
 
 def _newest(column: bytes | None) -> Any:
-    """Returns the filter that leaves the newest cell of one column, or of each."""
+    """Returns the filter that passes the newest cell of one column, or of each."""
     chain = types.RowFilter.pb()()
     add = chain.chain.filters.add
     column_range: dict[str, Any] = {"family_name": FAMILY}

@@ -1,4 +1,4 @@
-"""How fast to write: what Bigtable answers about its load (batch write flow control)."""
+"""Limits the rate of writes as Bigtable demands (batch write flow control)."""
 
 import random
 import time
@@ -11,10 +11,10 @@ _PERIOD_S = 10.0
 
 
 class Pace:
-    """Spaces requests out, once the server has said that they should be.
+    """Spaces requests out, once the server demands it.
 
     Attributes:
-        rate: Requests a second, or None as long as the server says nothing.
+        rate: Requests a second; None until the server limits them.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Pace:
         """Changes the rate, at most once a period.
 
         Args:
-            factor: What to multiply the rate by; below 1 is slower.
-            period_s: How long it holds.
+            factor: The factor of the new rate; below 1 is slower.
+            period_s: How long the rate holds.
         """
         now = self._clock()
         if now < self._learns:
@@ -51,11 +51,11 @@ class Pace:
         self._learns = now + period_s
 
     def failed(self) -> None:
-        """Slows down where the server was overloaded, if it paces us at all."""
+        """Slows down after an overload of the server, if it limits the rate at all."""
         if self.rate is not None:
             self.learn(_SLOWER)
 
 
 def back_off(failed: int, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Waits before a new attempt, longer after each failure, up to about 6 s; never all at once."""
+    """Waits before a new attempt, at random, longer after each failure, up to about 6 s."""
     sleep(random.random() * 0.1 * 2 ** min(failed, 6))

@@ -1,24 +1,27 @@
-"""Rows of Bigtable in portions of which one makes a request, or a table."""
+"""Cuts rows into batches for one request or one Arrow table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import polars as pl
 import pyarrow as pa
 
 from .limits import MUTATIONS_PER_REQUEST
 
-# Of one request. Bigtable takes 256 MB, and is happier with less.
+# Limits of one write. Bigtable takes up to 256 MB; smaller requests work better.
 REQUEST_ROWS = 5_000
 REQUEST_BYTES = 8 << 20
+# Limits of one request for given keys.
 SOUGHT_ROWS = 65_536
 SOUGHT_BYTES = 256 << 10
 assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
+Item = TypeVar("Item")
 
 
-def table_of(keys: list[bytes], values: list[bytes]) -> pa.Table:
-    """Returns cells as columns ``key`` and ``cell``."""
+def table_of(keys: list[bytes], cells: list[bytes]) -> pa.Table:
+    """Returns rows as columns ``key`` and ``cell``."""
     # By polars: pa.array imports pandas, where there is one, at its first call.
-    columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, values)]
+    columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, cells)]
     return pa.Table.from_arrays(columns, ["key", "cell"])
 
 
@@ -27,33 +30,29 @@ def key_bytes(key: str) -> bytes:
     return key.encode("utf-8", "surrogateescape")
 
 
-def packets(keys: Sequence[bytes], most: int = SOUGHT_ROWS) -> Iterator[list[bytes]]:
-    """Cuts keys into such portions as one request may seek."""
-    packet: list[bytes] = []
-    size = 0
-    for key in keys:
-        packet.append(key)
-        size += len(key)
-        if size >= SOUGHT_BYTES or len(packet) == most:
-            yield packet
-            packet, size = [], 0
-    if packet:
-        yield packet
+def key_batches(keys: Iterable[str], most: int | None = None) -> Iterator[list[bytes]]:
+    """Yields the distinct keys, sorted, in batches that one request may read."""
+    distinct = sorted({key_bytes(key) for key in keys})
+    return _batches(distinct, len, most or SOUGHT_ROWS, SOUGHT_BYTES)
 
 
 def requests(cells: pa.Table) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Cuts cells into such portions as one request may write."""
+    """Yields (key, cell) in batches that one request may write."""
     for batch in cells.select(["key", "cell"]).to_batches(max_chunksize=REQUEST_ROWS):
-        keys, values = (batch.column(at).to_pylist() for at in (0, 1))
-        if batch.nbytes <= REQUEST_BYTES:
-            yield list(zip(keys, values, strict=True))
-            continue
-        rows: list[tuple[bytes, bytes]] = []
-        size = 0
-        for row in zip(keys, values, strict=True):
-            if rows and size + len(row[1]) > REQUEST_BYTES:
-                yield rows
-                rows, size = [], 0
-            rows.append(row)
-            size += len(row[1])
-        yield rows
+        rows = zip(*(batch.column(at).to_pylist() for at in (0, 1)), strict=True)
+        yield from _batches(rows, lambda row: len(row[1]), REQUEST_ROWS, REQUEST_BYTES)
+
+
+def _batches(
+    items: Iterable[Item], size_of: Callable[[Item], int], most: int, most_bytes: int
+) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        if batch and (len(batch) == most or size + size_of(item) > most_bytes):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += size_of(item)
+    if batch:
+        yield batch

@@ -1,6 +1,6 @@
 """Snapshots of a table in Bigtable: a redo log in one row.
 
-The row ``\\0manifest`` says which snapshot is the newest, who made it, and
+The row ``\\0manifest`` holds the number of the newest snapshot, its author, and
 whether its changes are still being applied. A commit takes these steps:
 
 1. The changes (whole new rows) lie in immutable files.
@@ -10,7 +10,7 @@ whether its changes are still being applied. A commit takes these steps:
 4. *Finish*: the record of the snapshot goes into a row of its own, the history;
    another CheckAndMutateRow says that nothing is left to apply.
 
-Whoever finds an apply unfinished and wants to commit rolls it forward (3 and 4
+A commit that finds an apply unfinished rolls it forward first (steps 3 and 4
 again: the same cells at the same timestamps). A reader does not wait: it pins the
 snapshot before. Late steps of a worker that is believed dead change nothing.
 """
@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -27,26 +27,21 @@ from ...policy.kinds import KINDS
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..storage.errors import SnapshotTooOld
-from ..storage.files import called
+from ..storage.file_errors import note_address
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place, place_of
 from ..tablets.checksums import check_bytes
 from .address import BigtableAddress, parse_address
 from .cells import CELLS, TOMBSTONE, encode
-from .channel import RETRYABLE, gave_up
 from .client import BigtableTable, connect
 from .limits import VERSIONS
 from .manifest_row import FORMAT, Head, Settings, head_of, new_head, parsed
-from .own_rows import Cells, OwnRows
-from .pace import back_off
+from .own_rows import ATTEMPTS, Cells, OwnRows
 
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"
 _COMMIT, _RECORD, _REDO, _SETTINGS = b"commit", b"record", b"redo", b"settings"
 _OLDEST = b"oldest"
-_ATTEMPTS = 20
-
-RowsOf = Callable[["Change"], Iterable[pa.Table]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +51,10 @@ class Change:
     Attributes:
         component: ``state`` or ``hosts``.
         path: Below the place of the table's files.
-        deleted: Whether the rows are to vanish; then only keys matter.
-        lost: Whether nobody can read it, and a repair has left it out.
-        rows: How many it has; None where nobody has noted it.
-        crc32: Its checksum; None where nobody has noted it.
+        deleted: Whether its rows are deleted; then only keys matter.
+        lost: Whether it is unreadable, and a repair has left it out.
+        rows: Number of its rows; None if unknown.
+        crc32: Its checksum; None if unknown.
     """
 
     component: str
@@ -75,17 +70,17 @@ class SnapshotLog:
 
     Attributes:
         table: The connection.
-        rows: Where the manifest row and the history are.
-        rows_of: Reads a file of changes, as tables of the component's schema.
+        files: The place of the table's files.
+        rows: The manifest row and the history.
     """
 
-    def __init__(self, table: BigtableTable, rows_of: RowsOf) -> None:
+    def __init__(self, table: BigtableTable, files: Place) -> None:
         self.table = table
+        self.files = files
         self.rows = OwnRows(table)
-        self.rows_of = rows_of
 
     def head(self) -> Head:
-        """Returns what the manifest row says now.
+        """Returns the content of the manifest row.
 
         Raises:
             UserError: There is no web table here, or one of a newer format.
@@ -100,7 +95,7 @@ class SnapshotLog:
         return self.head().pinned
 
     def settings(self) -> Settings:
-        """Returns what was set when the table was made."""
+        """Returns the settings with which the table was made."""
         self.head()
         value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
         return parsed(value, lambda found: Settings(found["files"], found["app_profile"]))
@@ -119,19 +114,19 @@ class SnapshotLog:
         return cells[_RECORD]
 
     def check_fresh(self, snapshot: int) -> None:
-        """Sees whether what was read of a snapshot is whole; to be called after reading.
+        """Checks, after rows were read, that no row of the snapshot has been removed.
 
         Raises:
-            SnapshotTooOld: So many commits have changed rows since that
-                Bigtable may have removed versions of it; or we have erased some.
+            SnapshotTooOld: Bigtable may have removed versions, because many commits have
+                changed rows since; or a purge has erased some.
         """
         newest = self.head()
         if newest.snapshot == snapshot:
             return
         if snapshot < self.oldest():
             raise SnapshotTooOld(
-                f"snapshot {snapshot} of {self.table.address} is too old: what a purge took out of "
-                "it was erased since: run it again"
+                f"snapshot {snapshot} of {self.table.address} is too old: a purge has erased rows "
+                "of it since: run it again"
             )
         if newest.snapshot - snapshot < VERSIONS:
             return
@@ -143,12 +138,12 @@ class SnapshotLog:
             )
 
     def oldest(self) -> int:
-        """Returns the number of the first snapshot of which nothing was erased."""
+        """Returns the first snapshot of which nothing was erased."""
         return int(self.rows.get(HEAD_ROW, _OLDEST).get(_OLDEST, b"0"))
 
     def give_up(self, before: int) -> None:
-        """Says that snapshots before one may no longer be read: some of what they show is erased."""
-        # By its timestamp the highest number counts, whoever comes last.
+        """Forbids reading snapshots before one, because rows of them are being erased."""
+        # By its timestamp the highest number counts, in whatever order they are written.
         self.rows.put(HEAD_ROW, {_OLDEST: str(before).encode()}, before)
 
     def store(
@@ -158,15 +153,15 @@ class SnapshotLog:
 
         Args:
             snapshot: Its number: one more than that of the newest.
-            record: What is to be known of it.
-            changes: What is to be written, one row at most once.
+            record: Its manifest.
+            changes: Its changes, each row at most once.
             attempt: Id of the attempt; a new one if empty.
 
         Returns:
-            False if somebody else has made a snapshot of that number; nothing is
+            False if another commit has made a snapshot of that number; nothing is
             changed then.
         """
-        attempt = attempt or new_attempt()
+        attempt = attempt or secrets.token_hex(8)
         head = self.roll_forward()
         if head.snapshot + 1 != snapshot:
             return head.snapshot >= snapshot and self._made_by(snapshot) == attempt
@@ -179,18 +174,17 @@ class SnapshotLog:
     def propose(
         self, head: Head, record: bytes, changes: Iterable[Change], attempt: str
     ) -> Head | None:
-        """Commits the snapshot after ``head``, which is finished; its changes are still to apply.
+        """Commits the snapshot after ``head``, which is finished, without applying its changes.
 
         Returns:
-            The new head, or None if somebody else was first.
+            The new head, or None if another commit was first.
         """
         assert not head.applying
         changes = list(changes)
         now, writes = now_ms(), head.writes + bool(changes)
         new = new_head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
-        redo = json.dumps([dataclasses.asdict(change) for change in changes]).encode()
-        cells = {_COMMIT: new.value, _RECORD: record, _REDO: redo}
-        for _ in range(_ATTEMPTS):
+        cells = {_COMMIT: new.value, _RECORD: record, _REDO: _redo_of(changes)}
+        for _ in range(ATTEMPTS):
             if self._swap(head, cells, new.snapshot):
                 return new
             there = self.head()
@@ -199,25 +193,24 @@ class SnapshotLog:
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
     def changes(self, head: Head) -> list[Change]:
-        """Returns the files of a snapshot's changes: those to be applied, and those that are lost."""
+        """Returns the files of a snapshot's changes that are not applied yet, lost ones too."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) != head.value:
-            return []  # somebody else has finished it
+            return []  # another process has finished it
         return parsed(cells.get(_REDO, b"[]"), lambda found: [Change(**change) for change in found])
 
     def leave_out(self, head: Head, paths: Collection[str]) -> bool:
-        """Notes that files of changes are lost: who rolls forward passes over them.
+        """Notes that files of changes are lost, so that ``roll_forward`` skips them.
 
         Returns:
-            False if somebody else has finished the snapshot.
+            False if another process has finished the snapshot.
         """
         changes = self.changes(head)
         noted = [dataclasses.replace(c, lost=c.lost or c.path in paths) for c in changes]
-        redo = json.dumps([dataclasses.asdict(change) for change in noted]).encode()
-        return self._swap(head, {_REDO: redo}, head.snapshot)
+        return self._swap(head, {_REDO: _redo_of(noted)}, head.snapshot)
 
     def apply(self, change: Change, snapshot: int) -> int:
-        """Writes the rows of one file; returns how many. Again, it changes nothing."""
+        """Writes the rows of one file; returns their number. Repeating it changes nothing."""
         kind = CELLS[change.component]
         number = 0
         for rows in self.rows_of(change):
@@ -229,11 +222,17 @@ class SnapshotLog:
             number += len(cells)
         return number
 
-    def finish(self, head: Head) -> Head:
-        """Says that nothing is left to apply of a snapshot; returns the new head.
+    def rows_of(self, change: Change) -> Iterator[pa.Table]:
+        """Yields the rows of a file of changes, after a check of the file's checksum."""
+        path = self.files / change.path
+        check_bytes(path, change.crc32)
+        schema = KINDS[change.component].schema
+        yield from row_groups(path, schema, ("key",) if change.deleted else None)
 
-        To be called when all of its files were applied. If somebody else was
-        faster, it returns what they have made.
+    def finish(self, head: Head) -> Head:
+        """Marks a snapshot as applied, after all of its files; returns the new head.
+
+        If another process was faster, it returns the head that is there now.
         """
         done = new_head(head.snapshot, head.id, applying=False, now=head.time, writes=head.writes)
         cells = self.rows.get(HEAD_ROW)
@@ -245,36 +244,26 @@ class SnapshotLog:
         return self.head()
 
     def _swap(self, head: Head, cells: Cells, snapshot: int) -> bool:
-        """Writes cells of the manifest row, provided that it says what was read.
-
-        Where it says something else, that may be what an earlier attempt has written.
-        """
-        for failed in range(1, _ATTEMPTS + 1):
-            try:
-                return self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, snapshot)
-            except RETRYABLE as error:
-                if failed == _ATTEMPTS:
-                    raise gave_up(self.table.address, error) from error
-                back_off(failed)
-        raise AssertionError
+        """Writes cells of the manifest row, provided that its content is still ``head``."""
+        return self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, snapshot)
 
     def record_again(self, head: Head) -> None:
-        """Writes what the history says of the newest snapshot again, from the manifest row."""
+        """Writes the newest snapshot into the history again, from the manifest row."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) == head.value and _RECORD in cells and not head.applying:
             history = {name: cells[name] for name in (_COMMIT, _RECORD)}
             self.rows.put(_history_row(head.snapshot), history, head.snapshot)
 
     def time_again(self, snapshot: int, time: int) -> None:
-        """Writes when a snapshot was committed, ms, into the history again.
+        """Writes the commit time of a snapshot, ms, into the history again.
 
-        Who has made it is lost. Its readers may be told too early that it is too old.
+        Its author is lost. Its readers may fail with ``SnapshotTooOld`` too early.
         """
         value = new_head(snapshot, "", applying=False, now=time, writes=0).value
         self.rows.put(_history_row(snapshot), {_COMMIT: value}, snapshot)
 
     def roll_forward(self, head: Head | None = None) -> Head:
-        """Applies and finishes what was committed; returns a head that is finished."""
+        """Applies and finishes the newest snapshot; returns a head that is finished."""
         head = head or self.head()
         while head.applying:
             for change in self.changes(head):
@@ -284,7 +273,7 @@ class SnapshotLog:
         return head
 
     def create(self, settings: Settings) -> bool:
-        """Makes snapshot 0; False if the table has snapshots already."""
+        """Makes snapshot 0; returns False if the table has snapshots already."""
         value = new_head(0, "", applying=False, now=now_ms(), writes=0).value
         record = {"format": FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
@@ -294,7 +283,7 @@ class SnapshotLog:
         return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
 
     def forget(self, before: int) -> int:
-        """Removes the records of old snapshots, not the newest, from the history; returns how many."""
+        """Removes old snapshots, but never the newest, from the history; returns how many."""
         old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < before]
         for snapshot in old:
             self.rows.delete(_history_row(snapshot))
@@ -307,29 +296,24 @@ class SnapshotLog:
         return made.id if made is not None else ""
 
     def _commit_of(self, snapshot: int) -> Head | None:
-        """Returns what the manifest row said of a snapshot, from the history; 0 is not there."""
+        """Returns the head of a snapshot from the history, which does not have snapshot 0."""
         cells = self.rows.get(_history_row(snapshot), _COMMIT)
         try:
             return head_of(cells[_COMMIT]) if _COMMIT in cells else None
         except UserError:
-            return None  # fsck tells of it
+            return None  # fsck reports it
 
     def times(self) -> dict[int, int]:
-        """Returns when each snapshot of the history was committed, ms, as far as that is known.
+        """Returns the commit times, ms, of the snapshots in the history, in order.
 
-        The oldest comes first.
+        Snapshots of unknown time are left out.
         """
         found = ((number, self._commit_of(number)) for number in self.snapshots())
         return {number: head.time for number, head in found if head is not None}
 
 
-def new_attempt() -> str:
-    """Returns an id that nobody else uses."""
-    return secrets.token_hex(8)
-
-
 def open_log(address: BigtableAddress | str) -> SnapshotLog:
-    """Returns the snapshots of a table, over the application profile that it was made with.
+    """Opens the snapshots of a table, with the application profile that it was made with.
 
     Raises:
         UserError: There is no web table.
@@ -338,31 +322,24 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
     settings = settings_of(address)
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
-    return SnapshotLog(connect(address), rows_in(place_of(settings.files)))
+    return SnapshotLog(connect(address), place_of(settings.files))
 
 
 @functools.lru_cache(maxsize=16)
 def settings_of(address: BigtableAddress) -> Settings:
-    """Returns what was set when a table was made; asked for once, as nobody changes it.
+    """Returns the settings with which a table was made; cached, as they never change.
 
     Raises:
         UserError: There is no web table.
     """
-    settings = SnapshotLog(connect(address), rows_in(place_of("."))).settings()
-    # What is wrong with its files is told of the table.
-    called(place_of(settings.files), str(address))
+    settings = SnapshotLog(connect(address), place_of(".")).settings()
+    # Errors about its files name the table.
+    note_address(place_of(settings.files), str(address))
     return settings
 
 
-def rows_in(root: Place) -> RowsOf:
-    """Returns a reader of the changes that lie in a folder, or below an address of a store."""
-    return functools.partial(_rows_in, root)
-
-
-def _rows_in(root: Place, change: Change) -> Iterator[pa.Table]:
-    schema = KINDS[change.component].schema
-    check_bytes(root / change.path, change.crc32)
-    yield from row_groups(root / change.path, schema, ("key",) if change.deleted else None)
+def _redo_of(changes: Iterable[Change]) -> bytes:
+    return json.dumps([dataclasses.asdict(change) for change in changes]).encode()
 
 
 def _history_row(snapshot: int) -> bytes:

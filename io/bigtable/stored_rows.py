@@ -1,7 +1,7 @@
-"""What jobs do with a web table in Bigtable: read ranges, find rows, resolve changes.
+"""Reads ranges, finds rows and resolves changes of a web table in Bigtable.
 
-The twin of what is done with the tablets of a folder. A tablet is a key range; a
-file of changes holds whole rows, those that are new or not as they were, and is
+The counterpart of tablets in a folder. A tablet is a key range. A
+file of changes holds whole rows, the new and the changed ones, and is
 applied when the operation commits.
 """
 
@@ -17,13 +17,11 @@ from ..storage.parquet_files import row_groups
 from ..storage.places import Place
 from ..tablets.tablets import Due
 from .cells import CELLS, CellKind, decode
-from .changes import Written, changed_rows, write_changes, write_deletions
+from .changes import ChangeFile, changed_rows, write_changes, write_deletions
 from .key_ranges import KeyRange
 from .snapshot_log import SnapshotLog
 
 _KEYS = pa.schema([pa.field("key", pa.large_string())])
-# Decides what changes do to the rows of their keys: (rows, changes) -> rows.
-Resolver = Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
 
 
 def read_range(
@@ -39,14 +37,14 @@ def read_range(
     Args:
         log: The table.
         component: ``state`` or ``hosts``.
-        part: Which rows.
-        snapshot: Which snapshot, pinned before.
-        columns: Those to unpack; all if None.
-        due: Only rows of the state that may be due; the caller filters exactly.
+        part: The range.
+        snapshot: The snapshot, pinned before.
+        columns: The columns to unpack; all if None.
+        due: Yields only rows of the state that may be due; the caller filters exactly.
 
     Raises:
-        SnapshotTooOld: Behind the last rows, if the snapshot was too old by
-            then: what was yielded does not count.
+        SnapshotTooOld: After the last rows, if the snapshot was too old by
+            then: the yielded rows are invalid.
     """
     kind = CELLS[component]
     for cells in log.table.scan(kind, part, snapshot, due):
@@ -64,7 +62,7 @@ def _unpacked(
 
 
 def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
-    """Returns whether a range has a row of the state that may be due; receives one at most.
+    """Returns whether a range has a row of the state that may be due; reads one row at most.
 
     Raises:
         SnapshotTooOld: The snapshot is too old.
@@ -75,7 +73,7 @@ def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
 
 
 def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
-    """Returns the rows of the given keys, in key order; only those are read.
+    """Returns the rows of the given keys, in key order.
 
     Raises:
         SnapshotTooOld: The snapshot is too old.
@@ -94,18 +92,18 @@ def resolve_changes(
     root: Place,
     component: str,
     changes: pl.DataFrame,
-    resolver: Resolver,
+    resolver: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
     snapshot: int,
-) -> Written:
-    """Resolves changes against the rows of their keys; writes what became other, as a file.
+) -> ChangeFile:
+    """Resolves changes against the rows of their keys; writes the changed rows as a file.
 
     Args:
         log: The table.
         root: The place of its files.
         component: ``state`` or ``hosts``.
-        changes: In any order, with the column ``key``; of a key all or none.
-        resolver: Returns what becomes of the rows, and new ones, in key order.
-        snapshot: Which snapshot is read.
+        changes: In any order, with the column ``key``; all changes of a key.
+        resolver: Of (rows, changes), returns the resulting rows, in key order.
+        snapshot: The snapshot to read.
     """
     changes = changes.sort("key", maintain_order=True)
     old = find_rows(log, component, changes.get_column("key"), snapshot)
@@ -115,17 +113,17 @@ def resolve_changes(
 
 def way_back(
     log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
-) -> Iterator[Written]:
-    """Writes files of changes that make the rows of a range what they were in an older snapshot.
+) -> Iterator[ChangeFile]:
+    """Writes files of changes that return the rows of a range to an older snapshot.
 
-    Only rows that were changed since are received.
+    It reads only rows that were changed since.
 
     Args:
         log: The table.
         root: The place of its files.
         component: ``state`` or ``hosts``.
-        part: Which rows.
-        snapshot: Which snapshot they are to be as of.
+        part: The range.
+        snapshot: The older snapshot.
 
     Raises:
         SnapshotTooOld: The snapshot is too old.
@@ -147,9 +145,9 @@ def changed_keys(
 
 
 def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:
-    """Removes older versions of the rows that are named in a file: those that no kept snapshot shows.
+    """Erases versions that no kept snapshot shows, of the rows whose keys are in a file.
 
-    What was deleted is not there at all then. Again, it changes nothing.
+    Of deleted rows nothing is left. Repeating it changes nothing.
 
     Args:
         log: The table.

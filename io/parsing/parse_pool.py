@@ -1,7 +1,7 @@
 """Child processes that parse, with a time limit per page and a memory limit.
 
 A page that stalls or kills its parser costs its time limit and one record with
-a reason; the child is ended, another takes over the rest of the file.
+a reason; the child is ended, and another parses the rest of the file.
 """
 
 import atexit
@@ -25,27 +25,25 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...policy.documents import AFTER_ROWS
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
-from ..storage.scratch import ScratchFull, scratch
+from ..storage.scratch import scratch
 from .parse_worker import (
     OUT_OF_MEMORY,
     PIPE_CLOSED,
     Begun,
     Done,
-    Failed,
     Job,
     read_arrow,
     write_arrow,
 )
 
-# What a child gets besides a page's own limit: to start, and for the work that
-# is done for all pages of a job together.
+# Time for a child to start, and for the work on all pages of a job together.
 GRACE_S = 60.0
 _GONE_S = 5.0
 _HEARD_S = 0.1
-# One thread each: the pool is what uses the cores. What allocators only reserve counts against the
-# memory limit, too: gigabytes, if they are let.
+# One thread each: the pool uses the cores. Memory that allocators only reserve counts against
+# the limit, too, and without these settings it is gigabytes.
 _SPARING = {
     **dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -55,12 +53,12 @@ _SPARING = {
 
 class _Child:
     def __init__(self, memory: int, scratch: str, stderr: int | None) -> None:
-        # What it leaves there goes with it, also what pages and plug-ins put into temporary files.
+        # Removed with the child, together with the temporary files of plug-ins.
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
         self.connection: Connection = ours
         environment = os.environ | _SPARING | {"TMPDIR": self._folder}
-        # Imported by name, not run as __main__: what it sends pickles by that name.
+        # Imported by name, not run as __main__: its messages pickle by that name.
         call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
         program = f"from nutbeam.io.parsing import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
@@ -79,13 +77,13 @@ class _Child:
         self.connection.send_bytes(pickle.dumps(job))
 
     def end(self) -> str:
-        """Ends it, and what it has started; returns why it ended, where it did by itself."""
+        """Ends the process, and those that it has started; returns why, if it ended by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             # The pipe closes a moment before the process is gone.
             self.process.wait(_GONE_S if self.connection.closed else 0)
         code = self.process.poll()
         if code is None and self.connection.closed:
-            code = PIPE_CLOSED  # and it has not come to see that yet
+            code = PIPE_CLOSED  # and it has not noticed that yet
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -95,7 +93,7 @@ class _Child:
 
 
 def _why(code: int | None) -> str:
-    """Returns the reason for the end of a process, and a word on it after a space.
+    """Returns the reason for the end of a process, with details after a space.
 
     >>> _why(-11), _why(3), _why(OUT_OF_MEMORY), _why(None)
     ('crashed SIGSEGV', 'crashed exit code 3', 'out_of_memory', 'timeout')
@@ -104,27 +102,22 @@ def _why(code: int | None) -> str:
     """
     if code is None or code == -signal.SIGALRM:
         return "timeout"
-    if code == OUT_OF_MEMORY:
-        return "out_of_memory"
-    if code == PIPE_CLOSED:
-        return "crashed its pipe was closed"
-    if code >= 0:
-        return f"crashed exit code {code}"
-    known = {int(number): number.name for number in signal.Signals}
-    return f"crashed {known.get(-code, f'signal {-code}')}"
+    known = {OUT_OF_MEMORY: "out_of_memory", PIPE_CLOSED: "crashed its pipe was closed"}
+    known |= {-number: f"crashed {number.name}" for number in signal.Signals}
+    return known.get(code, f"crashed exit code {code}" if code >= 0 else f"crashed signal {-code}")
 
 
 class ParserDied(UserError):
-    """A job's process died or was late twice, and not at one of its pages."""
+    """A job's process died or was late twice, but not at one of its pages."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Parsed:
-    """What came of a job.
+    """The result of a job.
 
     Attributes:
         documents: DOCUMENTS rows.
-        rows: How many pages there were.
+        rows: Number of pages.
         counts: By counter name.
     """
 
@@ -133,15 +126,9 @@ class Parsed:
     counts: dict[str, int]
 
 
-def _failure(job: Job, said: Failed) -> UserError:
-    if said.full or said.usage:
-        return (ScratchFull if said.full else UsageError)(said.message)
-    return UserError(f"cannot parse {job.page_file}: {said.message}")
-
-
 def _take(done: Done) -> Parsed:
     documents = read_arrow(done.documents)
-    Path(done.documents).unlink()  # what is mapped stays readable
+    Path(done.documents).unlink()  # the mapped table stays readable
     return Parsed(documents, done.rows, done.counts)
 
 
@@ -157,11 +144,11 @@ def _joined(parts: list[Parsed]) -> Parsed:
 
 
 def _retry(job: Job, row: int | None, why: str) -> Job | None:
-    """Returns what is left of a job whose process ended; None where it makes no sense.
+    """Returns the rest of a job whose process ended; None if there is no use in another attempt.
 
     Args:
-        job: The job; the first of its parts was under way.
-        row: Where it ended; None is before the first row.
+        job: The job; the process was at the first of its parts.
+        row: The row at which it ended; None is before the first row.
         why: The reason.
 
     >>> from nutbeam.policy.documents import DocumentOptions
@@ -175,13 +162,13 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
     if row == AFTER_ROWS and stop - start == 1 and not job.again:
         return dataclasses.replace(job, again=True)
     if row == AFTER_ROWS and stop - start > 1:
-        # Which one is at fault shows when each is done alone.
+        # To find the row that is at fault, each is parsed alone.
         alone = [(number, number + 1) for number in range(start, stop)]
         return dataclasses.replace(job, parts=(*alone, *rest))
     row = start if row == AFTER_ROWS else row
     if row in job.skip:
         return None
-    # What came before is good, and is done once more, not with each that follows.
+    # The rows before it are good: they are parsed once more, as a part of their own.
     before = [(start, row)] if row > start else []
     parts = (*before, (row, stop), *rest)
     return dataclasses.replace(job, parts=parts, skip={**job.skip, row: why})
@@ -193,18 +180,18 @@ def _forget(job: Job) -> None:
 
 
 class ParsePool:
-    """Parses jobs on several children at once. Threads may share it.
+    """Child processes that parse jobs. Threads may share a pool.
 
     Args:
-        size: How many children.
-        memory: Of each, in bytes; 0 is no limit.
+        size: Number of children.
+        memory: Largest address space of each, in bytes; 0 is no limit.
     """
 
     def __init__(self, size: int, memory: int) -> None:
         self._memory = memory
         # Pages and documents go through files: a pipe would make both sides wait.
         self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
-        self._relay = Relay()  # pages may say things to a plug-in that a terminal would obey
+        self._relay = Relay()  # plug-ins may print control characters from pages
         self._children = [self._child() for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
@@ -215,7 +202,7 @@ class ParsePool:
 
     @property
     def size(self) -> int:
-        """How many children there are."""
+        """Number of children."""
         return len(self._children)
 
     def submit(self, job: Job, pages: pa.Table | None = None) -> int:
@@ -223,7 +210,7 @@ class ParsePool:
 
         Args:
             job: What to parse.
-            pages: Its rows, where the page file is yet to be written.
+            pages: Its rows, if the page file is not written yet.
         """
         if pages is not None:
             job = dataclasses.replace(job, pages=write_arrow(Path(self._scratch), pages))
@@ -235,10 +222,10 @@ class ParsePool:
         return number
 
     def result(self, number: int) -> Parsed:
-        """Waits for a job, and forgets it.
+        """Waits for a job; returns its result, once.
 
         Raises:
-            UserError: The job failed for a reason that is not one of its pages.
+            UserError: The job failed for a reason other than one of its pages.
         """
         while not self.is_done(number):
             self._wait()
@@ -249,14 +236,13 @@ class ParsePool:
         return done
 
     def is_done(self, number: int) -> bool:
-        """Returns whether ``result`` need not wait for a job."""
+        """Returns whether the result of a job is there."""
         return number in self._finished
 
     def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
         """Parses jobs; yields their results in the order of the jobs.
 
-        A few jobs are under way at a time, so that results that wait for an
-        earlier one stay few, too.
+        Only a few jobs are under way at a time, so few results wait for an earlier one.
         """
         ahead: deque[int] = deque()
         try:
@@ -270,7 +256,7 @@ class ParsePool:
             self.abandon(ahead)
 
     def abandon(self, numbers: Iterable[int]) -> None:
-        """Forgets jobs, whether they are done or not; children at work on them are ended."""
+        """Forgets jobs, whether they are done or not; ends the children that parse them."""
         forgotten = set(numbers)
         with self._lock:
             self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
@@ -283,7 +269,7 @@ class ParsePool:
                 self._parts.pop(number, None)
 
     def pump(self) -> None:
-        """Hands out jobs and takes in what is done; waits for nothing."""
+        """Hands out jobs and receives results; never waits."""
         with self._lock:
             self._hand_out()
             busy = self._busy()
@@ -299,7 +285,7 @@ class ParsePool:
                     self._give_up(child)
 
     def _wait(self) -> None:
-        """Waits for news of a child, but not for long: other threads may hear it first."""
+        """Waits for a message of a child, but not for long: another thread may receive it."""
         with self._lock:
             busy = self._busy()
         left = min((child.deadline for child in busy), default=0.0) - time.monotonic()
@@ -321,7 +307,7 @@ class ParsePool:
                     self._children[place].start(number, job)
 
     def _give_up(self, child: _Child) -> None:
-        """Ends a child that died or took too long; another does its job without the page."""
+        """Ends a child that died or took too long; another one parses its job without the page."""
         number = child.job
         assert number is not None
         job = self._running.pop(number)
@@ -343,7 +329,7 @@ class ParsePool:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
-        """Takes all that a child has sent: rows that it has come to, and its answers."""
+        """Receives all messages of a child: rows that it has reached, and its answers."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
             number, job = child.job, self._running[child.job]
@@ -351,12 +337,12 @@ class ParsePool:
                 whole = job.parts or ((0, message.rows),)
                 self._running[number] = dataclasses.replace(job, parts=whole)
             elif isinstance(message, int):
-                # After the rows comes what is done for all of them.
+                # After the rows comes the work on all of them together.
                 limit = job.options.parser_timeout if message >= 0 else GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
-            elif isinstance(message, Failed):
+            elif isinstance(message, UserError):
                 child.job = None
-                self._end(number, job, _failure(job, message))
+                self._end(number, job, message)
             else:
                 self._take_part(child, number, job, message)
 
@@ -371,14 +357,14 @@ class ParsePool:
             self._end(number, job, _joined(self._parts[number]))
 
     def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
-        """Files a result; a job that is done needs nothing any more."""
+        """Keeps a result, and removes all else of the job."""
         self._running.pop(number, None)
         self._parts.pop(number, None)
         self._finished[number] = result
         _forget(job)
 
     def _replace(self, child: _Child) -> str:
-        """Puts another child in the place of one; returns why that one ended."""
+        """Replaces a child; returns why it ended."""
         why = child.end()
         self._children[self._children.index(child)] = self._child()
         return why
@@ -389,11 +375,11 @@ class ParsePool:
 
 @functools.cache
 def shared_pool(size: int, memory: int) -> ParsePool:
-    """Returns this process' pool; it starts with the first call, and ends with the process.
+    """Returns this process's pool; it starts at the first call, and ends with the process.
 
     Args:
-        size: How many children; 0 is one for each core.
-        memory: Of each, in bytes; 0 is no limit.
+        size: Number of children; 0 is one for each core.
+        memory: Largest address space of each, in bytes; 0 is no limit.
     """
     pool = ParsePool(size or len(os.sched_getaffinity(0)), memory)
     atexit.register(pool.close)

@@ -1,7 +1,7 @@
 """A child process that parses pages.
 
-It is spawned, never forked, knows no Beam, and dies with its parent: the pipe
-closes. What it answers is read by ``io/parsing/parse_pool.py``.
+It is spawned, never forked, does not import Beam, and dies with its parent, when the
+pipe closes. ``io/parsing/parse_pool.py`` reads its answers.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...policy.documents import NEEDED, DocumentOptions, documents_of
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
@@ -32,30 +32,30 @@ from .plugins import load_filters
 
 # Exit code of a process that ran out of memory.
 OUT_OF_MEMORY = 117
-# Of one whose pipe is broken while its parent lives: what runs in it has closed it.
+# Exit code of a process whose pipe broke while its parent lives: a parse filter closed it.
 PIPE_CLOSED = 118
-# The parent ends a process that is late; where there is none any more, the process itself does.
+# The parent ends a process that is late; without a parent the process ends itself.
 _LATE_S = 5.0
-# The pipe of a parent that dies closes a moment before its children have another.
+# The pipe of a dying parent closes a moment before its children get another parent.
 _ORPHANED_S = 5.0
 _LOOK_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Some of the pages of one file.
+    """Some pages of one file, to be parsed.
 
     Attributes:
         root: The table's folder.
-        page_file: Below it.
-        row_groups: Which rows of the file.
-        pages: An Arrow file of the rows, where the page file is yet to be written.
-        hosts: Files of the host table, which knows the seeds.
-        options: What is taken.
+        page_file: Path of the file below it.
+        row_groups: Row groups of the file.
+        pages: An Arrow file of the rows, if the page file is not written yet.
+        hosts: Files of the host table, which has the hosts of seeds.
+        options: What to take from pages.
         skip: Why rows ended their processes before, by number; see ``documents_of``.
-        parts: (first, last + 1) of the rows that are to be done together, part by part; none is
-            all rows. What is done of a part is safe from what comes in the next.
-        again: Whether a process was lost, and not at one row.
+        parts: (first, last + 1) of rows that are parsed together, part by part; empty is
+            all rows. A failure in one part does not lose the parts before it.
+        again: Whether a process was lost before, but not at one row.
     """
 
     root: str
@@ -71,39 +71,24 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """The pages of a job are read; says how many there are."""
+    """Message: the pages of a job are read; the number of rows."""
 
     rows: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """The documents of a part of a job, and what was counted.
+    """Message: the documents of a part of a job, and counts.
 
     Attributes:
-        documents: An Arrow file of DOCUMENTS rows; whoever reads it removes it.
-        rows: How many pages the part had.
+        documents: An Arrow file of DOCUMENTS rows; its reader removes it.
+        rows: Number of pages in the part.
         counts: By counter name.
     """
 
     documents: str
     rows: int
     counts: dict[str, int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Failed:
-    """A job failed for a reason that is not a page's.
-
-    Attributes:
-        message: The reason.
-        usage: Whether it is bad configuration.
-        full: Whether it is that TMPDIR is full.
-    """
-
-    message: str
-    usage: bool = False
-    full: bool = False
 
 
 def write_arrow(folder: Path, table: pa.Table) -> str:
@@ -119,12 +104,12 @@ def write_arrow(folder: Path, table: pa.Table) -> str:
 
 
 def read_arrow(path: str) -> pa.Table:
-    """Reads what ``write_arrow`` wrote, without a copy."""
+    """Reads a table that ``write_arrow`` wrote, without a copy."""
     return pa.ipc.open_file(pa.memory_map(path)).read_all()
 
 
 def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
-    """Parses one job's pages, part by part; tells which row is at hand before it is parsed."""
+    """Parses one job's pages, part by part; sends the number of each row before it parses it."""
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
@@ -151,9 +136,9 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
 
     Args:
         descriptor: Of the pipe to the parent.
-        memory: How much this process may ask for, bytes; 0 is no limit.
-        folder: For what is too large for the pipe. That around it is the pool's, and that around
-            that the parent's, which is removed when the parent is gone.
+        memory: Largest address space of this process, bytes; 0 is no limit.
+        folder: For files that are too large for the pipe. It is in the pool's folder, which is in
+            the parent's folder, which is removed when the parent is gone.
         parent: Its process id.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -171,26 +156,25 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
         _serve(connection, Path(folder))
     except (EOFError, OSError) as error:
         broken = error
-    # The parent died, for it ends its children otherwise. Or a parse filter has closed the pipe,
-    # and then the folder is still needed.
+    # The parent died, or a parse filter has closed the pipe: then the folder is still needed.
     closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
     if not closed_here and _is_orphaned(parent):
         sweep_one(Path(folder).parents[1])
-    # At once: what is left of the filter's work could fail, and print it.
+    # At once: the rest of the filter's work could fail, and print its error.
     os._exit(PIPE_CLOSED)
 
 
 def _end_with(parent: int, scratch: Path) -> None:
-    """Ends this process, and what it has started, when the parent is gone: in a thread."""
+    """Ends this process, and those that it has started, when the parent is gone: runs in a thread."""
     while os.getppid() == parent:
         time.sleep(_LOOK_S)
-    time.sleep(_LOOK_S)  # it sees by itself that the pipe is closed, unless it is at a page
+    time.sleep(_LOOK_S)  # unless it is parsing a page, the main thread ends by itself
     sweep_one(scratch)
     os.killpg(0, signal.SIGKILL)
 
 
 def _is_orphaned(parent: int) -> bool:
-    """Tells whether the parent is gone, or going."""
+    """Returns whether the parent is gone, or about to go."""
     end = time.monotonic() + _ORPHANED_S
     while os.getppid() == parent:
         if time.monotonic() > end:
@@ -211,17 +195,22 @@ def _serve(connection: Connection, scratch: Path) -> None:
     while True:
         job = pickle.loads(connection.recv_bytes())
         try:
-            os.chdir(home)  # a job's paths may be relative, and parse filters go where they like
+            os.chdir(home)  # a job's paths may be relative, and parse filters may change the folder
             for done in work(job, connection, scratch):
                 connection.send(done)
         except MemoryError:
-            os._exit(OUT_OF_MEMORY)  # the parent goes on without the page
-        except ScratchFull as error:
-            connection.send(Failed(str(error), full=True))
-        except (UserError, StoreError) as error:
-            connection.send(Failed(str(error), usage=isinstance(error, UsageError)))
-        except (BrokenPipeError, ConnectionError):
+            os._exit(OUT_OF_MEMORY)  # the parent continues without the page
+        except ConnectionError:
             raise  # the parent is gone
-        except Exception as error:  # noqa: BLE001 - the parent says it, in one line
-            first = (str(error).splitlines() or [""])[0]
-            connection.send(Failed(f"{type(error).__name__}: {first}"))
+        except Exception as error:  # noqa: BLE001 - the parent raises it, as one line
+            connection.send(_failure(job, error))
+
+
+def _failure(job: Job, error: Exception) -> UserError:
+    """Returns the error of a job that failed for a reason other than a page."""
+    for kind in (ScratchFull, UsageError):
+        if isinstance(error, kind):
+            return kind(str(error))
+    known = isinstance(error, UserError | StoreError)
+    reason = str(error) if known else one_line(f"{type(error).__name__}: {error}", 200)
+    return UserError(f"cannot parse {job.page_file}: {reason}")

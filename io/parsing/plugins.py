@@ -1,4 +1,4 @@
-"""Plug-ins: found by the entry points that installed packages declare."""
+"""Finds plug-ins by the entry points that installed packages declare."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -17,11 +17,11 @@ def installed_filters() -> dict[str, EntryPoint]:
 
 
 def check_filters(names: Sequence[str], known: Iterable[str]) -> None:
-    """Refuses names of parse filters that nobody provides, and those given twice.
+    """Checks that parse filters are installed, and that none is given twice.
 
     Args:
-        names: As chosen.
-        known: Those that there are.
+        names: The chosen names.
+        known: The installed names.
 
     Raises:
         UsageError: One is unknown.

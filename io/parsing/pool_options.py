@@ -18,7 +18,7 @@ class PoolOptions:
     )
     parser_memory: int = option(
         8 << 30,
-        "Memory that a process that parses may ask for; 0 is no limit.",
+        "Largest memory of each process that parses; 0 is no limit.",
         unit="bytes",
         minimum=0,
         group="parse",

@@ -15,9 +15,10 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import object_or_empty
 from ..storage.files import overwrite_bytes, read_if_there, remove_file
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
@@ -93,7 +94,7 @@ def wait_for_purge(root: WebTable, operation: str) -> None:
     while (data := read_if_there(path)) is not None:
         now = time.monotonic()
         if seen is None:
-            purge = _parsed(data).get("operation")
+            purge = object_or_empty(data).get("operation")
             _LOG.warning("%r waits for purge %r, which is about to commit", operation, purge)
         if data != seen:
             seen, changed = data, now
@@ -118,13 +119,5 @@ def _remove(path: Place, data: bytes) -> None:
 
 
 def _is_dead(data: bytes) -> bool:
-    process = _parsed(data).get("process")
+    process = object_or_empty(data).get("process")  # what is damaged becomes stale
     return isinstance(process, dict) and is_dead(process)
-
-
-def _parsed(data: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(data)
-    except ValueError:
-        return {}  # it becomes stale
-    return record if isinstance(record, dict) else {}

@@ -14,9 +14,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import json_object
 from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
-from ..storage.files import first_line
-from ..storage.formats import WRITER, check_format, json_object, this_version
+from ..storage.file_errors import first_line
+from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files

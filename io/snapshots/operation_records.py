@@ -6,8 +6,9 @@ One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 from typing import Any
 
 from ...web.base.errors import UserError
-from ..storage.files import cure, first_line
-from ..storage.formats import check_format, json_object
+from ...web.base.safe_json import json_object
+from ..storage.file_errors import first_line, fsck_advice
+from ..storage.formats import check_format
 from ..storage.places import Place
 
 FORMAT = 1
@@ -48,4 +49,6 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
         return {name: record[name] for name in (*_KINDS, "process") if name in record}
     except (ValueError, KeyError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
-        raise UserError(f"operation file is damaged: {path}: {reason}{cure(path)}") from error
+        raise UserError(
+            f"operation file is damaged: {path}: {reason}{fsck_advice(path)}"
+        ) from error

@@ -1,7 +1,7 @@
-"""Between Arrow arrays and the bytes under them, without a copy where there need be none.
+"""Conversions between Arrow arrays and the bytes in them, without needless copies.
 
-Not by ``pa.array``, ``pa.scalar`` and ``to_numpy``: they import pandas, where there
-is one, when they are first called, which takes longer than a small job.
+``pa.array``, ``pa.scalar`` and ``to_numpy`` are avoided: their first call imports pandas, if it
+is installed, which takes longer than a small job.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def as_numpy(array: pa.Array) -> np.ndarray:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype:
-    """Returns what numpy calls a type of numbers; a truth value is a byte."""
+    """Returns numpy's type for an Arrow type of numbers; a Boolean is a byte."""
     return np.dtype(_NUMPY.get(kind, str(kind)))
 
 
@@ -44,7 +44,7 @@ def number_as(value: int, kind: pa.DataType) -> pa.Scalar:
 
 
 def buffers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the bytes under a large_binary array, and its offsets into them."""
+    """Returns the data of a large_binary array, and its offsets into them."""
     _, offsets, data = array.buffers()
     at = (
         np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
@@ -55,7 +55,7 @@ def buffers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pieces_of(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
-    """Returns the large_binary array of pieces that lie one behind the other."""
+    """Returns the large_binary array of contiguous pieces."""
     at = np.ascontiguousarray(offsets, np.int64)
     return pa.LargeBinaryArray.from_buffers(
         BINARY, len(at) - 1, [None, pa.py_buffer(at), pa.py_buffer(np.ascontiguousarray(data))]
@@ -63,13 +63,13 @@ def pieces_of(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
 
 
 def gather(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Returns the bytes of slices, one behind the other."""
+    """Returns the bytes of slices, joined."""
     ends = ends_of(sizes)
     return data[np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])]
 
 
 def ends_of(sizes: np.ndarray) -> np.ndarray:
-    """Returns 0 and where each of some slices ends that lie one behind the other."""
+    """Returns 0, then the end of each of some contiguous slices."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 

@@ -1,15 +1,15 @@
-"""Errors of reading a table that its snapshots have in common."""
+"""Errors of snapshots, in folders and in Bigtable alike."""
 
 from ...web.base.errors import UserError
 
 
 class SnapshotTooOld(UserError):
-    """What the snapshot says was deleted: its retention is over, or newer rows took the place."""
+    """Files or rows of the snapshot are gone: retention deleted them, or newer rows replaced them."""
 
 
 class PurgedMeanwhile(UserError):
-    """A purge that left nothing behind has deleted what was to be read."""
+    """A purge without retention has deleted data of the snapshot."""
 
 
 class ConflictError(UserError):
-    """Somebody else changed what the operation had read; nothing was written."""
+    """Another operation changed the data that this one had read; nothing was written."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ...web.base.errors import UserError
 from . import stores
-from .files import make_room, new_name, sync
+from .file_errors import errors_as
+from .files import new_name, sync, temporary_beside
 from .places import Place, Remote
 
 
@@ -16,7 +17,7 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
 
     Locally: a temporary file, fsync, and ``os.link``, which fails where the
     name is taken; no reader ever sees half of it, and a crash leaves at most
-    the temporary file behind. In stores: see ``stores.create``.
+    the temporary file. In stores: see ``stores.create``.
 
     Args:
         path: Its name.
@@ -29,37 +30,28 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
     Raises:
         UserError: The folder may not be written.
     """
-    if isinstance(path, Remote):
-        try:
+    with errors_as(f"cannot write {path}"):
+        if isinstance(path, Remote):
             return stores.create(path, data)
-        except OSError as error:
-            raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-    temporary = path.with_name(f".{path.name}.{new_name('')}")
-    try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with temporary_beside(path) as temporary:
             temporary.write_bytes(data)
             if durable:
                 sync(temporary)
             created = _link(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
         if durable:
             sync(path.parent)
-    except OSError as error:
-        why = f"{error.strerror or error}{make_room(error)}"
-        raise UserError(f"cannot write {path}: {why}") from error
     return created
 
 
 def check_exclusive(folder: Place) -> None:
-    """Sees whether a store creates a name only once, before a table is begun in it.
+    """Checks that a store creates a name only once, before the first table is made in it.
 
-    Not all that speak S3's protocol heed ``If-None-Match``; they would let two
-    commits overwrite each other without a word.
+    Some stores that speak S3's protocol ignore ``If-None-Match``: two commits could
+    overwrite each other, unnoticed.
 
     Raises:
-        UserError: It does not.
+        UserError: The store does not.
     """
     if not isinstance(folder, Remote):
         return
@@ -81,6 +73,6 @@ def _link(temporary: Path, path: Path) -> bool:
         return False
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
-            raise OSError(error.errno, "the file system has no hard links") from error
+            raise OSError("the file system has no hard links") from error
         raise
     return True

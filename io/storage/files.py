@@ -7,8 +7,6 @@ a file, and no name is ever written twice.
 
 import contextlib
 import dataclasses
-import errno
-import io
 import os
 import secrets
 import shutil
@@ -17,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from ...policy.kinds import folders
-from ...web.base.errors import UserError
 from . import stores
+from .file_errors import errors_as, unreadable
 from .places import Place, Remote
 
 
@@ -35,94 +32,86 @@ def read_bytes(path: Place) -> bytes:
         UserError: There is no such file, or it may not be read.
     """
     try:
-        return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
+        return _read(path)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
 def read_if_there(path: Place) -> bytes | None:
     """Returns the whole file, or None if there is none."""
-    try:
-        return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    with errors_as(f"cannot read {path}"):
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            return None
 
 
-def names(folder: Place, called: str = "") -> list[str]:
+def _read(path: Place) -> bytes:
+    return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
+
+
+def names(folder: Place, label: str = "") -> list[str]:
     """Returns the names in a folder, in order; none if there is no such folder.
 
     Args:
         folder: The folder.
-        called: What an error calls it.
+        label: The folder's name in errors; its path if empty.
 
     Raises:
         UserError: It cannot be read, or is a file.
     """
-    if isinstance(folder, Remote):
-        return sorted(versions(folder, called))
-    try:
-        return sorted(entry.name for entry in folder.iterdir())
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
+    return sorted(names_and_versions(folder, label))
 
 
-def versions(folder: Remote, called: str = "") -> dict[str, str]:
-    """Returns the names below a place in a store, with the version of each object.
-
-    Args and errors are those of ``names``.
-    """
-    try:
-        return stores.names(folder)
-    except OSError as error:
-        raise UserError(f"cannot read {called or folder}: {error.strerror or error}") from error
+def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
+    """Returns the names in a folder, in a store with the version of each object; see ``names``."""
+    with errors_as(f"cannot read {label or folder}"):
+        if isinstance(folder, Remote):
+            return stores.names(folder)
+        try:
+            return {entry.name: "" for entry in folder.iterdir()}
+        except FileNotFoundError:
+            return {}
 
 
 def size_of(path: Place) -> int | None:
-    """Returns the size of a file, bytes, None where there is none.
+    """Returns the size of a file in bytes, None where there is none.
 
     Raises:
-        UserError: It may not be looked at.
+        UserError: The file's folder may not be read.
     """
     try:
-        return stores.stat(path)[0] if isinstance(path, Remote) else path.stat().st_size
+        return _size_and_version(path)[0]
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def file_size(path: Place) -> int:
-    """Returns the size of a file that must be there, bytes; see ``size_of``."""
-    size = size_of(path)
-    if size is None:
-        raise unreadable(path, FileNotFoundError(str(path)))
-    return size
+def file_version(path: Place) -> tuple[int, str] | tuple[()]:
+    """Returns a value that differs between two files of the same name; empty if there is none.
 
-
-def file_version(path: Place) -> tuple[int | str, ...]:
-    """Returns what tells a file from another one of the same name; empty if there is none.
-
-    Files are never changed, but a table may be removed and made anew.
+    Files are never changed, but a table may be removed and made again.
     """
     try:
-        if isinstance(path, Remote):
-            return stores.stat(path)
-        known = path.stat()
+        return _size_and_version(path)
     except OSError:
         return ()
-    return known.st_ino, known.st_mtime_ns, known.st_size
+
+
+def _size_and_version(path: Place) -> tuple[int, str]:
+    if isinstance(path, Remote):
+        return stores.stat(path)
+    known = path.stat()
+    return known.st_size, f"{known.st_ino} {known.st_mtime_ns}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """A file that lies in a folder.
+    """A file in a folder.
 
     Attributes:
-        path: Where.
+        path: Its place.
         bytes: Its size.
         changed: When it was last written, s, by the store's clock.
     """
@@ -138,22 +127,19 @@ def list_files(folder: Place) -> Iterator[Found]:
     Raises:
         UserError: A folder may not be read.
     """
-    try:
+    with errors_as(f"cannot read {folder}"):
         if isinstance(folder, Remote):
             for name, (size, changed) in stores.tree(folder).items():
                 yield Found(folder / name, size, changed)
             return
-        for path in sorted(folder.iterdir()):
-            if path.is_dir():
-                yield from list_files(path)
-                continue
-            with contextlib.suppress(FileNotFoundError):  # it went in the meantime
-                known = path.stat()
-                yield Found(path, known.st_size, known.st_mtime)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise UserError(f"cannot read {folder}: {error.strerror or error}") from error
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for path in sorted(folder.iterdir()):
+                if path.is_dir():
+                    yield from list_files(path)
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # it went in the meantime
+                    known = path.stat()
+                    yield Found(path, known.st_size, known.st_mtime)
 
 
 def crc32_of(path: Place) -> int:
@@ -175,22 +161,13 @@ def copy_bytes(source: Place, target: Place) -> int:
         The checksum of the whole file.
 
     Raises:
-        UserError: It cannot be read, or not be written there.
+        UserError: The source cannot be read, or the target cannot be written.
     """
     total = 0
-    with contextlib.ExitStack() as stack:
-        file: IO[bytes]
-        if isinstance(target, Remote):
-            file = stack.enter_context(creating(target))
-        else:
-            temporary = stack.enter_context(_appearing(target))
-            file = stack.enter_context(temporary.open("wb"))
+    with creating(target, durable=True) as file:
         for block in _blocks(source):
             file.write(block)
             total = zlib.crc32(block, total)
-        if isinstance(file, io.BufferedWriter):
-            file.flush()
-            os.fsync(file.fileno())
     return total
 
 
@@ -205,54 +182,69 @@ def _blocks(path: Place) -> Iterator[bytes]:
 
 def write_bytes(path: Place, data: bytes) -> None:
     """Writes a new file; it appears under its name when it is on disk."""
-    if isinstance(path, Remote):
-        with writing(path):
-            stores.write(path, data)
-        return
-    with _appearing(path) as temporary:
-        temporary.write_bytes(data)
-        sync(temporary)
+    with creating(path, durable=True) as file:
+        file.write(data)
 
 
 def overwrite_bytes(path: Place, data: bytes) -> None:
-    """Replaces a small file as a whole; for what need not survive a crash of the machine."""
-    if isinstance(path, Remote):
-        with writing(path):
+    """Replaces a small file as a whole; the new one may be lost in a crash of the machine."""
+    with errors_as(f"cannot write {path}"):
+        if isinstance(path, Remote):
             stores.overwrite(path, data)
-        return
-    temporary = path.with_name(f".{path.name}.{new_name('')}")
-    with writing(path):
-        try:
+            return
+        with temporary_beside(path) as temporary:
             temporary.write_bytes(data)
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def creating(path: Place) -> Iterator[IO[bytes]]:
-    """Opens a new file for writing, one that nobody reads before it is complete."""
-    with writing(path):
+def creating(path: Place, *, durable: bool = False) -> Iterator[IO[bytes]]:
+    """Opens a new file for writing; it appears under its name when it is complete.
+
+    Args:
+        path: Its name.
+        durable: Whether it must survive a crash of the machine; in a store it always does.
+
+    Raises:
+        UserError: The file cannot be written.
+    """
+    with errors_as(f"cannot write {path}"):
         if isinstance(path, Remote):
             with stores.open_new(path) as file:
                 yield file
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_beside(path) as temporary:
+            with temporary.open("wb") as file:
                 yield file
+            if durable:
+                sync(temporary)
+            temporary.rename(path)
+            if durable:
+                sync(path.parent)
+
+
+@contextlib.contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """Names a temporary file in the folder of another one; removes it if it is still there."""
+    temporary = path.with_name(f".{path.name}.{new_name('')}")
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def opened(path: Place) -> IO[bytes]:
     """Opens a file for reading from its beginning to its end.
 
     Raises:
-        OSError: It is not there, or may not be read.
+        OSError: There is no such file, or it may not be read.
     """
     return stores.opened(path) if isinstance(path, Remote) else path.open("rb")
 
 
 def remove_tree(folder: Place) -> None:
-    """Removes a folder and all that is in it, as far as that can be done."""
+    """Removes a folder and all that is in it; passes over what cannot be removed."""
     if isinstance(folder, Remote):
         with contextlib.suppress(OSError):
             stores.remove_tree(folder)
@@ -260,41 +252,8 @@ def remove_tree(folder: Place) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def _appearing(path: Path) -> Iterator[Path]:
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{new_name('')}")
-        try:
-            yield temporary
-            temporary.rename(path)
-            sync(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def writing(path: Place) -> Iterator[None]:
-    """Makes one clear line of what goes wrong while a file is written within.
-
-    Raises:
-        UserError: The file cannot be written: no right, no room, no folder.
-    """
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write {path}: {reason}{make_room(error)}") from error
-
-
-def make_room(error: OSError) -> str:
-    """Returns what to do about a full disk, for an error's end; empty where it is not full."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-    return ": make room, then run the same again" if full else ""
-
-
 def sync(path: Path) -> None:
-    """Brings a file, or the names in a folder, onto the disk."""
+    """Forces a file, or the names in a folder, onto the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -302,63 +261,23 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def unreadable(path: Place, error: Exception) -> UserError:
-    """Returns one clear line of why a file of a table cannot be read."""
-    if isinstance(error, FileNotFoundError):
-        return UserError(f"data file is missing: {path}{cure(path)}")
-    return UserError(f"data file cannot be read: {path}: {first_line(error)}{cure(path)}")
-
-
-def cure(path: Place) -> str:
-    """Returns what to do about a file of a table that is missing or damaged, for an error's end.
-
-    >>> cure(Path("mine/manifest/lists/state-1.parquet"))
-    ': run nutbeam fsck mine'
-    >>> cure(Path("seeds.txt"))
-    ''
-    """
-    for folder in path.parents:
-        if folder in _CALLED:
-            return f": run nutbeam fsck {_CALLED[folder]}"
-    for folder in path.parents:
-        if folder.name in ("manifest", "operations", *folders()):
-            return f": run nutbeam fsck {folder.parent}"
-    return ""
-
-
-# What tables are called, by the place of their files, where that has another name.
-_CALLED: dict[Place, str] = {}
-
-
-def called(files: Place, table: str) -> None:
-    """Notes what a table is called that has its files in a place of another name."""
-    _CALLED[files] = table
-
-
-def first_line(error: Exception) -> str:
-    """Returns the first line of what an error says, or its kind where it says nothing."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
 def store_time(folder: Place) -> float:
-    """Returns what the store's clock says, s since the epoch: when a file is written now.
+    """Returns the time of the store's clock, s since the epoch: a file written now has it.
 
-    Ages of files are told by that clock alone, not by this machine's.
+    Ages of files are measured by that clock alone, not by this machine's.
     """
     probe = folder / f".{new_name('')}"
-    with writing(probe):
+    with errors_as(f"cannot write {probe}"):
         if isinstance(probe, Remote):
             stores.overwrite(probe, b"-")
             try:
                 return stores.time_written(probe)
             finally:
                 stores.remove(probe)
-        try:
-            probe.parent.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"")
-            return float(probe.stat().st_mtime)
-        finally:
-            probe.unlink(missing_ok=True)
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_beside(probe) as temporary:
+            temporary.touch()
+            return temporary.stat().st_mtime
 
 
 def remove_file(path: Place) -> int:
@@ -367,27 +286,23 @@ def remove_file(path: Place) -> int:
     Raises:
         UserError: It may not be removed.
     """
-    try:
+    with errors_as(f"cannot remove {path}"), contextlib.suppress(FileNotFoundError):
+        size, _ = _size_and_version(path)
         if isinstance(path, Remote):
-            size = stores.stat(path)[0]
             stores.remove(path)
         else:
-            size = path.stat().st_size
             path.unlink()
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise UserError(f"cannot remove {path}: {error.strerror or error}") from error
-    return int(size)
+        return size
+    return 0
 
 
 def empty_folders(folder: Place, before: float) -> Iterator[str]:
-    """Yields the names of the folders in a folder in which no file is.
+    """Yields the names of the folders in a folder that hold no file.
 
     Args:
-        folder: Where; in a store there are no folders to speak of.
-        before: Time of the store's clock, s: where something was changed later,
-            somebody may be about to write.
+        folder: The folder; stores have no empty ones.
+        before: Time of the store's clock, s. A folder that was changed later is left out:
+            somebody may be about to write there.
     """
     if isinstance(folder, Remote):
         return
@@ -399,7 +314,7 @@ def empty_folders(folder: Place, before: float) -> Iterator[str]:
 
 
 def remove_empty_folders(folder: Place) -> None:
-    """Removes a folder and those below it, as far as there are no files in them."""
+    """Removes a folder and those below it that hold no file."""
     with contextlib.suppress(OSError):
         if isinstance(folder, Remote):
             stores.remove_empty_folders(folder)

@@ -1,7 +1,6 @@
-"""Formats of what a table says of itself: numbers that rise when older versions could not read it."""
+"""Versions of the files in which a table describes itself: an older nutbeam refuses a newer one."""
 
 import functools
-import json
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -9,32 +8,12 @@ from typing import Any
 
 from ...web.base.errors import UserError
 
-# In what is written: which nutbeam did that.
+# Name of the field with the version of nutbeam that wrote a record.
 WRITER = "written_by"
 
 
 class NewerFormat(UserError):
-    """A later version of nutbeam has written what is to be read."""
-
-
-def json_object(data: bytes) -> dict[str, Any]:
-    """Returns the JSON object that a file holds.
-
-    Raises:
-        ValueError: It holds something else; in words that a user understands.
-
-    >>> json_object(b"[1]")
-    Traceback (most recent call last):
-    ...
-    ValueError: it is no JSON object
-    """
-    try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):  # of Python's: about bytes, digits, depth
-        raise ValueError("it is no JSON that can be read") from None
-    if type(record) is not dict:
-        raise ValueError("it is no JSON object")
-    return record
+    """A later version of nutbeam wrote the record."""
 
 
 @functools.cache
@@ -43,17 +22,17 @@ def this_version() -> str:
     return version("nutbeam")
 
 
-def check_format(record: Mapping[str, Any], known: int, called: str) -> None:
+def check_format(record: Mapping[str, Any], known: int, label: str) -> None:
     r"""Checks that this version can read a record.
 
     Args:
-        record: With ``format``, and with ``WRITER`` where its writer noted that.
+        record: Has ``format``, and ``WRITER`` if its writer noted that.
         known: The newest format that this version reads.
-        called: What an error calls the record.
+        label: The record's name in errors.
 
     Raises:
-        NewerFormat: It has a newer format.
-        ValueError: Its format is no whole number.
+        NewerFormat: The record has a newer format.
+        ValueError: The format is no whole number.
 
     >>> check_format({"format": 9, WRITER: "3.1"}, 2, "the table")
     Traceback (most recent call last):
@@ -64,8 +43,8 @@ def check_format(record: Mapping[str, Any], known: int, called: str) -> None:
         raise ValueError(f"format is {record['format']!r}"[:100])
     if record["format"] > known:
         writer = record.get(WRITER)
-        told = isinstance(writer, str) and re.fullmatch(r"[\w.+-]{1,30}", writer)
+        named = isinstance(writer, str) and re.fullmatch(r"[\w.+-]{1,30}", writer)
         raise NewerFormat(
-            f"{called} has format {record['format']!r}, this version reads up to {known}: upgrade "
-            f"nutbeam{f' to {writer} or newer' if told else ''}"
+            f"{label} has format {record['format']!r}, this version reads up to {known}: upgrade "
+            f"nutbeam{f' to {writer} or newer' if named else ''}"
         )

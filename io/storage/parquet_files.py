@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from ...policy.schema import conform, to_frame
 from ...web.base.errors import UserError
 from . import stores
-from .files import cure, first_line, sync, unreadable, writing
+from .file_errors import errors_as, first_line, fsck_advice, unreadable
+from .files import creating
 from .places import Place, Remote
 
 ROW_GROUP_ROWS = 131_072
@@ -25,21 +26,30 @@ BATCH_ROWS = 1_024
 
 
 def parquet_file(path: Place) -> pq.ParquetFile:
-    """Opens a Parquet file; of one in a store only those bytes are read that are asked for."""
+    """Opens a Parquet file; from a store, only the bytes that are needed are read."""
     if isinstance(path, Remote):
         return pq.ParquetFile(stores.seekable(path), pre_buffer=True)
     return pq.ParquetFile(path)
 
 
+@contextlib.contextmanager
+def _reading(path: Place) -> Iterator[pq.ParquetFile]:
+    try:
+        with parquet_file(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+
+
 def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None) -> pl.LazyFrame:
-    """Returns the rows of Parquet files, lazily, so that only what is asked for is read.
+    """Returns the rows of Parquet files, lazily, so that only the columns in use are read.
 
     Args:
         paths: At least one file, each with some of the columns of ``schema``.
-        schema: What the rows are declared to be; columns that an older file
-            lacks are null, columns that it does not know are ignored.
+        schema: The declared columns. Those that an older file lacks are null, others
+            that a newer file has are ignored.
         row_index: Name of a further column with the number of each row, over
-            all files; None is none.
+            all files; None adds none.
 
     Raises:
         UserError: A file is missing or damaged (also later, when rows are
@@ -65,7 +75,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
 def _scan_remote(
     paths: Sequence[Place], schema: pa.Schema, declared: pl.Schema, row_index: str | None
 ) -> pl.LazyFrame:
-    """Reads the columns that are asked for, row group by row group, and filters each."""
+    """Reads the columns that polars needs, row group by row group, and filters each group."""
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
@@ -92,12 +102,12 @@ def _scan_remote(
 
 
 def reads_parts(path: Place) -> bool:
-    """Returns whether parts of a file are read for nothing: in a store each costs requests."""
+    """Returns whether reading a part of a file is free: in a store each part costs a request."""
     return not isinstance(path, Remote)
 
 
 def _check_end(path: Path) -> None:
-    """Sees whether a file is there and whole: of many, polars does not say which one is not."""
+    """Checks that a file ends as Parquet does: polars does not say which of many files is damaged."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
@@ -106,19 +116,19 @@ def _check_end(path: Path) -> None:
         raise unreadable(path, error) from error
     if end != b"PAR1":
         raise UserError(
-            f"data file cannot be read: {path}: it does not end as Parquet does{cure(path)}"
+            f"data file cannot be read: {path}: it does not end as Parquet does{fsck_advice(path)}"
         )
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Reads what a lazy frame describes; a damaged file is one clear line."""
+    """Collects a lazy frame of ``scan``; a damaged file becomes a one-line error."""
     try:
         return rows.collect()
     except (OSError, pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError) as error:
         # polars names the file in its plan, but not always in its error.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
-        help = cure(Path(names[0].partition(",")[0])) if names else ""
+        help = fsck_advice(Path(names[0].partition(",")[0])) if names else ""
         raise UserError(f"data file cannot be read: {where}{first_line(error)}{help}") from error
 
 
@@ -130,34 +140,32 @@ def row_groups(
     Raises:
         UserError: The file is missing or damaged.
     """
-    try:
-        with parquet_file(path) as file:
-            wanted = None
-            if columns is not None:
-                known = set(file.schema_arrow.names)
-                wanted = [name for name in columns if name in known]
-                schema = pa.schema([schema.field(name) for name in columns])
-            for group in range(file.num_row_groups):
-                yield conform(file.read_row_group(group, columns=wanted), schema)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+    with _reading(path) as file:
+        wanted, there = _narrowed(file, schema, columns)
+        for group in range(file.num_row_groups):
+            yield conform(file.read_row_group(group, columns=there), wanted)
 
 
 def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields columns of a Parquet file few rows at a time: for long texts, of which few are kept.
+    """Yields columns of a Parquet file few rows at a time: for long texts that are mostly dropped.
 
     Raises:
         UserError: The file is missing or damaged.
     """
-    wanted = pa.schema([schema.field(name) for name in columns])
-    try:
-        with parquet_file(path) as file:
-            known = set(file.schema_arrow.names)
-            names = [name for name in columns if name in known]
-            for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
-                yield conform(pa.Table.from_batches([batch]), wanted)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+    with _reading(path) as file:
+        wanted, there = _narrowed(file, schema, columns)
+        for batch in file.iter_batches(BATCH_ROWS, columns=there, use_threads=False):
+            yield conform(pa.Table.from_batches([batch]), wanted)
+
+
+def _narrowed(
+    file: pq.ParquetFile, schema: pa.Schema, columns: Sequence[str] | None
+) -> tuple[pa.Schema, list[str] | None]:
+    """Returns the schema of some columns, and those of them that a file has; None is all."""
+    if columns is None:
+        return schema, None
+    there = set(file.schema_arrow.names)
+    return pa.schema([schema.field(n) for n in columns]), [n for n in columns if n in there]
 
 
 def schema_of(path: Place) -> pa.Schema:
@@ -166,37 +174,28 @@ def schema_of(path: Place) -> pa.Schema:
     Raises:
         UserError: The file is missing or damaged.
     """
-    try:
-        with parquet_file(path) as file:
-            return file.schema_arrow
-    except (OSError, pa.ArrowInvalid) as error:
-        raise unreadable(path, error) from error
+    with _reading(path) as file:
+        return file.schema_arrow
 
 
 def row_group_count(path: Place) -> int:
-    """Returns into how many pieces a Parquet file is written.
+    """Returns the number of row groups of a Parquet file.
 
     Raises:
         UserError: The file is missing or damaged.
     """
-    try:
-        with parquet_file(path) as file:
-            return int(file.num_row_groups)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise unreadable(path, error) from error
+    with _reading(path) as file:
+        return int(file.num_row_groups)
 
 
 def may_have_values(path: Place, column: str) -> bool:
-    """Returns whether a column may have a value that is not null; the file's end says so.
+    """Returns whether a column may have a value that is not null, by the file's statistics.
 
     Raises:
         UserError: The file is missing or damaged.
     """
-    try:
-        with parquet_file(path) as file:
-            known = file.metadata
-    except (OSError, pa.ArrowInvalid) as error:
-        raise unreadable(path, error) from error
+    with _reading(path) as file:
+        known = file.metadata
     for group in map(known.row_group, range(known.num_row_groups)):
         for part in map(group.column, range(group.num_columns)):
             if part.path_in_schema.split(".")[0] != column:
@@ -207,7 +206,7 @@ def may_have_values(path: Place, column: str) -> bool:
 
 
 class _Summed(io.RawIOBase):
-    """A file that is written front to back, and checksum and size of what was written."""
+    """A file that is written front to back, with the checksum and the size of its content."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.crc32 = self.bytes = 0
@@ -229,7 +228,7 @@ class _Summed(io.RawIOBase):
             self._file.flush()
 
     def abandon(self) -> None:
-        """Takes what may still be written, and writes it nowhere."""
+        """Accepts further data, and writes it nowhere."""
         self._file = None
 
 
@@ -237,9 +236,9 @@ class ParquetWriter:
     """Writes one Parquet file of a declared schema; it appears when it is complete.
 
     Attributes:
-        path: Where it will be.
-        rows: How many rows were written so far.
-        crc32: Checksum of what was written so far; of the file, once it is closed.
+        path: Its place.
+        rows: Number of rows written so far.
+        crc32: Checksum of the bytes written so far; after ``close``, of the whole file.
     """
 
     # ``plain``: columns whose values hardly repeat. To try a dictionary would cost half the time.
@@ -249,17 +248,8 @@ class ParquetWriter:
         self._schema = schema
         self._done = False
         self._target = contextlib.ExitStack()  # the file, until it is complete
-        self._temporary: Path | None = None
-        file: IO[bytes]
-        with writing(path):
-            if isinstance(path, Remote):
-                file = self._target.enter_context(stores.open_new(path))
-            else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._temporary = path.with_name(f".{path.name}.writing")
-                file = self._target.enter_context(self._temporary.open("wb"))
-            self._sink = _Summed(file)
-        self._writer = pq.ParquetWriter(  # what it writes at once is in a buffer
+        self._sink = _Summed(self._target.enter_context(creating(path, durable=True)))
+        self._writer = pq.ParquetWriter(  # its first bytes stay in a buffer
             pa.PythonFile(self._sink, "w"),
             schema,
             compression="zstd",
@@ -271,7 +261,7 @@ class ParquetWriter:
         """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
         table = conform(rows, self._schema)
         self.rows += len(table)
-        with writing(self.path):
+        with errors_as(f"cannot write {self.path}"):
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
     @property
@@ -280,33 +270,26 @@ class ParquetWriter:
 
     def close(self) -> int:
         """Puts the file in its place and returns its size in bytes."""
-        with writing(self.path):
+        with errors_as(f"cannot write {self.path}"):
             self._writer.close()
             self._target.close()
-            self._done = True
-            if self._temporary is None or isinstance(self.path, Remote):
-                return self._sink.bytes
-            sync(self._temporary)
-            self._temporary.rename(self.path)
-            sync(self.path.parent)
-            return self.path.stat().st_size
+        self._done = True
+        return self._sink.bytes
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._sink.abandon()
-            with contextlib.suppress(OSError, pa.ArrowException):
-                self._writer.close()
-            with contextlib.suppress(OSError, _Abandoned):
-                self._target.__exit__(_Abandoned, _Abandoned(), None)
-            with contextlib.suppress(OSError):
-                if self._temporary is not None:
-                    self._temporary.unlink(missing_ok=True)
+            self.abandon()
         elif not self._done:
             self.close()
 
-
-class _Abandoned(Exception):
-    """Ends an upload so that nothing appears."""
+    def abandon(self) -> None:
+        """Ends the writer without a file."""
+        self._sink.abandon()
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        with contextlib.suppress(UserError):
+            error = UserError(f"{self.path} is abandoned")
+            self._target.__exit__(UserError, error, None)

@@ -1,4 +1,4 @@
-"""Where a table is: a folder of this machine, or names in a store."""
+"""Places of tables and files: in a folder of this machine, or in a store."""
 
 import dataclasses
 import re
@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from ...web.base.errors import UsageError
 
-# What each kind of store is called, and which extra of nutbeam brings its client.
+# Each kind of store: its name, and the extra of nutbeam that installs its client.
 STORES = {
     "gs": ("Google Cloud Storage", "gcp"),
     "s3": ("S3", "s3"),
@@ -16,17 +16,17 @@ STORES = {
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
 LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
 HDFS = "hdfs://HOST:PORT/NAME"
-# What clients, or HTTP, would take for something else.
+# Characters that clients, or HTTP, would misread.
 _STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Remote:
-    """A name in a store; of ``pathlib`` as much as names need, and nothing that asks the store.
+    """A name in a store, with those methods of ``pathlib`` that send no request.
 
     Attributes:
-        store: Where it is: ``gs://BUCKET``, ``s3://BUCKET``, ``hdfs://HOST:PORT``.
-        key: Its name there.
+        store: Its store: ``gs://BUCKET``, ``s3://BUCKET``, ``hdfs://HOST:PORT``.
+        key: Its name in the store.
 
     >>> place = Remote("gs://bucket", PurePosixPath("table")) / "manifest"
     >>> str(place), place.scheme, place.parent.name
@@ -83,7 +83,7 @@ class Remote:
         return self.key.relative_to(other.key)
 
 
-# Where a file is: in a folder, or under a name in a store.
+# The place of a file: a path, or a name in a store.
 Place: TypeAlias = Path | Remote
 
 
@@ -94,7 +94,7 @@ class Folder(Protocol):
 
 
 def below(folder: Folder, place: Place) -> str:
-    """Returns the name of a place below the folder of a table, as file lists keep it.
+    """Returns the path of a place below the folder of a table, as file lists have it.
 
     >>> below(Path("/t"), Path("/t/state/x")), below(place_of("gs://b/t"), place_of("gs://b/t/x"))
     ('state/x', 'x')
@@ -106,11 +106,11 @@ def below(folder: Folder, place: Place) -> str:
 
 
 def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Place:
-    """Returns the place that an address names; nothing is asked for there.
+    """Returns the place that an address names; sends no request.
 
     Args:
         address: The address.
-        allowed: What it may be, for people.
+        allowed: The kinds of addresses, for the error.
 
     Raises:
         UsageError: It is of a kind that is not supported, or names no bucket.
@@ -140,7 +140,7 @@ _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
 def in_store(address: str) -> bool:
-    """Returns whether an address is in a store, and no URL of the web nor a folder here.
+    """Returns whether an address is in a store, not a URL of the web or a local folder.
 
     >>> in_store("s3://b/t"), in_store("https://foo.com/"), in_store("/tmp/t")
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one still lives."""
+"""Identifies this process, and finds out whether another one still lives."""
 
 import functools
 import os
@@ -10,9 +10,9 @@ from typing import Any
 
 @functools.cache
 def _machine() -> dict[str, str]:
-    """Returns where a process runs: where ids of processes, and clocks, can be compared.
+    """Returns ids of this machine, within which process ids and clocks can be compared.
 
-    Empty where the system does not say (anything but Linux).
+    Empty on systems other than Linux.
     """
     try:
         return {
@@ -26,7 +26,7 @@ def _machine() -> dict[str, str]:
 
 
 def this_process() -> dict[str, Any]:
-    """Returns what tells this process from all others, as JSON can hold it."""
+    """Returns a record, for JSON, that identifies this process among all others."""
     pid = os.getpid()
     return {**_machine(), "pid": pid, "start": _start(pid), "host": socket.gethostname()}
 
@@ -44,7 +44,7 @@ def is_dead(process: Mapping[str, Any]) -> bool:
         os.kill(int(process["pid"]), 0)  # sends nothing
     except ProcessLookupError:
         return True
-    except OSError:  # somebody else's, whom we may be unable to look at
+    except OSError:  # a process of another user
         return False
     return _start(int(process["pid"])) != process.get("start")
 
@@ -55,7 +55,7 @@ def _agree(process: Mapping[str, Any], *names: str) -> bool:
 
 
 def _start(pid: int) -> int | None:
-    """Returns when a process began, in ticks since the boot; None of one that has ended."""
+    """Returns the start of a process, in ticks since the boot; None if it has ended."""
     try:
         # The name, in brackets, may hold anything.
         words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()

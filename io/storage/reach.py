@@ -1,16 +1,14 @@
-"""What holds of a folder and not of a store, or the other way around."""
+"""Operations in which a folder and a store differ."""
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 
 import polars as pl
 
 from ...web.base.errors import Unavailable, UsageError
 from . import stores
-from .files import creating, file_version, list_files, names, read_bytes, versions
+from .files import file_version, list_files, names, read_bytes
 from .places import Place, Remote
 from .store_clients import client_of
 from .store_errors import StoreUnreachable
@@ -24,10 +22,10 @@ def is_shared(place: Place) -> bool:
     return isinstance(place, Remote)
 
 
-def list_version(path: Place) -> tuple[int | str, ...]:
-    """Returns the version of a file whose name is never used again; see ``file_version``.
+def list_version(path: Place) -> tuple[int, str] | tuple[()]:
+    """Returns the version of a file list; see ``file_version``.
 
-    Asking a store takes a request.
+    In a store it is empty: the version would cost a request, and names are never used again.
     """
     return () if isinstance(path, Remote) else file_version(path)
 
@@ -38,17 +36,17 @@ def exists(place: Place) -> bool:
 
 
 def absolute(place: Place) -> Place:
-    """Returns a place so that processes in other folders find it."""
+    """Returns a place that processes in other working folders find, too."""
     return place if isinstance(place, Remote) else place.absolute()
 
 
 def redate(folders: Iterable[Place], now: float, tolerance: float) -> int:
-    """Gives files of this machine that are of the future the time that it is; returns how many.
+    """Sets the time of local files that are dated in the future to now; returns how many.
 
     Args:
-        folders: Where they are; the files of a store keep their time.
-        now: s.
-        tolerance: How much later a file may be, s.
+        folders: The folders of the files; files in a store keep their time.
+        now: The time, s since the epoch.
+        tolerance: Files that are less than this many seconds ahead keep their time.
     """
     local = [folder for folder in folders if not isinstance(folder, Remote)]
     files = [file for folder in local for file in list_files(folder)]
@@ -60,59 +58,38 @@ def redate(folders: Iterable[Place], now: float, tolerance: float) -> int:
 
 
 def files_in(place: Place) -> list[Place]:
-    """Returns the files directly in a folder, in order; of a file itself.
+    """Returns the files directly in a folder, in order; for a file, the file alone.
 
     Raises:
         OSError: It is not there, or cannot be read.
     """
     if not isinstance(place, Remote):
-        inside = (
-            sorted(path for path in place.iterdir() if path.is_file())
-            if place.is_dir()
-            else [place]
-        )
-        return list(inside)
+        if not place.is_dir():
+            return [place]
+        return sorted(path for path in place.iterdir() if path.is_file())
     try:
         return sorted(place / name for name in stores.names(place, folders=False)) or [place]
     except NotADirectoryError:
         return [place]
 
 
-def names_and_versions(folder: Place, called: str) -> dict[str, str]:
-    """Returns the names in a folder, in a store with their versions; see ``names``."""
-    if isinstance(folder, Remote):
-        return versions(folder, called)
-    return dict.fromkeys(names(folder, called), "")
-
-
-def write_ipc(path: Place, rows: pl.DataFrame) -> None:
-    """Writes rows as an Arrow file, which need not survive a crash of the machine."""
-    with creating(path) as file:
-        rows.write_ipc(file)
-
-
 def read_ipc(path: Place) -> pl.DataFrame:
-    """Reads an Arrow file, of one in a folder only those pages that are used."""
+    """Reads an Arrow file; a local one is mapped into memory."""
     return pl.read_ipc(read_bytes(path) if isinstance(path, Remote) else path)
 
 
-def temporary_folder() -> Path:
-    """Makes a folder of this machine that nobody else uses."""
-    return Path(tempfile.mkdtemp(prefix="nutbeam-"))
-
-
 def check_client(place: Place) -> None:
-    """Sees whether all that a store needs is installed here.
+    """Checks that the client of a store is installed here.
 
     Raises:
-        UserError: A package, or a right, is missing.
+        UserError: A package or the credentials are missing.
     """
     if isinstance(place, Remote):
         client_of(place)
 
 
 def folder_names(place: Place, table: str) -> list[str]:
-    """Returns the names in the place of a table, whose store must be within reach.
+    """Returns the names in the place of a table; checks that its store can be reached.
 
     Raises:
         UsageError: It is a file, or cannot be read.
@@ -125,8 +102,6 @@ def folder_names(place: Place, table: str) -> list[str]:
             if not found:
                 stores.check_reach(place)
             return found
-        if place.exists() and not place.is_dir():
-            raise UsageError(f"the table must be a folder, got the file {table!r}")
         return [entry.name for entry in place.iterdir()] if place.exists() else []
     except NotADirectoryError as error:
         raise UsageError(f"the table must be a folder, got the file {table!r}") from error

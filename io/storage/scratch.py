@@ -1,8 +1,8 @@
-"""A folder of this process for temporary files, which a later process sweeps if this one is killed.
+"""A folder of this process for temporary files; if it is killed, a later process removes the folder.
 
-It lies in TMPDIR and says in its name whose it is: process id, when that began,
-and digests of the machine. So nobody removes the folder of a process that may
-live, and of others' files in TMPDIR none is touched.
+It is in TMPDIR. Its name identifies the process: its id, its start,
+and digests of the machine. So the folder of a process that may
+live is never removed, and no other file in TMPDIR is touched.
 """
 
 import atexit
@@ -27,34 +27,28 @@ _NAME = re.compile(r"nutbeam-(\d+)-(\d+)-([0-9a-f]{6})-([0-9a-f]{6})-([0-9a-f]{6
 _MACHINE = ("boot", "pids", "host")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CURE = "make room there, or let TMPDIR name another folder"
-# By process, as a forked child has its own, and by where it lies.
+# By process id, as a forked child has its own folder, and by TMPDIR.
 _folders: dict[tuple[int, Path], Path] = {}
 
 
 class ScratchFull(UserError):
-    """TMPDIR takes no more; what was begun may be begun again when there is room."""
+    """TMPDIR is full; the same work may succeed when there is room."""
 
 
-class _Uses:
-    """How many commands of this process have their temporary files here: threads may run several."""
-
-    def __init__(self) -> None:
-        self.lock, self.count = threading.Lock(), 0
-        self.before: tuple[str | None, str | None] = (None, None)
-
-
-_USES = _Uses()
+_LOCK = threading.Lock()
+# ``tempfile.tempdir`` and TMPDIR as each ``all_in_scratch`` found them: threads may run several.
+_BEFORE: list[tuple[str | None, str | None]] = []
 
 
 def scratch() -> Path:
-    """Returns this process' folder for temporary files, made if need be; sweeps those of dead ones.
+    """Returns this process's folder for temporary files; a new one comes after a sweep.
 
     Raises:
         UsageError: TMPDIR names no folder that may be written.
         ScratchFull: TMPDIR is full.
     """
     base, me = _base(), os.getpid()
-    if (me, base.parent) in _folders:  # all is made in it
+    if (me, base.parent) in _folders:  # TMPDIR is that folder, see ``all_in_scratch``
         return base
     folder = _folders.get((me, base))
     if folder is None or not folder.is_dir():
@@ -66,30 +60,27 @@ def scratch() -> Path:
 
 @contextlib.contextmanager
 def all_in_scratch() -> Iterator[None]:
-    """Has all temporary files within made in this process' folder: Beam's, and of child processes.
+    """Puts all temporary files of a block into this process's folder, also those of child processes.
 
     Raises:
         UserError: See ``scratch``.
     """
-    with _USES.lock:
-        if not _USES.count:
-            _USES.before = tempfile.tempdir, os.environ.get("TMPDIR")
-            tempfile.tempdir = os.environ["TMPDIR"] = str(scratch())
-        _USES.count += 1
+    with _LOCK:
+        folder = str(scratch())
+        _BEFORE.append((tempfile.tempdir, os.environ.get("TMPDIR")))
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
     try:
         yield
     finally:
-        with _USES.lock:
-            _USES.count -= 1
-            if not _USES.count:
-                tempfile.tempdir, variable = _USES.before
-                os.environ.pop("TMPDIR", None)
-                if variable is not None:
-                    os.environ["TMPDIR"] = variable
+        with _LOCK:  # the last thread gets the settings that the first one found
+            tempfile.tempdir, variable = _BEFORE.pop()
+            os.environ.pop("TMPDIR", None)
+            if variable is not None:
+                os.environ["TMPDIR"] = variable
 
 
 def remove_scratch() -> None:
-    """Removes this process' folder, if it has one."""
+    """Removes this process's folder, if it has one."""
     for process, base in list(_folders):
         if process == os.getpid():
             shutil.rmtree(_folders.pop((process, base)), ignore_errors=True)
@@ -102,8 +93,8 @@ def sweep(base: Path) -> None:
 
 
 def sweep_one(folder: Path) -> None:
-    """Removes the folder of a process, unless that may live, or one whose folder lies in it."""
-    with contextlib.suppress(OSError):  # another process is at it, too
+    """Removes the folder of a dead process, unless it holds the folder of a live one."""
+    with contextlib.suppress(OSError):  # another process removes it, too
         if _is_left(folder):
             sweep(folder)
             if not _ours(folder):
@@ -111,20 +102,18 @@ def sweep_one(folder: Path) -> None:
 
 
 def _ours(base: Path) -> list[Path]:
-    """Returns the folders in ``base`` that have the name of such a folder."""
-    try:
-        names = [path.name for path in base.iterdir()]
-    except OSError:
-        return []
-    return [base / name for name in names if _NAME.fullmatch(name)]
+    """Returns the folders in ``base`` that are named as ``_make`` does."""
+    with contextlib.suppress(OSError):
+        return [path for path in base.iterdir() if _NAME.fullmatch(path.name)]
+    return []
 
 
 @contextlib.contextmanager
 def writing_scratch(path: Path) -> Iterator[None]:
-    """Says it in one line if there is no room for a temporary file that is written within.
+    """Turns the error of a full TMPDIR into one line, while a temporary file is written.
 
     Raises:
-        ScratchFull: There is none.
+        ScratchFull: There is no room.
     """
     try:
         yield
@@ -135,7 +124,7 @@ def writing_scratch(path: Path) -> Iterator[None]:
 
 
 def full(path: Path) -> str:
-    """Returns what to say where there is no room for a temporary file.
+    """Returns the message for a temporary file that has no room.
 
     >>> full(Path("/tmp/nutbeam-7-9-000000-000000-000000-00000000/x"))[:36]
     "TMPDIR is full: no room in '/tmp' fo"
@@ -146,14 +135,14 @@ def full(path: Path) -> str:
 
 
 def full_by(error: OSError) -> str | None:
-    """Returns what to say of an error, if it is that a temporary file has no room."""
+    """Returns the message for an error, if its cause is a full TMPDIR."""
     path = Path(os.fsdecode(error.filename or ""))
     inside = any(_NAME.fullmatch(parent.name) for parent in (path, *path.parents))
     return full(path) if error.errno in _FULL and inside else None
 
 
 def _base() -> Path:
-    """Returns the folder for temporary files; unlike ``tempfile`` takes no other than TMPDIR's."""
+    """Returns TMPDIR; unlike ``tempfile`` it does not fall back on another folder."""
     named = tempfile.tempdir or os.environ.get("TMPDIR")
     if named:
         return Path(named).absolute()
@@ -193,7 +182,7 @@ def _is_left(folder: Path) -> bool:
     if "boot" not in here or match[5] != host:
         return False
     if match[3] != boot:
-        return True  # this machine was started anew
+        return True  # this machine was rebooted since
     return match[4] == pids and is_dead({**here, "pid": int(match[1]), "start": int(match[2])})
 
 

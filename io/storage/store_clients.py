@@ -1,4 +1,4 @@
-"""The clients of stores: made when they are first needed, one for each process."""
+"""The clients of stores: each process makes one when it first needs it."""
 
 import functools
 import importlib
@@ -9,7 +9,7 @@ from typing import Any
 
 from ...web.base.errors import UsageError
 from .places import STORES, Remote
-from .store_errors import asking
+from .store_errors import client_errors
 
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
@@ -24,13 +24,13 @@ def path_in(place: Remote) -> str:
 
 
 def client_of(place: Remote) -> Any:
-    """Returns the client of a store: of this process, and for HDFS of this thread.
+    """Returns the client of a store: one per process, for HDFS one per thread.
 
     Raises:
-        UsageError: It is not installed; the line says what to install.
+        UsageError: It is not installed; the message says what to install.
         StoreError: There are no credentials.
     """
-    with asking(place):
+    with client_errors(place):
         return _client_of(place)
 
 
@@ -47,7 +47,7 @@ def _client_of(place: Remote) -> Any:
 
 
 _MAKING = threading.Lock()
-# Where an emulator, or another store that speaks the same protocol, is named.
+# Variables that name an emulator, or another store with the same protocol.
 _ENDPOINTS = {
     "gs": ("STORAGE_EMULATOR_HOST",),
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
@@ -56,7 +56,7 @@ _ENDPOINTS = {
 
 @functools.lru_cache(maxsize=4)
 def _made_client(scheme: str, endpoint: str | None, process: int) -> Any:
-    for name in ("gcsfs", "s3fs"):  # what they log as errors, tracebacks and all, they also raise
+    for name in ("gcsfs", "s3fs"):  # they also raise all errors that they log with tracebacks
         log = logging.getLogger(name)
         if log.level == logging.NOTSET:
             log.setLevel(logging.CRITICAL)
@@ -64,7 +64,7 @@ def _made_client(scheme: str, endpoint: str | None, process: int) -> Any:
 
 
 def _gs(endpoint: str | None) -> Any:
-    # Not its subclass for buckets of other kinds, which asks for each bucket's kind by gRPC.
+    # Not its subclass, which requests the kind of each bucket by gRPC.
     client = _import("gcsfs.core", "gs").GCSFileSystem
     aiohttp = _import("aiohttp", "gs")
     return client(

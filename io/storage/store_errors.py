@@ -1,14 +1,15 @@
-"""What clients of stores raise, as one line for people."""
+"""Errors of the clients of stores, as one line for people."""
 
 import contextlib
 from collections.abc import Iterator
 
-from ...web.base.errors import UserError
+from ...web.base.errors import UserError, one_line
+from .file_errors import first_line
 from .places import STORES, Remote
 
 
 class StoreError(OSError):
-    """A store did not do what it was asked for; the text is one line."""
+    """A store did not carry out a request; the text is one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -19,12 +20,12 @@ class StoreError(OSError):
 
 
 class StoreUnreachable(StoreError):
-    """A store does not answer; later it may."""
+    """A store does not answer; it may answer later."""
 
 
 @contextlib.contextmanager
-def asking(place: Remote) -> Iterator[None]:
-    """Makes one line of what a client raises."""
+def client_errors(place: Remote) -> Iterator[None]:
+    """Re-raises errors of a client as a one-line ``StoreError``."""
     try:
         yield
     except (UserError, FileNotFoundError, NotADirectoryError, StoreError):
@@ -50,14 +51,14 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
 def _explained(error: Exception, place: Remote) -> StoreError:
     """Returns why a client failed, as one line for people."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
-    code, said = code_of(error), _first_line(error)
+    code, text = code_of(error), one_line(first_line(error), 300)
     if kinds & _CREDENTIAL_ERRORS:
-        return StoreError(_NO_CREDENTIALS.get(place.scheme, said))
+        return StoreError(_NO_CREDENTIALS.get(place.scheme, text))
     if code in (401, 403) or "PermissionError" in kinds:
-        return StoreError(f"permission denied: {said}")
+        return StoreError(f"permission denied: {text}")
     if code == 429 or (code is not None and code >= 500):
         return StoreUnreachable(
-            f"the store answers {code}, again and again: try it again later ({said})"
+            f"the store answers {code}, again and again: try it again later ({text})"
         )
     if kinds & _CONNECTION_ERRORS:
         if place.scheme == "hdfs":
@@ -65,18 +66,18 @@ def _explained(error: Exception, place: Remote) -> StoreError:
                 f"HDFS at {place.netloc!r} cannot be reached ({_network_error(error)}): "
                 "name the host and the HTTP port of its name node (9870, unless it was set)"
             )
-        return StoreUnreachable(f"{STORES[place.scheme][0]} cannot be reached: {said}")
-    return StoreError(said)
+        return StoreUnreachable(f"{STORES[place.scheme][0]} cannot be reached: {text}")
+    return StoreError(text)
 
 
 def _network_error(error: Exception) -> str:
-    """Returns what the network said, in few words; urllib3 wraps pages around it."""
-    said = [str(c.strerror) for c in _causes(error) if isinstance(c, OSError) and c.strerror]
-    return said[-1].lower() if said else "no answer in time"
+    """Returns the system's error in a few words; urllib3 wraps it in pages of text."""
+    reasons = [str(c.strerror) for c in _causes(error) if isinstance(c, OSError) and c.strerror]
+    return reasons[-1].lower() if reasons else "no answer in time"
 
 
 def code_of(error: BaseException) -> int | None:
-    """Returns the HTTP status that made a client fail, if it says."""
+    """Returns the HTTP status in an error of a client, if there is one."""
     for cause in _causes(error):
         if isinstance(cause, FileExistsError):
             return 412
@@ -100,7 +101,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(at))
         yield at
         at = at.__cause__ or at.__context__
-
-
-def _first_line(error: BaseException) -> str:
-    return " ".join((str(error).splitlines() or [type(error).__name__])[0].split())[:300]

@@ -1,9 +1,9 @@
-"""Names in stores, through the clients that fsspec has for them: gcsfs, s3fs, WebHDFS.
+"""Objects in stores, through fsspec's clients: gcsfs, s3fs, WebHDFS.
 
 An object appears when its upload is complete, so nothing is renamed on Cloud
 Storage and S3; on HDFS files are written under a temporary name and renamed.
-Clients try again what failed for a while (429, 5xx, lost connections). What is
-raised here is an ``OSError`` whose text is one line.
+Clients retry failed requests for a while (429, 5xx, lost connections). All errors
+here are an ``OSError`` whose text is one line.
 """
 
 import contextlib
@@ -18,16 +18,16 @@ from typing import IO, Any, cast
 
 from .places import Remote
 from .store_clients import client_of, path_in
-from .store_errors import StoreError, asking, code_of
+from .store_errors import StoreError, client_errors, code_of
 
-# Of one piece of an upload or a download; so much of a file that is written is in memory.
+# One piece of an upload or a download; a file that is being written takes this much memory.
 BLOCK_BYTES = 8 << 20
-# A file that is smaller is read as a whole, with one request.
+# A smaller file is read as a whole, with one request.
 WHOLE_BYTES = 256 << 10
-# While somebody else creates the same name.
+# Attempts at a name that another process is creating.
 TRIES = 6
 _MARK = "nutbeam-write"
-# What keeps clients from asking for the size first, or from reading ahead of a range.
+# With these, clients do not request the size first, and do not read ahead of a range.
 _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
     "gs": {"concurrency": 1},
     "s3": {"max_concurrency": 1},
@@ -37,54 +37,47 @@ _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
 
 def read(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
     """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
-    with asking(place):
+    with client_errors(place):
         more = _ONE_REQUEST[place.scheme]
         return bytes(client_of(place).cat_file(path_in(place), start=start, end=end, **more))
 
 
-def write(place: Remote, data: bytes) -> None:
-    """Writes a whole object under a new name."""
-    if place.scheme == "hdfs":
-        with open_new(place) as file:
-            file.write(data)
-    else:
-        overwrite(place, data)
-
-
 def overwrite(place: Remote, data: bytes) -> None:
-    """Writes a small object in the place of an older one; on HDFS readers may see a part of it."""
-    with asking(place):
+    """Writes a small object over an older one; on HDFS readers may see a part of it."""
+    with client_errors(place):
         client_of(place).pipe_file(path_in(place), data)
 
 
 def create(place: Remote, data: bytes) -> bool:
-    """Creates an object unless there is one of the name; returns whether this call did.
+    """Creates an object unless its name is taken; returns whether this call did.
 
     Cloud Storage: ``ifGenerationMatch=0``; S3: ``If-None-Match: *``; HDFS: a
-    rename, which does not replace. An answer that was lost, so that the client's
-    second try meets what the first has created, is recognized by a mark of the
-    call's own that the object carries.
+    rename, which does not replace. When an answer is lost, the client's second
+    attempt finds the object of the first; the object carries a mark of this call,
+    which identifies it.
     """
     if place.scheme == "hdfs":
-        return _create_by_rename(place, data)
+        temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+        overwrite(temporary, data)
+        return _rename(temporary, place)
     mark = secrets.token_hex(8)
     client = client_of(place)
     arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
-    with asking(place):
+    with client_errors(place):
         for left in reversed(range(TRIES)):
             try:
                 client.pipe_file(path_in(place), data, mode="create", **arguments)
                 return True
-            except Exception as error:  # noqa: BLE001 - whatever it is, the object may be there
+            except Exception as error:  # noqa: BLE001 - after any error the object may be there
                 try:
                     found = _mark_of(place)
                 except FileNotFoundError:
-                    # S3 answers 409 while somebody else is creating it, who may yet fail.
+                    # S3 answers 409 while another writer, who may yet fail, is creating it.
                     if not left or code_of(error) not in (409, 412):
                         raise error from error.__cause__  # which has the status
                     time.sleep(random.random() / (left + 1))
                     continue
-                except Exception:  # noqa: BLE001 - what matters is why it could not be created
+                except Exception:  # noqa: BLE001 - the first error says why it could not be created
                     raise error from error.__cause__
                 return found == mark
     raise AssertionError
@@ -97,22 +90,16 @@ def _mark_of(place: Remote) -> str | None:
     return dict(client.metadata(path, refresh=True)).get(_MARK)
 
 
-def _create_by_rename(place: Remote, data: bytes) -> bool:
-    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
-    overwrite(temporary, data)
-    return _rename(temporary, place)
-
-
 def _rename(temporary: Remote, place: Remote) -> bool:
-    """Renames a file of HDFS that is nobody else's; returns whether the name was free."""
+    """Renames a temporary file of HDFS; returns whether the name was free."""
     client, at = client_of(place), path_in(temporary)
-    with asking(place):
+    with client_errors(place):
         failure: Exception | None = None
         try:
             client.mv(at, path_in(place))
         except Exception as error:  # noqa: BLE001 - an answer may be lost, the file is not
             failure = error
-        # The client does not tell the answer, but the file is where it was, or not.
+        # The client hides the answer, but the file is still at its old name or not.
         if not client.exists(at):
             return True
         client.rm_file(at)
@@ -139,57 +126,37 @@ def open_new(place: Remote) -> Iterator[IO[bytes]]:
 
 
 class _Upload(io.RawIOBase):
-    """What is written to an object: one request if that is little, else in pieces."""
+    """An object that is being written: one request if it is small, else in pieces."""
 
     def __init__(self, target: Remote) -> None:
-        self._target, self._written = target, 0
-        self._little = bytearray()
-        self._file: Any = None
+        self._target = target
+        with client_errors(target):
+            self._file = client_of(target).open(path_in(target), "wb", block_size=BLOCK_BYTES)
 
     def writable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return self._written
+        return int(self._file.tell())
 
     def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        with asking(self._target):
-            if self._file is None and len(self._little) + size <= BLOCK_BYTES:
-                self._little += data
-            else:
-                if self._file is None:
-                    self._file = client_of(self._target).open(
-                        path_in(self._target), "wb", block_size=BLOCK_BYTES
-                    )
-                    self._file.write(bytes(self._little))
-                    self._little.clear()
-                self._file.write(data)
-        self._written += size
-        return size
+        with client_errors(self._target):
+            return int(self._file.write(data))
 
     def complete(self) -> None:
-        if self._file is None:
-            overwrite(self._target, bytes(self._little))
-        else:
-            with asking(self._target):
-                self._file.close()
+        with client_errors(self._target):
+            self._file.close()
 
     def discard(self) -> None:
-        """Gives the upload up, so that nothing appears."""
-        if self._file is None:
-            return
+        """Ends the upload without an object."""
         with contextlib.suppress(Exception):
             self._file.discard()
-        self._file.closed = True  # else it would be completed when it is collected
-        if self._target.scheme == "hdfs":
-            with contextlib.suppress(Exception):
-                client_of(self._target).rm_file(path_in(self._target))
+        self._file.closed = True  # else the garbage collector would complete it
 
 
 def opened(place: Remote) -> IO[bytes]:
     """Opens an object for reading from its beginning to its end."""
-    with asking(place):
+    with client_errors(place):
         file = client_of(place).open(
             path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
         )
@@ -197,7 +164,7 @@ def opened(place: Remote) -> IO[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """An open file whose errors are those of this module."""
+    """An open object that raises the errors of this module."""
 
     def __init__(self, file: Any, place: Remote) -> None:
         self._file, self._place = file, place
@@ -206,10 +173,8 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with asking(self._place):
-            data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        with client_errors(self._place):
+            return int(self._file.readinto(buffer))
 
     def close(self) -> None:
         self._file.close()
@@ -217,7 +182,7 @@ class _Reader(io.RawIOBase):
 
 
 def seekable(place: Remote) -> IO[bytes]:
-    """Opens an object whose parts are asked for as they are read; a small one is read at once."""
+    """Opens an object for reading parts of it; a small one is read at once."""
     start = _start_of(place)
     if len(start) < WHOLE_BYTES:
         return io.BytesIO(start)
@@ -225,8 +190,8 @@ def seekable(place: Remote) -> IO[bytes]:
 
 
 def _start_of(place: Remote) -> bytes:
-    """Returns up to ``WHOLE_BYTES`` bytes: of a small object that is all, with one request."""
-    if place.scheme == "hdfs":  # its client asks for the size first, anyway
+    """Returns the first ``WHOLE_BYTES`` bytes, with one request: a small object as a whole."""
+    if place.scheme == "hdfs":  # its client requests the size first, anyway
         size = stat(place)[0]
         return read(place, 0, min(size, WHOLE_BYTES)) if size else b""
     try:
@@ -238,7 +203,7 @@ def _start_of(place: Remote) -> bytes:
 
 
 class _Ranges(io.RawIOBase):
-    """Each read is one request for just those bytes."""
+    """An object of which each read is one request."""
 
     def __init__(self, place: Remote, size: int) -> None:
         self._place, self._size, self._at = place, size, 0
@@ -265,42 +230,28 @@ class _Ranges(io.RawIOBase):
         self._at += len(data)
         return data
 
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
 
 def stat(place: Remote) -> tuple[int, str]:
     """Returns (size in bytes, version) of an object; its version changes with its content."""
-    with asking(place):
+    with client_errors(place):
         known = client_of(place).info(path_in(place))
     if known.get("type") == "directory":
         raise FileNotFoundError(str(place))
     return int(known["size"]), _version(known)
 
 
-def exists(place: Remote) -> bool:
-    """Returns whether there is an object of the name."""
-    try:
-        stat(place)
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
-    """Returns what is directly below a place: the version of each object, by its name.
+    """Returns the version of each object directly below a place, by its name.
 
     Args:
         place: The place; it need not exist.
-        folders: Whether to name those, too, that only others are below.
+        folders: Whether to include names that are only the start of other names.
 
     Raises:
         NotADirectoryError: The place is an object itself, and nothing is below it.
     """
     path = path_in(place).rstrip("/")
-    with asking(place):
+    with client_errors(place):
         try:
             entries = client_of(place).ls(path or "/", detail=True)
         except FileNotFoundError:
@@ -317,17 +268,17 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
 
 def time_written(place: Remote) -> float:
     """Returns when an object was written, by the store's clock, s since the epoch."""
-    with asking(place):
+    with client_errors(place):
         return _time(client_of(place).info(path_in(place)))
 
 
 def tree(place: Remote) -> dict[str, tuple[int, float]]:
     """Returns all objects below a place: (size in bytes, when written, s), by name below it.
 
-    S3 says of an upload in parts when it began.
+    For an upload in parts, S3 gives the time when it began.
     """
     above = path_in(place).rstrip("/")
-    with asking(place):
+    with client_errors(place):
         try:
             entries = client_of(place).find(above or "/", detail=True)
         except FileNotFoundError:
@@ -341,7 +292,7 @@ def tree(place: Remote) -> dict[str, tuple[int, float]]:
 
 
 def _time(known: Mapping[str, Any]) -> float:
-    """Returns when an object was written, by what its client tells of it."""
+    """Returns when an object was written, from its client's description."""
     if "modificationTime" in known:  # HDFS, ms
         return int(known["modificationTime"]) / 1000
     written = known.get("LastModified") or known.get("mtime")  # S3; Cloud Storage
@@ -351,18 +302,18 @@ def _time(known: Mapping[str, Any]) -> float:
 
 
 def _version(known: Mapping[str, Any]) -> str:
-    """Returns what changes with an object's content, by what its client tells of it."""
+    """Returns a value that changes with an object's content, from its client's description."""
     parts = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
     return " ".join(str(part).strip('"') for part in parts if part is not None)
 
 
 def check_reach(place: Remote) -> None:
-    """Sees whether the store answers, and its bucket is there.
+    """Checks that the store answers and that its bucket exists.
 
     Raises:
-        StoreError: It is not.
+        StoreError: It does not.
     """
-    with asking(place):
+    with client_errors(place):
         try:
             client_of(place).ls("/" if place.scheme == "hdfs" else place.netloc, detail=True)
         except FileNotFoundError as error:
@@ -371,13 +322,13 @@ def check_reach(place: Remote) -> None:
 
 def remove(place: Remote) -> None:
     """Removes one object."""
-    with asking(place), contextlib.suppress(FileNotFoundError):
+    with client_errors(place), contextlib.suppress(FileNotFoundError):
         client_of(place).rm_file(path_in(place))
 
 
 def remove_tree(place: Remote) -> None:
     """Removes all objects below a place."""
-    with asking(place), contextlib.suppress(FileNotFoundError):
+    with client_errors(place), contextlib.suppress(FileNotFoundError):
         client_of(place).rm(path_in(place), recursive=True)
 
 
@@ -385,7 +336,7 @@ def remove_empty_folders(place: Remote) -> None:
     """Removes a folder of HDFS and those below it that are empty; other stores have none."""
     if place.scheme != "hdfs":
         return
-    with asking(place):
+    with client_errors(place):
         entries = client_of(place).ls(path_in(place), detail=True)
         for entry in entries:
             if entry["type"] == "directory":

@@ -1,4 +1,4 @@
-"""How long the client of HDFS waits, and what it tries again."""
+"""Time limits and retries of the client of HDFS."""
 
 import functools
 from typing import Any
@@ -8,14 +8,14 @@ from urllib3.util import Retry
 
 
 def be_patient(client: Any, retries: int, timeout_s: tuple[float, float]) -> None:
-    """Makes fsspec's WebHDFS client try again, wait not for ever, and tell errors of data nodes.
+    """Gives fsspec's WebHDFS client retries, time limits, and errors of data nodes.
 
     Args:
         client: The client; it is changed.
-        retries: How often a request is tried again.
+        retries: Number of retries of a request.
         timeout_s: For connecting and for each read.
     """
-    # Not POST, which appends; all else may be done twice.
+    # Not POST, which appends; all other requests may be repeated.
     policy = Retry(
         total=retries, connect=3, backoff_factor=0.5, status_forcelist=(429, 502, 503, 504),
         allowed_methods=("GET", "PUT", "DELETE"), raise_on_status=False,
@@ -36,6 +36,6 @@ class _Patient(HTTPAdapter):
 
 
 def _refuse_pages(namenode: str, response: Any, **_: Any) -> None:
-    """Raises what a data node's error is; fsspec's client takes its page for the file."""
+    """Raises the error of a data node; fsspec's client would take its page for the file."""
     if not response.url.startswith(namenode):
         response.raise_for_status()

@@ -13,10 +13,17 @@ from ...policy.schema import to_frame
 from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
-from ..storage.files import file_version, list_files, names, read_bytes, remove_file
+from ..storage.files import (
+    file_version,
+    list_files,
+    names,
+    names_and_versions,
+    read_bytes,
+    remove_file,
+)
 from ..storage.parquet_files import may_have_values
 from ..storage.places import Place
-from ..storage.reach import exists, folder_names, is_shared, names_and_versions
+from ..storage.reach import exists, folder_names, is_shared
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys

@@ -1,7 +1,8 @@
 """What is damaged is not passed on: whoever writes rows or files anew compares checksums first."""
 
 from ...web.base.errors import UserError
-from ..storage.files import copy_bytes, crc32_of, cure, size_of
+from ..storage.file_errors import fsck_advice
+from ..storage.files import copy_bytes, crc32_of, size_of
 from ..storage.places import Folder, Place
 from .file_lists import Component, DataFile
 from .tablets import Tablet
@@ -57,4 +58,4 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
 
 
 def _damaged(path: Place, kind: str = "data file") -> UserError:
-    return UserError(f"{kind} is damaged: {path}: its checksum is another{cure(path)}")
+    return UserError(f"{kind} is damaged: {path}: its checksum is another{fsck_advice(path)}")

@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from ...web.base.errors import UserError
-from ..storage.files import cure, first_line, new_name, read_bytes, write_bytes
+from ..storage.file_errors import first_line, fsck_advice
+from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.places import Folder, Place
 from ..storage.reach import list_version
 
@@ -121,7 +122,7 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
         ]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(
-            f"file list is damaged: {path}: {first_line(error)[:200]}{cure(path)}"
+            f"file list is damaged: {path}: {first_line(error)[:200]}{fsck_advice(path)}"
         ) from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 

@@ -76,7 +76,7 @@ class TabletWriter:
     def abandon(self) -> None:
         """Leaves no half-written file behind."""
         if self._writer is not None:
-            self._writer.__exit__(RuntimeError)
+            self._writer.abandon()
             self._writer, self._rows, self._pending = None, 0, []
 
     def _append(self, rows: pl.DataFrame) -> None:

@@ -17,6 +17,7 @@ from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.errors import SnapshotTooOld
+from ..storage.file_errors import first_line
 from ..storage.files import crc32_of, list_files, size_of
 from ..storage.formats import NewerFormat
 from ..storage.parquet_files import parquet_file
@@ -270,7 +271,7 @@ def _verify(path: Place, quick: bool = False) -> tuple[int, pl.Series | None]:
             assert isinstance(series, pl.Series)
             return opened.metadata.num_rows, series
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
+        raise UserError(first_line(error)[:200]) from error
 
 
 def left_over(root: WebTable) -> Left:

@@ -14,6 +14,7 @@ from ...policy.kinds import folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
 from ...policy.schema import BLOCKLIST, to_frame
 from ...web.base.errors import UserError
+from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
 from ..batches.batches import key_range
 from ..rows.blocklist import COMPONENT
@@ -258,7 +259,7 @@ def _forget_in_leases(root: Place, purge: Purge) -> None:
         if found.path.suffix != ".beat":
             continue
         try:
-            record = json.loads(read_bytes(found.path))
+            record = json_object(read_bytes(found.path))
             hosts: Mapping[str, object] = record["hosts"]
         except (ValueError, KeyError, TypeError, UserError):
             continue

@@ -9,6 +9,7 @@ from ...policy.kinds import kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
+from ..storage.file_errors import first_line
 from ..storage.parquet_files import parquet_file
 from ..storage.places import Folder, Place
 from ..table.web_table import WebTable
@@ -97,4 +98,4 @@ def _columns(path: Place, names: list[str]) -> pl.DataFrame:
         with parquet_file(path) as opened:
             return to_frame(opened.read(columns=names))
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise UserError((str(error).splitlines() or [type(error).__name__])[0][:200]) from error
+        raise UserError(first_line(error)[:200]) from error

@@ -105,8 +105,9 @@ def _load(path: str) -> dict[str, Any]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
-    except ValueError as error:
-        reason = one_line(error)
+    except (ValueError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        reason = "it is nested too deeply" if deep else one_line(error)
         reason = reason[:1].lower() + reason[1:]
         raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import importlib
-import json
+import importlib.util
 import os
 import socket
 import urllib.error
@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from ...web.base.errors import Unavailable, UsageError, one_line
+from ...web.base.safe_json import read_json
 from .job_servers import check_java, check_prism
 
 PATIENCE_S = 5.0
@@ -107,7 +108,7 @@ def _ask(url: str) -> Any:
     # Without the proxy of the environment: that is for the web, not for a cluster.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE_S) as answer:
-        return json.loads(answer.read(1 << 20))
+        return read_json(answer.read(1 << 20))
 
 
 def _reason(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,7 +23,7 @@ from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
-from ...io.storage.reach import is_shared, temporary_folder
+from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
@@ -115,16 +116,18 @@ def _folder(table: str, *, elsewhere: bool) -> Place:
     """Returns a folder for parts: in the table, where workers elsewhere find it, too."""
     folder = open_table(table).files / "exports" / new_id()
     if is_shared(folder):
-        return folder if elsewhere else temporary_folder()
-    try:
-        Path(str(folder)).mkdir(parents=True)
-    except OSError as error:  # who may only read a table may export it all the same
         if elsewhere:
-            raise UsageError(
-                f"cannot write the parts to {str(folder)!r}: {error.strerror}"
-            ) from error
-        return temporary_folder()
-    return folder
+            return folder
+    else:
+        try:
+            Path(str(folder)).mkdir(parents=True)
+            return folder
+        except OSError as error:  # a user who may only read a table may export it all the same
+            if elsewhere:
+                raise UsageError(
+                    f"cannot write the parts to {str(folder)!r}: {error.strerror}"
+                ) from error
+    return Path(tempfile.mkdtemp(prefix="nutbeam-"))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,8 @@ STORES = KINDS[1:]
 BUCKET = "tables"
 # For tests that must hold wherever a table is, and for those of stores alone.
 everywhere = pytest.mark.parametrize("address", KINDS, indirect=True)
+# For tests with a proxy before the server of a store; see the fixture ``proxied``.
+PROXIED = pytest.mark.parametrize("kind", ["gs", "s3"])
 in_stores = pytest.mark.parametrize("address", STORES, indirect=True)
 # For tests that take long, and do nothing that others do not do in each store.
 here_and_in_a_store = pytest.mark.parametrize("address", first(2, KINDS), indirect=True)

@@ -1,3 +1,4 @@
+import polars as pl
 import pytest
 from crawling import manifest_at
 from frames import frame_of, table_of
@@ -22,6 +23,10 @@ KEYS = [f"com.example:http/{n}" for n in range(9)]
 
 def rows(*keys):
     return frame_of(OUTCOME, *({"key": key} for key in keys))
+
+
+def none_barred(keys):
+    return pl.repeat(False, len(keys), eager=True)
 
 
 def test_a_file_is_described_by_what_it_holds(tmp_path):
@@ -83,9 +88,10 @@ def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
     mine = [flush(1, 5, 1, "c"), flush(1, 5, 0, "b", "a"), flush(1, 9, 0)]
     flush(2, 5, 0, "z")
     (tmp_path / place("1-x", "pages") / ".p00001-5-abcd-00002.parquet.writing").touch()
-    found = adopted_pages(tmp_path, "1-x", 1)
+    found = adopted_pages(tmp_path, "1-x", 1, none_barred)
     assert found == [mine[1], mine[0], mine[2]]
-    assert adopted_pages(tmp_path, "1-x", 3) == adopted_pages(tmp_path, "1-y", 1) == []
+    assert adopted_pages(tmp_path, "1-x", 3, none_barred) == []
+    assert adopted_pages(tmp_path, "1-y", 1, none_barred) == []
 
 
 def test_of_what_two_attempts_have_flushed_each_page_is_adopted_once(tmp_path):
@@ -101,7 +107,7 @@ def test_of_what_two_attempts_have_flushed_each_page_is_adopted_once(tmp_path):
     flush(7, "cc", "a", "f")  # nothing new
     last = flush(8, "dd", "g")
     for _ in range(3):  # also when what was written anew is there
-        found = adopted_pages(tmp_path, "1-x", 1)
+        found = adopted_pages(tmp_path, "1-x", 1, none_barred)
         keys = [collect(scan([tmp_path / f.path], PAGES))["key"].to_list() for f in found]
         assert sorted(key for part in keys for key in part) == list("abcdefg")
         assert [file.rows for file in found] == [len(part) for part in keys]

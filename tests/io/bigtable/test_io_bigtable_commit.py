@@ -16,11 +16,10 @@ from committing import ROWS, changes_of, read, record_of, versions, write_change
 from frames import table_of
 from here import TESTS
 
-from nutbeam.io.bigtable import snapshot_log as module
 from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.cells import STATE_CELL, encode
 from nutbeam.io.bigtable.client import BigtableTable
-from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log, rows_in
+from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import STATE
 from nutbeam.web.base.errors import UserError
@@ -37,7 +36,7 @@ def log(bigtable, tmp_path):
 
 def another(log):
     """The same table, as another process sees it: over a connection of its own."""
-    return SnapshotLog(BigtableTable(log.table.address), log.rows_of)
+    return SnapshotLog(BigtableTable(log.table.address), log.files)
 
 
 def store(log, snapshot, tables=None, **more):
@@ -272,20 +271,22 @@ def test_an_answer_that_is_lost_is_no_conflict(bigtable, tmp_path, monkeypatch, 
     with Proxy(bigtable.host) as proxy:
         address = bigtable.new_address(proxy.host)
         create_table(address, str(tmp_path))
-        log = SnapshotLog(BigtableTable(address), rows_in(tmp_path))
+        log = SnapshotLog(BigtableTable(address), tmp_path)
         send = log.rows._check
         calls = []
 
-        def lossy(*args):
+        def lossy(*args, **mutations):
             calls.append(args)
-            matched = send(*args)
+            matched = send(*args, **mutations)
             if len(calls) - 1 == at:
                 proxy.cut_after, proxy.cuts = 0, 1
-                return send(*args)  # the next answer is cut off; here the predicate fails
+                return send(
+                    *args, **mutations
+                )  # the next answer is cut off; here the predicate fails
             return matched
 
         monkeypatch.setattr(log.rows, "_check", lossy)
-        monkeypatch.setattr(module, "back_off", lambda failed: None)
+        monkeypatch.setattr("nutbeam.io.bigtable.channel.back_off", lambda failed: None)
         assert store(log, 1)
         assert store(log, 2)
         assert versions(log) == {2}

@@ -15,7 +15,6 @@ from nutbeam.io.bigtable.limits import (
     KEY_BYTES,
     check_limits,
     split_by_limits,
-    split_rows_by_limits,
 )
 from nutbeam.io.bigtable.pace import Pace, back_off
 from nutbeam.io.tablets.tablets import host_start
@@ -38,29 +37,25 @@ BEYOND = [
 
 
 @pytest.mark.parametrize(("reason", "row"), BEYOND)
-def test_what_bigtable_would_refuse_is_named_and_counted(reason, row):
+def test_what_bigtable_would_refuse_is_named(reason, row):
     rows = cells((b"a", b"1"), row, (b"z", b""))
-    kept, dropped = split_by_limits(rows)
-    assert kept.column("key").to_pylist() == [b"a", b"z"]
-    assert dropped == {reason: 1}
     with pytest.raises(UserError, match=rf"Bigtable does not take row b'.*' \({reason}\): its key"):
         check_limits(rows)
 
 
 def test_what_is_just_within_the_limits_is_taken():
-    rows = cells((b"k" * KEY_BYTES, b"x"), (b"k", bytes(51 << 20)))
-    assert split_by_limits(rows) == (rows, {})
-    check_limits(rows)
+    check_limits(cells((b"k" * KEY_BYTES, b"x"), (b"k", bytes(51 << 20))))
 
 
-def test_rows_are_left_out_by_what_their_cells_would_be():
+def test_rows_are_left_out_and_counted_by_what_their_cells_would_be():
     rows = table_of(
-        STATE, {"key": "a"}, {"key": "k" * (KEY_BYTES + 1)}, {"key": "b", "etag": "e" * (52 << 20)}
-    )
-    kept, dropped = split_rows_by_limits(rows, STATE_CELL)
-    assert kept.equals(rows.slice(0, 1))
-    assert dropped == {"key_too_long": 1, "row_too_large": 1}
-    assert split_rows_by_limits(kept, STATE_CELL) == (kept, {})
+        STATE, {"key": "a"}, {"key": "k" * (KEY_BYTES + 1)}, {"key": "b", "etag": "e" * (52 << 20)},
+        {"key": ""}, {"key": ""}, {"key": "k" * KEY_BYTES},
+    )  # fmt: skip
+    kept, dropped = split_by_limits(rows, STATE_CELL)
+    assert kept.column("key").to_pylist() == ["a", "k" * KEY_BYTES]
+    assert dropped == {"key_too_long": 1, "row_too_large": 1, "key_empty": 2}
+    assert split_by_limits(kept, STATE_CELL) == (kept, {})
 
 
 KEYS = st.builds(

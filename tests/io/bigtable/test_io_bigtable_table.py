@@ -11,7 +11,7 @@ from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.changes import change_of, changed_rows, write_changes
 from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
-from nutbeam.io.bigtable.snapshot_log import SnapshotLog, rows_in
+from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import find_rows, read_range, resolve_changes
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
@@ -27,7 +27,7 @@ def served(bigtable, tmp_path):
     with Proxy(bigtable.host) as proxy:
         address = bigtable.new_address(proxy.host)
         create_table(address, str(tmp_path))
-        yield SnapshotLog(BigtableTable(address), rows_in(tmp_path)), proxy
+        yield SnapshotLog(BigtableTable(address), tmp_path), proxy
 
 
 @pytest.fixture

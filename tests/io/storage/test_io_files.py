@@ -172,3 +172,10 @@ def test_a_folder_that_may_not_be_written(locked, writer):
     error = as_nobody(writer, locked / "a.parquet", value)
     assert isinstance(error, UserError)
     assert str(error) == f"cannot write {locked}/a.parquet: Permission denied"
+
+
+def test_a_writer_that_is_abandoned_leaves_nothing(tmp_path):
+    writer = ParquetWriter(tmp_path / "a.parquet", OUTCOME)
+    writer.write(ROWS)
+    writer.abandon()
+    assert names(tmp_path) == []

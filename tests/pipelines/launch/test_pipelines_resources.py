@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import time
 
 import pytest
@@ -21,18 +20,9 @@ def web():
 
 
 @pytest.fixture
-def full(tmp_path):
+def full(small_disk):
     """A small disk of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "nutbeam-test", str(folder)],
-        capture_output=True, check=False,
-    ).returncode == 0  # fmt: skip
-    if not mounted:
-        pytest.skip("only root can mount a small disk, and not everywhere")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    return small_disk("1m")
 
 
 def fill(folder, left):

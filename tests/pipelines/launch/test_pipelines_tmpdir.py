@@ -62,19 +62,11 @@ def test_what_a_killed_crawl_leaves_is_swept_by_the_next_command(web, tmp_path, 
 
 
 @pytest.fixture
-def small(tmp_path):
+def small(small_disk):
     """A TMPDIR that is full."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "nutbeam-test", str(folder)],
-        capture_output=True, check=False,
-    ).returncode == 0  # fmt: skip
-    if not mounted:
-        pytest.skip("only root can mount a small disk, and not everywhere")
+    folder = small_disk("64k")
     (folder / "ballast").write_bytes(b"\0" * shutil.disk_usage(folder).free)
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    return folder
 
 
 def full(folder):

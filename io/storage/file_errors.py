@@ -1,0 +1,67 @@
+"""Errors about files as one line, with what to do about them."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+
+from ...policy.kinds import folders
+from ...web.base.errors import UserError
+from .places import Place
+
+# Addresses of tables by the place of their files, where the two differ.
+_ADDRESSES: dict[Place, str] = {}
+
+
+@contextlib.contextmanager
+def errors_as(failure: str) -> Iterator[None]:
+    """Re-raises an ``OSError`` as one line.
+
+    Args:
+        failure: The start of the line, such as ``cannot read FILE``.
+
+    Raises:
+        UserError: There was an ``OSError``: no right, no room, no folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        advice = ": make room, then run the same again" if full else ""
+        raise UserError(f"{failure}: {reason}{advice}") from error
+
+
+def unreadable(path: Place, error: Exception) -> UserError:
+    """Returns the error of a file of a table that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"data file is missing: {path}{fsck_advice(path)}")
+    return UserError(f"data file cannot be read: {path}: {first_line(error)}{fsck_advice(path)}")
+
+
+def fsck_advice(path: Place) -> str:
+    """Returns the end of an error about a missing or damaged file: which table to check.
+
+    >>> from pathlib import Path
+    >>> fsck_advice(Path("mine/manifest/lists/state-1.parquet"))
+    ': run nutbeam fsck mine'
+    >>> fsck_advice(Path("seeds.txt"))
+    ''
+    """
+    for folder in path.parents:
+        if folder in _ADDRESSES:
+            return f": run nutbeam fsck {_ADDRESSES[folder]}"
+    for folder in path.parents:
+        if folder.name in ("manifest", "operations", *folders()):
+            return f": run nutbeam fsck {folder.parent}"
+    return ""
+
+
+def note_address(files: Place, table: str) -> None:
+    """Notes the address of a table whose files are in another place."""
+    _ADDRESSES[files] = table
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of an error's text, or its class where it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

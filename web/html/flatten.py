@@ -1,32 +1,35 @@
-"""Takes the danger out of pages that nest too deep, so that the fast parser can have them.
+"""Flattens pages that nest too deep, so that the HTML parser stays linear on them.
 
-Browsers do alike: what nests deeper than some 500 elements, they put side by side.
+Browsers do the same: elements that nest deeper than some 500 become siblings.
 """
 
 import re
 
-from .hazards import FLAT, FORMATTING
+from .hazards import FLAT, FORMATTING, crowded_tags
 
-# Each new block looks through all elements that are open.
+# The parser looks through all open elements at each new block.
 _MAX_NESTING = 256
 # Elements that repeating the open formatting elements may make: about 100 MB.
 _MAX_REPEATED = 1_000_000
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
-# Cannot nest in themselves, or what is between their tags is text, or they are looked for.
+# Elements that do not nest in themselves, that hold text only, or that the reader needs.
 _KEPT = FLAT | frozenset(
     b"a body form head html iframe noembed noframes plaintext script style textarea title xmp".split()
 )
 
 
 def flattened(body: bytes) -> bytes:
-    """Returns a document whose tags beyond a depth are ``br``, which keep texts apart.
+    """Returns a document that the HTML parser reads in linear time.
 
-    Text and links stay as they are. A tag in a script or an attribute may
-    change, too; the fast parser would be quadratic on the page as it is.
+    Tags beyond a depth become ``br``, which keep texts apart, and elements with very many
+    attributes lose these. Other text and links stay as they are. A tag in a script or an
+    attribute may change, too.
 
     >>> flattened(b"<div>" * 257 + b"<a href=x>y</a></div></div>")[5 * 256 :]
     b'<br><a href=x>y</a><br></div>'
     """
+    for start, end in reversed(list(crowded_tags(body))):
+        body = body[:start] + body[end:]
     most_formatting = _MAX_REPEATED // (body.count(b"<") + 1)
     by_name: dict[bytes, int] = {}
     hidden: dict[bytes, int] = {}

@@ -1,21 +1,22 @@
-"""Which pages the fast HTML parser must not see.
+"""Finds pages on which the HTML parser would be quadratic.
 
-lexbor is linear on all that people write. Three things make it quadratic, and
-one page of each could hold a worker for minutes or fill its memory: deep
-nesting (each block looks through all that are open), distinct attributes by
-the ten thousand, and open formatting elements that each new paragraph repeats.
+lexbor is linear on all pages that people write. Three things make it quadratic, and one such page
+could block a worker for minutes or fill its memory: deep nesting (the parser looks through all open
+elements at each block), ten thousands of distinct attributes, and open formatting elements that
+each new paragraph repeats.
 
-The checks cost a few per cent of the parser's time, so the first of them only
-counts bytes. They see what is careless and what is plainly hostile; a page made
-to get past them stays within the time and memory limits of the parsing process.
+The checks cost a few per cent of the parser's time, so the first of them only counts bytes. They
+find careless and plainly hostile pages. A page that is made to pass them stays within the time and
+memory limits of the parse process.
 """
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-# So few tags are harmless in any order (at worst 0.05 s).
+# Up to this number of tags any page is harmless (0.05 s at worst).
 _SAFE_TAGS = 1_000
 _SAFE_OPEN = 500
 _CHUNK_BYTES = 8_192
@@ -26,9 +27,10 @@ _WINDOW_BYTES = 32_768
 _MAX_REPEATED = 2_000_000
 
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)")
+_TAG_NAME = re.compile(rb"<[a-z][^\s/>]{0,100}", re.IGNORECASE)
 # HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
 FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
-# Never open, or ended by what follows them.
+# Elements that are never open, or that the next one of their kind ends.
 FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt".split()
@@ -36,17 +38,17 @@ FLAT = frozenset(
 
 
 def is_hazardous(body: bytes, max_nesting: int) -> bool:
-    """Tells whether a document in UTF-8 would cost the fast parser dearly.
+    """Tells whether the HTML parser would be quadratic on a document in UTF-8.
 
     Args:
         body: The document.
-        max_nesting: How many elements may be open at once; looked at closely
-            where few end tags or very many tags make it likely.
+        max_nesting: The number of elements that may be open at once. It is measured where few end
+            tags or very many tags make it likely.
 
     >>> is_hazardous(b"<div>" * 30_000, 5000), is_hazardous(b"<br>" * 30_000, 5000)
     (True, False)
     """
-    if has_crowded_tag(body):
+    if any(crowded_tags(body)):
         return True
     if len(body) <= 3 * _SAFE_TAGS:
         return False
@@ -58,7 +60,7 @@ def is_hazardous(body: bytes, max_nesting: int) -> bool:
 
 
 def _estimate(body: NDArray[np.uint8]) -> tuple[int, int]:
-    """Returns how many tags there are, and about how many are open at once."""
+    """Returns the number of tags, and about how many are open at once."""
     opens = body == ord("<")
     tags = int(np.count_nonzero(opens))
     if tags <= _SAFE_TAGS:
@@ -74,9 +76,9 @@ def _estimate(body: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def _measure(body: bytes) -> tuple[int, int]:
-    """Returns the most elements, and formatting elements, that are open at once.
+    """Returns how many elements, and formatting elements, are open at once at most.
 
-    An end tag counts if an element of its name is open, whatever lies between.
+    An end tag counts if an element of its name is open, whatever stands between them.
     """
     by_name: dict[bytes, int] = {}
     nesting = deepest = formatting = most = 0
@@ -96,23 +98,29 @@ def _measure(body: bytes) -> tuple[int, int]:
     return deepest, most
 
 
-def has_crowded_tag(body: bytes) -> bool:
-    """Tells whether a tag of over 64 KiB has too many attributes."""
-    start = 0
-    while len(body) > 2 * _WINDOW_BYTES and start < len(body):
-        end = start + _WINDOW_BYTES
-        if body.find(b">", start, end) >= 0:
-            start = end
+def crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yields where the attributes of a tag begin and end, of tags with too many of them.
+
+    >>> tag = b"<p " + b"a=b " * 20_000 + b">"
+    >>> [tag[:start] + tag[end:] for start, end in crowded_tags(tag)]
+    [b'<p>']
+    """
+    at = 0
+    while len(body) > 2 * _WINDOW_BYTES and at < len(body):
+        window_end = at + _WINDOW_BYTES
+        if body.find(b">", at, window_end) >= 0:
+            at = window_end
             continue
-        opened = body.rfind(b"<", 0, end)
-        closed = body.find(b">", end)
-        tag = body[opened : closed if closed >= 0 else len(body)] if opened >= 0 else b""
-        # Else it is text after a tag, or a comparison in a script.
-        if tag[1:2].isalpha() and b">" not in tag and _count_attributes(tag) > _MAX_ATTRIBUTES:
-            return True
-        start = closed if closed >= 0 else len(body)
-    return False
+        end = body.find(b">", window_end)
+        end = len(body) if end < 0 else end
+        tag = _TAG_NAME.match(body, max(0, body.rfind(b"<", 0, window_end)), end)
+        # Without a match this is text after a tag, or a comparison in a script.
+        attributes = body[tag.end() : end] if tag else b""
+        if tag and b">" not in attributes and _count(attributes) > _MAX_ATTRIBUTES:
+            yield tag.end(), end
+        at = end
 
 
-def _count_attributes(tag: bytes) -> int:
-    return max(len(tag.split()), tag.count(b"="), tag.count(b"/"))
+def _count(attributes: bytes) -> int:
+    """Returns about how many attributes there are, whatever stands between them."""
+    return max(len(attributes.split()), attributes.count(b"="), attributes.count(b"/"))

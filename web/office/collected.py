@@ -1,10 +1,10 @@
 """What a document is read into, piece by piece: its text up to a limit, and its links."""
 
-from ..html.tree import collapse, collapse_long
 from ..pages.directives import header_directives, obey_nofollow
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse, collapse_long
 from .xml_events import Enough
 
 MAX_CHARS = 8 << 20

@@ -40,7 +40,7 @@ class ParseOptions:
     )
     max_nesting: int = option(
         5000,
-        "pages that nest deeper go to a slower parser that does not mind",
+        "pages that nest deeper are flattened before they are parsed",
         unit="elements",
         minimum=100,
     )

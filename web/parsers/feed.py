@@ -8,10 +8,10 @@ from typing import Any
 
 from ..content.charset import decode
 from ..html.html import parse_html
-from ..html.tree import collapse
 from ..pages.directives import header_directives, obey_nofollow
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse
 from ..urls import row_keys as urls
 from ..urls.userinfo import parse_target
 from .xml_reader import read_xml

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from ..content.charset import decode
-from ..html.tree import collapse, collapse_long
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse, collapse_long
 from .text import fill
 
 _MAX_DEPTH = 200

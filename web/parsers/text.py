@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from ..content.charset import decode
-from ..html.tree import collapse_long
 from ..pages.directives import header_directives, obey_nofollow
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse_long
 
 # Nutch's OutlinkExtractor; the look-behind keeps it linear.
 _URL_IN_TEXT = re.compile(

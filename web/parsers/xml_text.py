@@ -1,9 +1,9 @@
 """XML of no known kind: its text, and the URLs in it."""
 
 from ..content.charset import decode
-from ..html.tree import collapse, collapse_long
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse, collapse_long
 from .text import fill
 from .xml_reader import read_xml
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nutbeam.web.html.flatten import flattened
 from nutbeam.web.html.hazards import is_hazardous
 from nutbeam.web.html.html import parse_html as parse_html_source
-from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse as parse_source
 from nutbeam.web.parsers.text import parse_text as parse_text_source
@@ -32,7 +32,7 @@ parse_text = with_source(parse_text_source)
 
 @pytest.fixture(params=TREES)
 def page(request, monkeypatch):
-    """Parses with each parser, the fast one with and without what it is guarded by."""
+    """Parses pages as they are, and flattened as hazardous ones are."""
     return parser_with(request.param, monkeypatch)
 
 
@@ -83,7 +83,7 @@ SPACES = [chr(n) for n in range(0x11000) if chr(n).isspace()]
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{ord(space):04x}")
 def test_white_space_of_all_kinds_is_a_space_everywhere(monkeypatch, space):
     said = f"a{space}{space} b{space}"
-    parsed = parser_with("lexbor", monkeypatch)
+    parsed = parser_with("as it is", monkeypatch)
     found = parsed(
         f"<title>{said}</title><h1>{said}</h1><a href=x>{said}</a><img src=y alt='{said}'>"
     )
@@ -311,18 +311,17 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pages_end_soon(name):
     started = time.process_time()
-    try:
-        found = parse_html(URL, HOSTILE[name], "text/html", ParseOptions())
-        assert sum(map(len, found.anchors)) <= 4 * len(HOSTILE[name])
-    except ParseFailed:
-        assert len(HOSTILE[name]) > 4 << 20
+    found = parse_html(URL, HOSTILE[name], "text/html", ParseOptions())
+    assert sum(map(len, found.anchors)) <= 4 * len(HOSTILE[name])
     assert time.process_time() - started < 5
 
 
-def test_what_no_parser_takes_has_a_reason():
-    with pytest.raises(ParseFailed, match="too_complex") as error:
-        parse_html(URL, HOSTILE["million_attributes"], "text/html", ParseOptions())
-    assert error.value.reason == "too_complex"
+@pytest.mark.parametrize("number", [50_000, 1_000_000])
+def test_an_element_with_very_many_attributes_loses_them(number):
+    crowded = b"".join(b" a%x=1" % i for i in range(number))
+    found = parse_html(URL, b"<p>one<a href=a" + crowded + b">two</a><a href=b>three</a>")
+    assert (found.text, found.hrefs) == ("one two three", ["b"])
+    assert found.counts == {"flattened": 1}
 
 
 def test_what_nests_too_deep_is_read_side_by_side_and_counted():

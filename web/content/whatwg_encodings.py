@@ -28,6 +28,7 @@ _MORE_LABELS = {
     "iso8859-16": "iso-8859-16",
     "iso885916": "iso-8859-16",
     "csiso2022kr": "iso-2022-kr",
+    "cp874": "windows-874",
     "utf-32": "utf-32le",
     "ucs-4": "utf-32le",
     **{name: name for name in _CODECS},
@@ -39,7 +40,6 @@ _LABELS = {
     if name not in ("replacement", "x-user-defined") and label != "unicode"
 }
 CODECS = {name: _CODECS.get(name) or PYTHON_NAMES.get(name) or name for name in _LABELS.values()}
-BY_CODEC = {codecs.lookup(codec).name.replace("-", "_"): name for name, codec in CODECS.items()}
 _AMENDED = frozenset({"euc-jp", "gb18030", "gbk", "iso-2022-jp"})
 _WIDE = frozenset(
     {

@@ -5,12 +5,15 @@ from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse, collapse_long
-from .xml_events import Enough
 
 MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000
 _MAX_META_CHARS = 2_000
 _MAX_HREF_CHARS = 65_536
+
+
+class Enough(Exception):
+    """The text has reached its limit; the rest of the document is not read."""
 
 
 class Collected:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .collected import Collected
-from .xml_events import Enough
+from .collected import Collected, Enough
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage

@@ -30,9 +30,8 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     >>> parse_text(document, ParseOptions()).hrefs
     ['http://example.com/a']
     """
-    text, charset = decode(source.body, source.content_type)
-    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    fill(page, source, options, collapse_long(text))
+    text, page = text_page(source, options)
+    fill(page, collapse_long(text))
     return page
 
 
@@ -43,35 +42,32 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
     >>> parse_csv(document, ParseOptions()).hrefs
     ['http://a/1', 'http://a/2,3']
     """
-    text, charset = decode(source.body, source.content_type)
-    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    text, page = text_page(source, options)
     header = text[:_HEADER_CHARS].lstrip().partition("\n")[0]
     # Where the comma is the decimal one, the semicolon is between values.
     between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
     apart = between.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
-    fill(page, source, options, collapse_long(text), linked=apart)
+    fill(page, collapse_long(text), linked=apart)
     return page
 
 
-def fill(
-    page: Page,
-    source: Source,
-    options: ParseOptions,
-    text: str,
-    hrefs: Sequence[str] = (),
-    linked: str | None = None,
-) -> None:
-    """Gives a page its text and links, as far as the server lets robots have them.
+def text_page(source: Source, options: ParseOptions) -> tuple[str, Page]:
+    """Returns a document's text, decoded, and a page of it that has no text and no links yet."""
+    text, charset = decode(source.body, source.content_type)
+    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    page.directives = header_directives(source, options)
+    return text, page
+
+
+def fill(page: Page, text: str, hrefs: Sequence[str] = (), linked: str | None = None) -> None:
+    """Gives a page its text and links, as far as its directives allow.
 
     Args:
-        page: A page with a base.
-        source: What it was made of.
-        options: What to take.
+        page: A page with base and directives.
         text: All of its text, with white space collapsed.
-        hrefs: Links to stand before those in the text.
-        linked: What links are looked for in, unless it is the text.
+        hrefs: Links to put before those in the text.
+        linked: Where to look for links, if not in the text.
     """
-    page.directives = header_directives(source, options)
     urls = _URL_IN_TEXT.finditer(text if linked is None else linked)
     page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in urls)]
     page.anchors = [""] * len(page.hrefs)

@@ -91,8 +91,7 @@ def is_text(body: bytes, content_type: str | None) -> bool:
     if name not in _WIDE:
         return len(sample.translate(None, _TEXT_BYTES)) <= _MAX_BINARY * len(sample)
     text = decode_as(name, sample[start : len(sample) // 4 * 4])
-    wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text)
-    return wrong - sum(map(text.count, "\t\n\f\r")) <= _MAX_BINARY * len(text)
+    return _count_wrong(text) <= _MAX_BINARY * len(text)
 
 
 def unmarked_utf(start: bytes) -> str | None:
@@ -110,11 +109,16 @@ def unmarked_utf(start: bytes) -> str | None:
     for name in _WIDE:
         text = decode_as(name, start)
         letters = text.encode("ascii", "ignore")
-        if len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES):
-            wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text[:-1])
-            if wrong == sum(map(text.count, "\t\n\f\r")):
-                return name
+        is_likely = len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES)
+        if is_likely and not _count_wrong(text[:-1]):
+            return name
     return None
+
+
+def _count_wrong(text: str) -> int:
+    """Returns the number of characters that no text holds."""
+    spaces = sum(map(text.count, "\t\n\f\r"))
+    return sum(unicodedata.category(letter) in _NO_LETTERS for letter in text) - spaces
 
 
 def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:

@@ -7,7 +7,8 @@ from webencodings import PYTHON_NAMES
 from webencodings.labels import LABELS
 
 # Python's codecs, where they are others than those of the ``webencodings`` package, and encodings
-# that it lacks. tests/web/content/test_web_encodings.py says where this differs from the standard, and why.
+# that it lacks. tests/web/content/test_web_encodings.py shows where this differs from the
+# standard, and why.
 _CODECS = {
     # Pages name gbk and do not keep to it: its decoder is gb18030's (WHATWG Encoding 10.1.1).
     "gbk": "gb18030",

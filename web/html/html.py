@@ -1,4 +1,4 @@
-"""HTML: from bytes to title, text, links and what the page says to robots."""
+"""Parses HTML: title, text, links, metadata, and directives for robots."""
 
 import functools
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from ..content.charset import to_utf8
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
 from ..pages.metadata import (
+    LANGUAGE_METAS,
     MAX_CONTENT_CHARS,
-    Alternates,
+    add_alternate,
     add_heading,
     add_json_ld,
     add_meta,
-    declares_language,
     is_json_ld,
     parse_refresh,
 )
@@ -24,10 +24,9 @@ from ..pages.white_space import collapse, collapse_each, collapse_long
 from ..urls.userinfo import parse_target
 from . import tree
 from .flatten import flattened
-from .hazards import is_hazardous
 from .main_content import main_content
 
-# Where the link of an element is.
+# The attribute that holds the link, by element.
 _LINKS = {
     "a": "href",
     "area": "href",
@@ -39,7 +38,7 @@ _LINKS = {
     "script": "src",
     "source": "src",
 }
-# The text within these is the anchor of their link.
+# Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
@@ -65,10 +64,11 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     """
     utf8, charset = to_utf8(source.body, source.content_type)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
-    hazardous = is_hazardous(utf8, options.max_nesting)
+    safe = flattened(utf8)
+    hazardous = safe != utf8
     if hazardous:
         page.count("flattened")
-    document = tree.parsed(flattened(utf8) if hazardous else utf8)
+    document = tree.parsed(safe)
     reader = _Reader(page, document, source, options)
     reader.read()
     if "noindex" not in page.directives:
@@ -96,12 +96,12 @@ class _Reader:
         self._base: str | None = None
         self._title: str | None = None
         self._canonicals: list[str] = []
-        self._alternates = Alternates()
+        self._alternates: dict[str, str] = {}
         self._refreshes: list[tuple[str, int]] = []
         self._languages: list[str] = []
         self._headings: list[tuple[str, LexborNode]] = []
         self._not_text: list[LexborNode] = []
-        # Links nest in tables; the text of long ones may be taken twice, not a thousand times.
+        # Links nest in tables. All long anchors together may be twice as long as the page.
         self._long_anchor_chars = 2 * len(page.body)
 
     def read(self) -> None:
@@ -182,7 +182,7 @@ class _Reader:
         return (anchor or collapse(tree.image_alt(node)))[:_MAX_ANCHOR_CHARS]
 
     def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
-        """Takes what an element says of the page as a whole."""
+        """Takes a fact about the page as a whole from an element."""
         if tag in tree.NOT_TEXT:
             self._not_text.append(node)
             if tag == "script" and is_json_ld(attributes):
@@ -199,7 +199,7 @@ class _Reader:
                 if (href := attributes.get("href")) and len(self._canonicals) < _MAX_TARGETS:
                     self._canonicals.append(href)
             elif "alternate" in rel and "hreflang" in attributes:
-                self._alternates.add(attributes, self.page)
+                add_alternate(self.page, self._alternates, attributes)
         elif tag in self._options.headings:
             self._headings.append((tag, node))
 
@@ -219,7 +219,7 @@ class _Reader:
         elif equivalent == "pragma" and "no-cache" in content.lower():
             page.directives.add("noarchive")
         else:
-            if declares_language(equivalent or name):
+            if (equivalent or name) in LANGUAGE_METAS:
                 self._languages.append(content)
             add_meta(page, name, content)
 
@@ -236,7 +236,7 @@ class _Reader:
         page.refresh = next(((target, s) for target, s in targets if target), None)
 
     def _target(self, href: str) -> str | None:
-        """Returns where a page says it is, or leads: to a page, not to a script or a mail."""
+        """Returns the absolute URL of a canonical link or refresh, if it is that of a page."""
         absolute = parse_target(href.strip(), self.page.base)
         own = self._source.url.partition(":")[0] + ":"
         return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
@@ -244,6 +244,6 @@ class _Reader:
 
 @functools.lru_cache(maxsize=64)
 def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
-    """Returns which attribute holds the link, by tag."""
+    """Returns the attribute that holds the link, by tag, of the elements that are followed."""
     without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}

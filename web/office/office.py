@@ -24,11 +24,11 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
     archive = Archive(source.body)
     collected = Collected(source, options)
     package = relations_of(archive, "")
-    main = package.first("officeDocument")
+    main = package.first.get("officeDocument")
     root = next((name for name, _ in archive.elements(main)), None)
     if main is None or root not in _READERS:
         raise ParseFailed("malformed") from KeyError(f"unknown main part {(main or '')[:100]!r}")
-    read_properties(archive, package.first("core-properties"), collected)
+    read_properties(archive, package.first.get("core-properties"), collected)
     with contextlib.suppress(Enough):
         _READERS[root](archive, main, collected)
     return collected.done()
@@ -36,10 +36,10 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
 
 def _read_document(archive: Archive, main: str, collected: Collected) -> None:
     relations = relations_of(archive, main)
-    styles = archive.elements(relations.first("styles"))
+    styles = archive.elements(relations.first.get("styles"))
     languages = (attributes.get("val", "") for name, attributes in styles if name == "lang")
     collected.language(next(languages, ""))  # the first is that of the defaults
-    for part in (main, relations.first("footnotes"), relations.first("endnotes")):
+    for part in (main, relations.first.get("footnotes"), relations.first.get("endnotes")):
         read_words(archive, part, collected)
 
 
@@ -50,7 +50,7 @@ def _read_presentation(archive: Archive, main: str, collected: Collected) -> Non
     for slide in dict.fromkeys(parts.get(id_) for id_ in ids):  # no slide twice
         if slide is not None:
             read_words(archive, slide, collected)
-            read_words(archive, relations_of(archive, slide).first("notesSlide"), collected)
+            read_words(archive, relations_of(archive, slide).first.get("notesSlide"), collected)
 
 
 _READERS = {

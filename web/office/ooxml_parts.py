@@ -16,16 +16,12 @@ class Relations:
     Attributes:
         inside: Names of parts, by id.
         outside: Targets of hyperlinks that leave the document, by id.
-        kinds: (last word of its type, name) of each part.
+        first: Name of the first part of each kind, by the last word of its type.
     """
 
     inside: dict[str, str] = dataclasses.field(default_factory=dict)
     outside: dict[str, str] = dataclasses.field(default_factory=dict)
-    kinds: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-
-    def first(self, kind: str) -> str | None:
-        """Returns the name of the first part of a kind."""
-        return next((name for own, name in self.kinds if own == kind), None)
+    first: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def relations_of(archive: Archive, part: str) -> Relations:
@@ -39,9 +35,9 @@ def relations_of(archive: Archive, part: str) -> Relations:
         kind = attributes.get("Type", "").rpartition("/")[2]
         if attributes.get("TargetMode") != "External":
             relations.inside[id_] = entry_name(part, target)
-            relations.kinds.append((kind, relations.inside[id_]))
+            relations.first.setdefault(kind, relations.inside[id_])
         elif kind == "hyperlink":
             relations.outside[id_] = target
-        if len(relations.kinds) + len(relations.outside) > _MAX_RELATIONS:
+        if len(relations.inside) + len(relations.outside) > _MAX_RELATIONS:
             raise ParseFailed("too_complex")
     return relations

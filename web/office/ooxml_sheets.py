@@ -17,7 +17,7 @@ _TRUTH = {"0": "FALSE", "1": "TRUE"}
 def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
     """Takes the names of the sheets, and the values and links of their cells."""
     relations = relations_of(archive, main)
-    shared = _shared_texts(archive, relations.first("sharedStrings"))
+    shared = _shared_texts(archive, relations.first.get("sharedStrings"))
     sheets: dict[str, str] = {}
     for name, attributes in archive.elements(main):
         if name == "sheet":

@@ -40,7 +40,8 @@ _OF_BINARIES = {
 }
 # Types of which there are many: documents, templates, and those with macros.
 _OFFICE = re.compile(
-    r"application/vnd\.(?:openxmlformats-officedocument\.(?:wordprocessing|spreadsheet|presentation)ml\..*"
+    r"application/vnd\.(?:openxmlformats-officedocument\."
+    r"(?:wordprocessing|spreadsheet|presentation)ml\..*"
     r"|ms-(?:word|excel|powerpoint)\.[a-z]+\.macroenabled\.12)"
 )
 _OPENDOCUMENT = re.compile(
@@ -57,8 +58,8 @@ def parse(source: Source, options: ParseOptions) -> Page:
 
     Raises:
         NoParser: No parser takes the type.
-        ParseFailed: The page is too much for any parser, or ``not_text``: it is
-            said to be text and is not.
+        ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
+            text.
 
     >>> parse(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'

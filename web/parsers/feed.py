@@ -17,7 +17,7 @@ from ..urls.userinfo import parse_target
 from .text import text_page
 
 MAX_ITEMS = 1_000
-# feedparser builds objects of all; a feed of that size has no place in a crawl.
+# feedparser builds objects of everything; no honest feed is that long.
 _MAX_CHARS = 16 << 20
 _MAX_ATTRIBUTES = 1_000
 _MAX_AUTHOR_CHARS = 200
@@ -27,7 +27,7 @@ _DOCTYPE = re.compile(
 )
 _ELEMENT = re.compile(r"<\w")
 _Fields = Mapping[str, Any]
-# feedparser reads the declaration of XML again, which what was decoded contradicts.
+# The text is decoded, so the encoding in its XML declaration no longer holds.
 _HEADERS = {"content-type": "application/xml; charset=utf-8"}
 
 
@@ -72,7 +72,6 @@ class _Reader:
         self._options = ParseOptions(
             outlinks_ignore_tags=options.outlinks_ignore_tags,
             form_use_action=options.form_use_action,
-            max_nesting=options.max_nesting,
             text_with_title=False,
         )
 
@@ -132,7 +131,7 @@ class _Reader:
 
 
 def _refuse_hostile(text: str) -> None:
-    """Refuses what could grow without limit, before a parser that is not ours sees it."""
+    """Refuses feeds that could grow without limit, before feedparser reads them."""
     if len(text) > _MAX_CHARS:
         raise ParseFailed("too_large")
     with contextlib.suppress(MalformedXml):
@@ -143,7 +142,7 @@ def _refuse_hostile(text: str) -> None:
 
 
 def _read(text: str, url: str) -> tuple[_Fields, list[_Fields]]:
-    """Returns what feedparser makes of a feed: what it says of itself, and its items."""
+    """Returns the fields of a feed and of its items, as feedparser reads them."""
     import feedparser  # takes 0.1 s
 
     text = _DOCTYPE.sub(r"\1", text, count=1)
@@ -169,7 +168,7 @@ def _read(text: str, url: str) -> tuple[_Fields, list[_Fields]]:
 
 @contextlib.contextmanager
 def _linear() -> Iterator[None]:
-    """Keeps feedparser from what is quadratic in it: looking for addresses in authors, for tags."""
+    """Switches off what is quadratic in feedparser: addresses in authors, and tags."""
     from feedparser import mixin
 
     parsers = getattr(mixin, "_FeedParserMixin", None)
@@ -185,7 +184,7 @@ def _linear() -> Iterator[None]:
         own[0](parser, key)
 
     parsers._sync_author_detail = sync
-    parsers._add_tag = _no_tag  # nothing is made of them here
+    parsers._add_tag = _no_tag  # they are not used here
     try:
         yield
     finally:  # parse filters may use it, too

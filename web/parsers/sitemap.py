@@ -21,14 +21,16 @@ _FACTS = ("lastmod", "changefreq", "priority")
 
 
 def parse_sitemap(source: Source, options: ParseOptions) -> Page:
-    """Parses a sitemap or an index of sitemaps; what it lists are its links.
+    """Parses a sitemap or an index of sitemaps; its entries are the links.
 
     A link's ``rel`` is ``sitemap`` for what an index lists, ``alternate`` for
-    the same page in other languages (``xhtml:link``), else empty. ``metas`` tell how
-    many entries there are, the latest ``lastmod`` that is a date (an index has it, too), and how many say a
-    ``changefreq`` and a ``priority``: ``sitemap:entries``, ``sitemap:lastmod`` and so on.
+    the same page in other languages (``xhtml:link``), else empty. ``metas`` hold
+    the number of entries, the latest ``lastmod`` that is a date (an index has it, too), and how
+    many entries have a ``changefreq`` and a ``priority``: ``sitemap:entries``, ``sitemap:lastmod``
+    and so on.
 
-    What follows a mistake in the XML is lost: ``dropped`` counts it as one ``malformed_xml``.
+    The part after a mistake in the XML is lost; ``dropped`` counts the mistake as
+    ``malformed_xml``.
     Entries after the 50,000th are dropped as ``sitemap_max_urls``.
 
     Raises:
@@ -94,10 +96,8 @@ class _Reader:
                 self._take_lastmod(text[:_MAX_DATE_CHARS])
 
     def metas(self) -> dict[str, str]:
-        found = {"entries": str(self._entries), "lastmod": self._lastmod} | {
-            name: str(number) for name, number in self._counts.items() if name != "lastmod"
-        }
-        return {f"sitemap:{name}": value for name, value in found.items() if value not in ("", "0")}
+        found = {"entries": self._entries, **self._counts, "lastmod": self._lastmod}
+        return {f"sitemap:{name}": str(value) for name, value in found.items() if value}
 
     def _take_lastmod(self, date: str) -> None:
         whole = date + "-01" * (2 - date.count("-")) if _NO_DAY.fullmatch(date) else date

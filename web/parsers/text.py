@@ -15,16 +15,16 @@ _URL_IN_TEXT = re.compile(
     r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=-]|%[A-Fa-f0-9]{2}){1,333}"
     r"(?:#[A-Za-z0-9][A-Za-z0-9$_.+!*,;/?:@&~=%-]{0,1000})?"
 )
-# A value in quotes, which may hold them; or what is between values.
+# A value in quotes, which may hold separators; or a separator.
 _COMMAS = re.compile(r'"[^"]*+"|,')
 _SEMICOLONS = re.compile(r'"[^"]*+"|;')
 _HEADER_CHARS = 10_000
 
 
 def parse_text(source: Source, options: ParseOptions) -> Page:
-    """Parses plain text, where links are what looks like a URL.
+    """Parses plain text; what looks like a URL is a link.
 
-    So a sitemap that is a list of URLs needs nothing else.
+    This also reads sitemaps that are lists of URLs.
 
     >>> document = Source("http://example.com/", b"See http://example.com/a.")
     >>> parse_text(document, ParseOptions()).hrefs
@@ -36,7 +36,7 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
 
 
 def parse_csv(source: Source, options: ParseOptions) -> Page:
-    """Parses comma-separated values as plain text in which no link is in two of them.
+    """Parses comma-separated values as plain text; a URL ends with its value.
 
     >>> document = Source("http://example.com/", b'http://a/1,"http://a/2,3"')
     >>> parse_csv(document, ParseOptions()).hrefs

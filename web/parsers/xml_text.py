@@ -49,7 +49,7 @@ class _Reader:
         self.hrefs: list[str] = []
         self._page = page
         self._texts: list[str] = []
-        # Where what is not text, and the title, begin.
+        # Where in the texts an element that is not text, and the title, begin.
         self._skipped_from: int | None = None
         self._title_from: int | None = None
 

@@ -75,7 +75,7 @@ def _codes() -> dict[str, str]:
 
 
 def detect_language(text: str) -> str | None:
-    """Returns the language that a text is probably in, by its two letters, or None.
+    """Returns the ISO 639-1 code of the likely language of a text, or None.
 
     Needs py3langid.
     """

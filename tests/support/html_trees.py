@@ -1,21 +1,19 @@
 """The ways in which an HTML page is read, for tests that hold for each of them."""
 
-from nutbeam.web.html import html
+from nutbeam.web.html import flatten
 from nutbeam.web.html.html import parse_html
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
 
 URL = "http://h0.example.com/d/page.html"
 FETCHED = 1_750_863_600_000  # 2025-06-25 15:00 UTC
-TREES = ["lexbor", "soup", "flattened"]
+TREES = ["as it is", "flattened"]
 
 
 def parser_with(tree, monkeypatch):
-    """Returns a function that parses with one of the trees."""
-    if tree != "lexbor":
-        monkeypatch.setattr(html, "is_hazardous", lambda body, max_nesting: True)
+    """Returns a function that parses a page as it is, or flattened."""
     if tree == "flattened":
-        monkeypatch.setattr(html, "_MAX_SOUP_TAGS", -1)
+        monkeypatch.setattr(flatten, "may_nest_deep", lambda body: True)
 
     def parsed(markup, robots_header=None, headers=(), **options):
         body = markup if isinstance(markup, bytes) else markup.encode()

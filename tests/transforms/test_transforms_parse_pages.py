@@ -5,6 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from crawling import answer
+from hostile_files import SLOW_HTML
 from plugins import install
 from running import apply, run
 from simulated_web import SimWeb
@@ -187,13 +188,9 @@ def test_agrees_with_the_parser_page_by_page(pool):
         assert document["directives"] == sorted(right.directives)
 
 
-# Deeper than the fast parser may go, and long: the patient one takes seconds.
-SLOW = b"<p>" + b"<b>" * 200 + b"<i>x</i> " * 400_000
-
-
 def test_a_page_that_stalls_its_parser_costs_one_dead_letter(pool):
-    rows = [page(key="a"), page(key="slow", body=SLOW), page(key="c")]
-    documents, dead = parsed(pool, *rows, max_nesting=100, parser_timeout=0.5)
+    rows = [page(key="a"), page(key="slow", body=SLOW_HTML), page(key="c")]
+    documents, dead = parsed(pool, *rows, parser_timeout=0.5)
     assert [document["key"] for document in documents] == ["a", "c"]
     assert [(letter["key"], letter["reason"]) for letter in dead] == [("slow", "timeout")]
 

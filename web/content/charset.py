@@ -5,9 +5,10 @@ import functools
 import re
 import unicodedata
 
-from .alphabets import latin_encoding
+from chardetng_py import detect
+
 from .prescan import declared_encoding
-from .whatwg_encodings import BY_CODEC, canonical, decode_as
+from .whatwg_encodings import canonical, decode_as
 
 # The longer first: UTF-32's begins with UTF-16's.
 _MARKS = (
@@ -24,14 +25,6 @@ _WIDE = ("utf-32le", "utf-32be", "utf-16le", "utf-16be")
 _WIDE_BYTES = 1024
 # Of Unicode's general categories: controls, surrogates, unassigned, private.
 _NO_LETTERS = frozenset({"Cc", "Cs", "Cn", "Co"})
-# What pages without a declaration are in, about as browsers look for: of those that are about
-# as likely the first is taken. Hebrew comes before Russian: it uses only bytes that Russian text uses, too.
-_DETECTED = (
-    "cp1252", "cp1255", "cp1251", "cp1258", "cp1250", "koi8_r", "koi8_u", "cp1256", "cp1253",
-    "cp1254", "cp1257", "cp866", "cp874", "iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7",
-    "iso8859_8", "cp932", "euc_jp", "gb18030", "big5hkscs", "cp949",
-)  # fmt: skip
-_NEAR = 0.05
 # RFC 1468: the escape sequences of ISO-2022-JP; browsers look for them, too.
 _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\(J)")
 # WHATWG MIME Sniffing 3: bytes that no text holds.
@@ -51,15 +44,15 @@ _PARAMETER = re.compile(
 def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     """Returns the text of a body and the name of its encoding.
 
-    The first of these that names a known encoding wins: a byte-order mark, the
-    charset of ``content_type``, a ``meta`` or XML declaration in the first 8192
-    bytes. Else UTF-16 and UTF-32 where mark-up shows them by its zero bytes, else
-    UTF-8 if nearly all letters are valid, else ISO-2022-JP by its escapes, else what
-    charset-normalizer makes of 20,000 bytes (of Latin alphabets the one whose letters
-    they are), else windows-1252. Labels mean what the
-    WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A label that is
-    wrong is believed, as browsers do: bytes that are wrong in the encoding become
-    U+FFFD. A byte-order mark is no part of the text.
+    The first of these that names a known encoding wins: a byte-order mark; the charset of
+    ``content_type``; a ``meta`` or XML declaration in the first 8192 bytes. Without one it is
+    UTF-16 or UTF-32 if the zero bytes of mark-up show it, UTF-8 if nearly all letters are valid,
+    ISO-2022-JP if its escapes are there, else the guess of chardetng, Firefox's detector, from
+    20,000 bytes.
+
+    Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A wrong
+    label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
+    byte-order mark is not part of the text.
 
     >>> decode(b"caf\\xe9", "text/html; charset=ISO-8859-1")
     ('café', 'windows-1252')
@@ -98,8 +91,7 @@ def is_text(body: bytes, content_type: str | None) -> bool:
     if name not in _WIDE:
         return len(sample.translate(None, _TEXT_BYTES)) <= _MAX_BINARY * len(sample)
     text = decode_as(name, sample[start : len(sample) // 4 * 4])
-    wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text)
-    return wrong - sum(map(text.count, "\t\n\f\r")) <= _MAX_BINARY * len(text)
+    return _count_wrong(text) <= _MAX_BINARY * len(text)
 
 
 def unmarked_utf(start: bytes) -> str | None:
@@ -117,11 +109,16 @@ def unmarked_utf(start: bytes) -> str | None:
     for name in _WIDE:
         text = decode_as(name, start)
         letters = text.encode("ascii", "ignore")
-        if len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES):
-            wrong = sum(unicodedata.category(letter) in _NO_LETTERS for letter in text[:-1])
-            if wrong == sum(map(text.count, "\t\n\f\r")):
-                return name
+        is_likely = len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES)
+        if is_likely and not _count_wrong(text[:-1]):
+            return name
     return None
+
+
+def _count_wrong(text: str) -> int:
+    """Returns the number of characters that no text holds."""
+    spaces = sum(map(text.count, "\t\n\f\r"))
+    return sum(unicodedata.category(letter) in _NO_LETTERS for letter in text) - spaces
 
 
 def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
@@ -159,7 +156,7 @@ def _guess(body: bytes) -> str:
     sample = body[start : start + _SAMPLE_BYTES]
     if _is_mostly_utf8(sample):
         return "utf-8"
-    return latin_encoding(sample, _most_likely(sample))
+    return canonical(detect(sample, allow_utf8=False)) or _DEFAULT
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
@@ -167,24 +164,6 @@ def _is_mostly_utf8(sample: bytes) -> bool:
     text = sample.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong
-
-
-def _most_likely(sample: bytes) -> str:
-    import charset_normalizer  # takes 50 ms, and few pages need it
-
-    matches = charset_normalizer.from_bytes(
-        sample, cp_isolation=list(_DETECTED), preemptive_behaviour=False, enable_fallback=False
-    )
-    best = matches.best()
-    if best is None:
-        return _DEFAULT
-    near = {
-        codec
-        for match in matches
-        if match.chaos <= best.chaos + _NEAR and match.coherence >= best.coherence - _NEAR
-        for codec in match.could_be_from_charset
-    }
-    return BY_CODEC[next(codec for codec in _DETECTED if codec in near)]
 
 
 def _first_wrong_byte(body: bytes) -> int | None:

@@ -3,9 +3,10 @@
 import functools
 import re
 
-from .magic import magic
+from .charset import unmarked_utf
+from .magic import BINARY, magic
 
-# What XML of these kinds is called here; sitemaps have no registered type.
+# Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"
 HTML = "text/html"
 RDF = "application/rdf+xml"
@@ -20,7 +21,7 @@ TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
-# Said by servers that do not know either.
+# Sent by servers that do not know the type.
 _UNKNOWN = frozenset(
     {OCTETS, "application/unknown", "unknown/unknown", "application/x-unknown",
      "application/download", "application/force-download", "application/x-download",
@@ -30,7 +31,7 @@ _GENERIC_XML = frozenset({XML, "text/xml", "application/x-xml"})
 _PLAIN_STARTS = (b"<!doctype html", b"<html")
 # No signature begins so.
 _TEXT_STARTS = b"<\t\n\r "
-# Other names that are sent for the same.
+# Other names of the same types.
 _ALIASES = {
     "application/x-pdf": "application/pdf",
     "application/x-gzip": "application/gzip",
@@ -48,11 +49,10 @@ _ALIASES = {
     "text/atom": ATOM,
     "text/atom+xml": ATOM,
 }
-# Containers, and the types that a server may say instead and tell more.
+# Containers, and the more specific types that a server may send for them.
 _OFFICE = re.compile(r"application/(?!.*(?:gzip|javascript|json|pdf|xml)$)")
 _MEDIA = re.compile(r"(?:audio|image|video)/")
-# Documents that begin with a signature; what does not, and is text, is a page that says why there
-# is no document, or plainly something else.
+# Documents that begin with a signature. A body without one that is text is usually an error page.
 _SIGNED = re.compile(
     r"application/(?:pdf|gzip|zip|epub\+zip|msword|vnd\.ms-(?:word|excel|powerpoint)\b.*"
     r"|vnd\.openxmlformats-officedocument\..*|vnd\.oasis\.opendocument\..*)"
@@ -75,10 +75,8 @@ _HTML_TAG = re.compile(
 )
 _START_BYTES = 1024
 _ROOT_BYTES = 8192
-# WHATWG MIME Sniffing 3: bytes that no text holds.
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\0\0\xfe\xff")
-# What may stand before a root element; the quantifiers are possessive, so it is linear.
+# The part before a root element; the quantifiers are possessive, so matching is linear.
 _PROLOG = re.compile(
     rb"(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>"
     rb"|<!doctype[^<>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+",
@@ -105,7 +103,7 @@ _JSON = re.compile(rb"[\[{]\s*+(?:[\[{}\]\"0-9-]|true|false|null)")
 _JSON_END = re.compile(rb"[}\]]\s*+\Z")
 
 
-# Of files without a header, what bytes do not show as well.
+# For files without a header: types that the extension shows better than the bytes.
 _BY_EXTENSION = {
     **dict.fromkeys(("html", "htm", "shtml"), HTML),
     **dict.fromkeys(("xhtml", "xht"), XHTML),
@@ -137,7 +135,7 @@ def sniff(body: bytes, header: str | None) -> str:
 
     * A signature of a binary format beats the header: a PDF is a PDF, whether it
       comes as ``text/html``, ``text/plain`` or ``application/octet-stream`` (Nutch).
-      But what the header says of a container stays, if that is more: a zip file
+      But a more specific header of a container stays: a zip file
       that comes as ``application/vnd.android.package-archive``.
     * ``text/html`` stays, but for feeds (WHATWG 7.3) and sitemaps.
     * ``text/plain`` never becomes mark-up, whatever its first bytes look like
@@ -156,7 +154,7 @@ def sniff(body: bytes, header: str | None) -> str:
         header: The value of ``Content-Type``, if there was one.
 
     Returns:
-        The type; ``application/octet-stream`` for what nothing is known of.
+        The type; ``application/octet-stream`` if nothing is known.
 
     >>> sniff(b"", "Text/HTML; charset=utf-8")
     'text/html'
@@ -201,7 +199,7 @@ def _declared(header: str | None) -> str | None:
 def _by_text(body: bytes) -> str:
     """Returns the type of a body without a usable header or signature."""
     start = body[:_START_BYTES]
-    if not start.startswith(_TEXT_MARKS) and _BINARY.search(start) and not _is_wide_text(start):
+    if not start.startswith(_TEXT_MARKS) and BINARY.search(start) and unmarked_utf(start) is None:
         return OCTETS
     start = start.removeprefix(b"\xef\xbb\xbf")
     text = start.lstrip()
@@ -236,9 +234,3 @@ def _prolog(body: bytes) -> int:
     start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
     found = _PROLOG.match(body, start, _ROOT_BYTES)
     return found.end() if found else start
-
-
-def _is_wide_text(start: bytes) -> bool:
-    from .charset import unmarked_utf
-
-    return unmarked_utf(start) is not None

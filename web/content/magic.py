@@ -2,71 +2,65 @@
 
 import re
 
-# The first that fits wins.
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "application/pdf"),
-    (b"%!PS-Adobe-", "application/postscript"),
-    (b"{\\rtf", "application/rtf"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"PK\x05\x06", "application/zip"),
-    (b"PK\x07\x08", "application/zip"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"BZh", "application/x-bzip2"),
-    (b"\xfd7zXZ\0", "application/x-xz"),
-    (b"(\xb5/\xfd", "application/zstd"),
-    (b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
-    (b"Rar!\x1a\x07", "application/vnd.rar"),
-    (b"\x1f\x9d", "application/x-compress"),
-    (b"!<arch>\ndebian", "application/vnd.debian.binary-package"),
-    (b"\xed\xab\xee\xdb", "application/x-rpm"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"II*\0", "image/tiff"),
-    (b"MM\0*", "image/tiff"),
-    (b"\0\0\1\0", "image/vnd.microsoft.icon"),
-    (b"\0\0\2\0", "image/vnd.microsoft.icon"),
-    (b"8BPS\0", "image/vnd.adobe.photoshop"),
-    (b"AT&TFORM", "image/vnd.djvu"),
-    (b"\0\0\0\x0cjP  \r\n\x87\n", "image/jp2"),
-    (b"\0\0\0\x0cJXL \r\n\x87\n", "image/jxl"),
-    (b"ID3", "audio/mpeg"),
-    (b"fLaC", "audio/flac"),
-    (b"OggS\0", "application/ogg"),
-    (b"MThd\0\0\0\x06", "audio/midi"),
-    (b"#!AMR", "audio/amr"),
-    (b".snd", "audio/basic"),
-    (b"\x1aE\xdf\xa3", "video/x-matroska"),
-    (b"FLV\x01", "video/x-flv"),
-    (b"\0\0\1\xba", "video/mpeg"),
-    (b"\0\0\1\xb3", "video/mpeg"),
-    (b"0&\xb2u\x8ef\xcf\x11", "video/x-ms-asf"),
-    (b"wOFF", "font/woff"),
-    (b"wOF2", "font/woff2"),
-    (b"\0\1\0\0\0", "font/ttf"),
-    (b"true\0", "font/ttf"),
-    (b"OTTO\0", "font/otf"),
-    (b"ttcf\0", "font/collection"),
-    (b"\0asm", "application/wasm"),
-    (b"\x7fELF", "application/x-elf"),
-    (b"\xca\xfe\xba\xbe", "application/java-vm"),
-    (b"\xfe\xed\xfa\xce", "application/x-mach-binary"),
-    (b"\xfe\xed\xfa\xcf", "application/x-mach-binary"),
-    (b"\xce\xfa\xed\xfe", "application/x-mach-binary"),
-    (b"\xcf\xfa\xed\xfe", "application/x-mach-binary"),
-    (b"CWS", "application/x-shockwave-flash"),
-    (b"FWS", "application/x-shockwave-flash"),
-    (b"ZWS", "application/x-shockwave-flash"),
-    (b"SQLite format 3\0", "application/vnd.sqlite3"),
-    (b"PAR1", "application/vnd.apache.parquet"),
-    (b"Obj\x01", "application/avro"),
-    (b"ITSF\x03\0\0\0", "application/vnd.ms-htmlhelp"),
-    (b"WARC/1.", "application/warc"),
-)
-# Words may begin so, too: these need a byte that text does not hold after them.
-_SHORT = frozenset({b"BZh", b"CWS", b"FWS", b"ZWS", b"ID3", b".snd", b"PAR1"})
+# The bytes that documents of a type begin with.
+_SIGNATURES = {
+    "application/pdf": (b"%PDF-",),
+    "application/postscript": (b"%!PS-Adobe-",),
+    "application/rtf": (b"{\\rtf",),
+    "application/zip": (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"),
+    "application/x-ole-storage": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+    "application/gzip": (b"\x1f\x8b",),
+    "application/x-bzip2": (b"BZh",),
+    "application/x-xz": (b"\xfd7zXZ\0",),
+    "application/zstd": (b"(\xb5/\xfd",),
+    "application/x-7z-compressed": (b"7z\xbc\xaf'\x1c",),
+    "application/vnd.rar": (b"Rar!\x1a\x07",),
+    "application/x-compress": (b"\x1f\x9d",),
+    "application/vnd.debian.binary-package": (b"!<arch>\ndebian",),
+    "application/x-rpm": (b"\xed\xab\xee\xdb",),
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/tiff": (b"II*\0", b"MM\0*"),
+    "image/vnd.microsoft.icon": (b"\0\0\1\0", b"\0\0\2\0"),
+    "image/vnd.adobe.photoshop": (b"8BPS\0",),
+    "image/vnd.djvu": (b"AT&TFORM",),
+    "image/jp2": (b"\0\0\0\x0cjP  \r\n\x87\n",),
+    "image/jxl": (b"\0\0\0\x0cJXL \r\n\x87\n",),
+    "audio/mpeg": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"),
+    "audio/flac": (b"fLaC",),
+    "application/ogg": (b"OggS\0",),
+    "audio/midi": (b"MThd\0\0\0\x06",),
+    "audio/amr": (b"#!AMR",),
+    "audio/basic": (b".snd",),
+    "video/x-matroska": (b"\x1aE\xdf\xa3",),
+    "video/x-flv": (b"FLV\x01",),
+    "video/mpeg": (b"\0\0\1\xba", b"\0\0\1\xb3"),
+    "video/x-ms-asf": (b"0&\xb2u\x8ef\xcf\x11",),
+    "font/woff": (b"wOFF",),
+    "font/woff2": (b"wOF2",),
+    "font/ttf": (b"\0\1\0\0\0", b"true\0"),
+    "font/otf": (b"OTTO\0",),
+    "font/collection": (b"ttcf\0",),
+    "application/wasm": (b"\0asm",),
+    "application/x-elf": (b"\x7fELF",),
+    "application/java-vm": (b"\xca\xfe\xba\xbe",),
+    "application/x-mach-binary": (
+        b"\xfe\xed\xfa\xce",
+        b"\xfe\xed\xfa\xcf",
+        b"\xce\xfa\xed\xfe",
+        b"\xcf\xfa\xed\xfe",
+    ),
+    "application/x-shockwave-flash": (b"CWS", b"FWS", b"ZWS"),
+    "application/vnd.sqlite3": (b"SQLite format 3\0",),
+    "application/vnd.apache.parquet": (b"PAR1",),
+    "application/avro": (b"Obj\x01",),
+    "application/vnd.ms-htmlhelp": (b"ITSF\x03\0\0\0",),
+    "application/warc": (b"WARC/1.",),
+    "application/vnd.microsoft.portable-executable": (b"MZ",),
+}
+# Words may begin like shorter signatures, so bytes that no text holds must follow these.
+_SURE_BYTES = 5
 # At the ninth byte: the form of RIFF, and the brand of ISO media (ISO 14496-12 4.3).
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
 _BRANDS = {
@@ -84,8 +78,9 @@ _BRANDS = {
     b"crx ": "image/x-canon-cr3",
 }
 _BY_FIRST: dict[int, list[tuple[bytes, str]]] = {}
-for _signature, _mime in _SIGNATURES:
-    _BY_FIRST.setdefault(_signature[0], []).append((_signature, _mime))
+for _mime, _starts in _SIGNATURES.items():
+    for _start in _starts:
+        _BY_FIRST.setdefault(_start[0], []).append((_start, _mime))
 
 # As a name in the headers of a zip file's members, at their start or end (APPNOTE 4.3.7, 4.3.12).
 _MEMBER = re.compile(
@@ -121,7 +116,7 @@ _STREAMS = tuple(
 _MEMBERS_BYTES = 65_536
 _TAR = (b"ustar\0", b"ustar ")
 # WHATWG MIME Sniffing 3: bytes that no text holds.
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def magic(body: bytes) -> str | None:
@@ -134,7 +129,7 @@ def magic(body: bytes) -> str | None:
     ('image/png', None)
     """
     for signature, mime in _BY_FIRST.get(body[0] if body else -1, ()):
-        if body.startswith(signature) and not (signature in _SHORT and _is_text(body)):
+        if body.startswith(signature) and not (len(signature) < _SURE_BYTES and _is_text(body)):
             return _closer(body, mime)
     if body[4:8] == b"ftyp":
         return _BRANDS.get(body[8:12], "video/mp4")
@@ -142,22 +137,17 @@ def magic(body: bytes) -> str | None:
         return _RIFF.get(body[8:12])
     if body.startswith(b"BM") and body[6:10] == b"\0\0\0\0" and len(body) > 14:
         return "image/bmp"
-    if body.startswith(b"MZ") and not _is_text(body):
-        return "application/vnd.microsoft.portable-executable"
-    # ISO 11172-3 2.4.1.3: eleven bits of sync, layer III.
-    if body.startswith((b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")) and not _is_text(body):
-        return "audio/mpeg"
     if body[60:68] == b"BOOKMOBI":
         return "application/x-mobipocket-ebook"
     return "application/x-tar" if body[257:263] in _TAR else None
 
 
 def _is_text(body: bytes) -> bool:
-    return _BINARY.search(body, 0, 512) is None
+    return BINARY.search(body, 0, 512) is None
 
 
 def _closer(body: bytes, mime: str) -> str:
-    """Looks into a container."""
+    """Returns a more specific type for a container, if its content shows one."""
     if mime == "application/zip":
         stored = _STORED_TYPE.match(body)
         if stored:

@@ -13,7 +13,7 @@ _ATTRIBUTE = (
     rb"(?:" + _SPACE + rb"*+=" + _SPACE + rb"*+(?:" + _VALUE + rb")|(?!" + _SPACE + rb"*+=)))"
 )
 _ANY_ATTRIBUTES = re.sub(rb"\((?!\?)", rb"(?:", _ATTRIBUTE) + rb"*+[\t\n\f\r /]*+>"
-# What nearly all tags have besides names: quotes are only where values begin.
+# The short form that nearly all tags have: quotes stand only where values begin.
 _PLAIN_VALUES = (
     rb"[^>\"'=]*+"
     rb"(?:(?<=[a-z])=(?>\"[^\"]*\"|'[^']*'|[^\t\n\f\r >\"'=]+(?=[\t\n\f\r >]))[^>\"'=]*+)*+>"
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     rb"|<(?:(meta)(?=[\t\n\f\r /])|/?[a-z][^\t\n\f\r >]*+)"
     rb"(?>" + _PLAIN_VALUES + rb"|" + _ANY_ATTRIBUTES + rb")"
     rb"|<(?:[!?]|/(?![a-z]))[^>]*+>"
-    # What has no end takes the rest.
+    # A tag without an end takes the rest.
     rb"|<[a-z!/?].*",
     re.IGNORECASE | re.DOTALL,
 )

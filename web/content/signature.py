@@ -23,8 +23,8 @@ class SignatureOptions:
 
     signature: str = option(
         "md5",
-        "What pages are compared by: md5 of the body; text_md5 of the text; text_profile, the "
-        "frequent words of the text; simhash of the text, which differs in few bits where texts "
+        "The fingerprint by which pages are compared: md5 of the body; text_md5 of the text; "
+        "text_profile, the frequent words of the text; simhash of the text, which differs in few bits where texts "
         "differ in few words. A page without text has the md5 of its body.",
         choices=("md5", "text_md5", "text_profile", "simhash"),
         nutch="db.signature.class",
@@ -116,12 +116,12 @@ def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) ->
 
 
 class _Profiled(dict[int, str]):
-    """What becomes of a character: Java's lower case of letters and digits, else a space."""
+    """The replacement of a character: Java's lower case of letters and digits, else a space."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
         self[code] = " "
-        # Java goes by UTF-16: what takes two units is no letter to it.
+        # Java works on UTF-16: a character of two units is no letter there.
         if code <= 0xFFFF and unicodedata.category(char) in _LETTERS_AND_DIGITS:
             self[code] = char.lower()[0]  # one for one; only U+0130 becomes two
         return self[code]
@@ -137,8 +137,8 @@ def simhash(text: str) -> bytes | None:
     of them, and a word that is changed changes three, so of long texts that
     are nearly equal most bits agree.
 
-    >>> distance(simhash("one two three four"), simhash("One, two - three. FOUR!"))
-    0
+    >>> simhash("one two three four") == simhash("One, two - three. FOUR!")
+    True
     """
     words = _WORD.findall(text.lower())
     if not words:
@@ -150,15 +150,6 @@ def simhash(text: str) -> bytes | None:
     runs = np.unique(_mixed(runs))
     votes = np.unpackbits(runs.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0)
     return np.packbits(2 * votes > len(runs)).tobytes()
-
-
-def distance(first: bytes, second: bytes) -> int:
-    """Returns in how many bits two SimHashes differ: few where texts are nearly equal.
-
-    >>> distance(bytes(8), bytes([0, 0, 0, 0, 0, 0, 1, 3]))
-    3
-    """
-    return (int.from_bytes(first) ^ int.from_bytes(second)).bit_count()
 
 
 def _word_hashes(words: list[str]) -> NDArray[np.uint64]:

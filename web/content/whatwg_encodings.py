@@ -7,7 +7,8 @@ from webencodings import PYTHON_NAMES
 from webencodings.labels import LABELS
 
 # Python's codecs, where they are others than those of the ``webencodings`` package, and encodings
-# that it lacks. tests/web/content/test_web_encodings.py says where this differs from the standard, and why.
+# that it lacks. tests/web/content/test_web_encodings.py shows where this differs from the
+# standard, and why.
 _CODECS = {
     # Pages name gbk and do not keep to it: its decoder is gb18030's (WHATWG Encoding 10.1.1).
     "gbk": "gb18030",
@@ -28,6 +29,7 @@ _MORE_LABELS = {
     "iso8859-16": "iso-8859-16",
     "iso885916": "iso-8859-16",
     "csiso2022kr": "iso-2022-kr",
+    "cp874": "windows-874",
     "utf-32": "utf-32le",
     "ucs-4": "utf-32le",
     **{name: name for name in _CODECS},
@@ -39,7 +41,6 @@ _LABELS = {
     if name not in ("replacement", "x-user-defined") and label != "unicode"
 }
 CODECS = {name: _CODECS.get(name) or PYTHON_NAMES.get(name) or name for name in _LABELS.values()}
-BY_CODEC = {codecs.lookup(codec).name.replace("-", "_"): name for name, codec in CODECS.items()}
 _AMENDED = frozenset({"euc-jp", "gb18030", "gbk", "iso-2022-jp"})
 _WIDE = frozenset(
     {

@@ -1,51 +1,105 @@
-"""Takes the danger out of pages that nest too deep, so that the fast parser can have them.
+"""Flattens pages on which the HTML parser would be quadratic.
 
-Browsers do alike: what nests deeper than some 500 elements, they put side by side.
+lexbor is linear on all pages that people write. Three things make it quadratic, and one such page
+could block a worker for minutes or fill its memory: deep nesting (the parser looks through all open
+elements at each block), ten thousands of distinct attributes, and open formatting elements that
+each new paragraph repeats.
+
+The first check costs a few per cent of the parser's time, so it only counts bytes. It finds
+careless and plainly hostile pages. A page that is made to pass it stays within the time and memory
+limits of the parse process.
 """
 
 import re
+from collections.abc import Iterator
 
-from .hazards import FLAT, FORMATTING
+import numpy as np
 
-# Each new block looks through all elements that are open.
-_MAX_NESTING = 256
+# Up to this number of tags any page is harmless (0.05 s at worst).
+_SAFE_TAGS = 1_000
+_SAFE_OPEN = 500
+# With more tags, a page may hide its nesting from the estimate.
+_MANY_TAGS = 100_000
+_CHUNK_BYTES = 8_192
+# 16,000 attributes of one element take 0.3 s.
+_MAX_ATTRIBUTES = 16_000
+_WINDOW_BYTES = 32_768
+# As in browsers, which make deeper elements siblings.
+_MAX_NESTING = 512
 # Elements that repeating the open formatting elements may make: about 100 MB.
 _MAX_REPEATED = 1_000_000
+
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
-# Cannot nest in themselves, or what is between their tags is text, or they are looked for.
-_KEPT = FLAT | frozenset(
-    b"a body form head html iframe noembed noframes plaintext script style textarea title xmp".split()
+# HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
+_FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+_KEPT = frozenset(
+    # Elements that are never open, or that the next one of their kind ends.
+    b"area base br col embed hr img input link meta param source track wbr "
+    b"p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt "
+    # Elements that do not nest in themselves, that hold text only, or that the reader needs.
+    b"a body form head html iframe noembed noframes plaintext script style textarea "
+    b"title xmp".split()
 )
 
 
 def flattened(body: bytes) -> bytes:
-    """Returns a document whose tags beyond a depth are ``br``, which keep texts apart.
+    """Returns a document in UTF-8 that the HTML parser reads in linear time.
 
-    Text and links stay as they are. A tag in a script or an attribute may
-    change, too; the fast parser would be quadratic on the page as it is.
+    Tags beyond a depth become ``br``, which keep texts apart, and elements with very many
+    attributes lose these. Other text and links stay as they are. A tag in a script or an
+    attribute may change, too.
 
-    >>> flattened(b"<div>" * 257 + b"<a href=x>y</a></div></div>")[5 * 256 :]
-    b'<br><a href=x>y</a><br></div>'
+    >>> nested = b"<div>" * 1001
+    >>> flattened(nested + b"<a href=x>y</a></div></div>")[5 * 512 :].replace(b"<br>", b"")
+    b'<a href=x>y</a>'
+    """
+    for start, end in reversed(list(_crowded_tags(body))):
+        body = body[:start] + body[end:]
+    return _unnested(body) if may_nest_deep(body) else body
+
+
+def may_nest_deep(body: bytes) -> bool:
+    """Tells whether few end tags, or very many tags, make deep nesting likely."""
+    if len(body) <= 3 * _SAFE_TAGS:
+        return False
+    chars = np.frombuffer(body, np.uint8)
+    opens = chars == ord("<")
+    tags = int(np.count_nonzero(opens))
+    if tags <= _SAFE_TAGS or tags > _MANY_TAGS:
+        return tags > _MANY_TAGS
+    closes = opens[:-1] & (chars[1:] == ord("/"))
+    steps = [
+        np.count_nonzero(opens[start : start + _CHUNK_BYTES])
+        - 2 * np.count_nonzero(closes[start : start + _CHUNK_BYTES])
+        for start in range(0, len(body), _CHUNK_BYTES)
+    ]
+    balance = np.cumsum(steps)
+    return bool(np.max(balance - np.minimum.accumulate(np.minimum(balance, 0))) > _SAFE_OPEN)
+
+
+def _unnested(body: bytes) -> bytes:
+    """Replaces the tags beyond a depth.
+
+    An end tag counts if an element of its name is open, whatever stands between them.
     """
     most_formatting = _MAX_REPEATED // (body.count(b"<") + 1)
     by_name: dict[bytes, int] = {}
     hidden: dict[bytes, int] = {}
     nesting = formatting = 0
 
-    def flat(tag: re.Match[bytes]) -> bytes:
+    def unnested(tag: re.Match[bytes]) -> bytes:
         nonlocal nesting, formatting
         slash, name = tag[1], tag[2].lower()
         if name in _KEPT:
             return tag[0]
-        formats = name in FORMATTING
+        formats = name in _FORMATTING
         if slash:
             if hidden.get(name):
                 hidden[name] -= 1
                 return b"<br"
-            if not by_name.get(name):
-                return tag[0]
-            by_name[name] -= 1
-            nesting, formatting = nesting - 1, formatting - formats
+            if by_name.get(name):
+                by_name[name] -= 1
+                nesting, formatting = nesting - 1, formatting - formats
             return tag[0]
         if nesting >= _MAX_NESTING or (formats and formatting >= most_formatting):
             hidden[name] = hidden.get(name, 0) + 1
@@ -54,4 +108,27 @@ def flattened(body: bytes) -> bytes:
         nesting, formatting = nesting + 1, formatting + formats
         return tag[0]
 
-    return _TAG.sub(flat, body)
+    return _TAG.sub(unnested, body)
+
+
+def _crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yields where the attributes of a tag begin and end, of tags with too many of them."""
+    at = 0
+    while len(body) > 2 * _WINDOW_BYTES and at < len(body):
+        window_end = at + _WINDOW_BYTES
+        if body.find(b">", at, window_end) >= 0:
+            at = window_end
+            continue
+        end = body.find(b">", window_end)
+        end = len(body) if end < 0 else end
+        tag = _TAG.match(body, max(0, body.rfind(b"<", 0, window_end)), window_end)
+        # Without a match this is text after a tag, or a comparison in a script.
+        attributes = body[tag.end() : end] if tag and not tag[1] else b">"
+        if tag and b">" not in attributes and _count(attributes) > _MAX_ATTRIBUTES:
+            yield tag.end(), end
+        at = end
+
+
+def _count(attributes: bytes) -> int:
+    """Returns about how many attributes there are, whatever stands between them."""
+    return max(len(attributes.split()), attributes.count(b"="), attributes.count(b"/"))

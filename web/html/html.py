@@ -1,31 +1,32 @@
-"""HTML: from bytes to title, text, links and what the page says to robots."""
+"""Parses HTML: title, text, links, metadata, and directives for robots."""
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..content.charset import to_utf8
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
 from ..pages.metadata import (
+    LANGUAGE_METAS,
     MAX_CONTENT_CHARS,
-    Alternates,
+    add_alternate,
     add_heading,
     add_json_ld,
     add_meta,
-    declares_language,
     is_json_ld,
     parse_refresh,
 )
-from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse, collapse_each, collapse_long
 from ..urls.userinfo import parse_target
+from . import tree
 from .flatten import flattened
-from .hazards import has_crowded_tag, is_hazardous
 from .main_content import main_content
-from .tree import NOT_TEXT, LexborTree, SoupTree, Tree, collapse, collapse_long
 
-# Where the link of an element is.
+# The attribute that holds the link, by element.
 _LINKS = {
     "a": "href",
     "area": "href",
@@ -37,29 +38,24 @@ _LINKS = {
     "script": "src",
     "source": "src",
 }
-# The text within these is the anchor of their link.
+# Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
-# The first that is one counts.
+# Of several canonical links or refreshes the first usable one counts; no more are looked at.
 _MAX_TARGETS = 10
 _MAX_ANCHOR_CHARS = 1_000
-# About a second.
-_MAX_SOUP_BYTES = 4 << 20
-_MAX_SOUP_TAGS = 20_000
+# Links with shorter addresses and anchors take a short cut.
+_PLAIN_HREF_CHARS = 4_096
 
 
 def parse_html(source: Source, options: ParseOptions) -> Page:
     """Parses an HTML document as browsers do.
 
-    A page on which the fast parser would be quadratic goes to BeautifulSoup,
-    which takes twenty times as long on usual pages; where that would take over
-    a second, what nests too deep is put side by side.
-
-    Raises:
-        ParseFailed: ``too_complex``: a page of over 4 MiB or 20,000 tags has an
-            element with very many attributes.
+    A page on which the parser would be quadratic is flattened first: elements that nest too deep
+    become siblings, and elements with very many attributes lose these. ``counts`` then has
+    ``flattened``.
 
     >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
     >>> page = parse_html(document, ParseOptions())
@@ -68,17 +64,12 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     """
     utf8, charset = to_utf8(source.body, source.content_type)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
-    tree: Tree
-    if not (hazardous := is_hazardous(utf8, options.max_nesting)):
-        tree = LexborTree(utf8)
-    elif len(utf8) <= _MAX_SOUP_BYTES and utf8.count(b"<") <= _MAX_SOUP_TAGS:
-        tree = SoupTree(page.soup)
-    elif has_crowded_tag(utf8):
-        raise ParseFailed("too_complex")
-    else:
+    safe = flattened(utf8)
+    hazardous = safe != utf8
+    if hazardous:
         page.count("flattened")
-        tree = LexborTree(flattened(utf8))
-    reader = _Reader(page, tree, source, options)
+    document = tree.parsed(safe)
+    reader = _Reader(page, document, source, options)
     reader.read()
     if "noindex" not in page.directives:
         text = None
@@ -92,61 +83,81 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
 
 
 class _Reader:
-    """Fills a page from one walk over the elements of a tree."""
+    """Fills a page from one walk over the elements of its tree."""
 
-    def __init__(self, page: Page, tree: Tree, source: Source, options: ParseOptions) -> None:
+    def __init__(
+        self, page: Page, document: LexborHTMLParser, source: Source, options: ParseOptions
+    ) -> None:
         self.page = page
-        self._tree = tree
+        self._document = document
         self._source = source
         self._options = options
         self._robots = robot_names(options)
         self._base: str | None = None
         self._title: str | None = None
         self._canonicals: list[str] = []
-        self._alternates = Alternates()
+        self._alternates: dict[str, str] = {}
         self._refreshes: list[tuple[str, int]] = []
         self._languages: list[str] = []
-        self._headings: list[tuple[str, Any]] = []
-        self._not_text: list[Any] = []
-        # Links nest in tables; the text of long ones may be taken twice, not a thousand times.
+        self._headings: list[tuple[str, LexborNode]] = []
+        self._not_text: list[LexborNode] = []
+        # Links nest in tables. All long anchors together may be twice as long as the page.
         self._long_anchor_chars = 2 * len(page.body)
 
     def read(self) -> None:
-        """Takes all but the content."""
-        options = self._options
-        links = _followed(options.outlinks_ignore_tags, options.form_use_action)
-        self._tree.feed(self, links, options.headings)
+        """Takes links and facts: all but title, text and headings."""
+        self._read_elements()
+        declared = tree.root_language(self._document)
         header = self._source.header("content-language")
-        self.page.language = declared_language(self._tree.language(), *self._languages, header)
+        self.page.language = declared_language(declared, *self._languages, header)
         self._resolve()
+
+    def _read_elements(self) -> None:
+        page, options = self.page, self._options
+        hrefs, anchors = page.hrefs, page.anchors
+        links = _followed(options.outlinks_ignore_tags, options.form_use_action)
+        plain = tree.A_ID if "a" in links else None
+        for node in tree.elements(self._document, links, options.headings):
+            attributes = node.attributes
+            # Most elements are plain links, and calls cost: they are taken right here.
+            if node.tag_id == plain and "rel" not in attributes:
+                href = (attributes.get("href") or "").strip()
+                if 0 < len(href) < _PLAIN_HREF_CHARS:
+                    text = node.text(True, " ")
+                    if len(text) < _MAX_ANCHOR_CHARS and text and not text.isspace():
+                        hrefs.append(href)
+                        anchors.append(text)
+                        continue
+            page.rels += [""] * (len(hrefs) - len(page.rels))
+            self._element(node, attributes, links)
+        page.rels += [""] * (len(hrefs) - len(page.rels))
+        page.anchors = collapse_each(anchors)
 
     def read_content(self, text: str | None) -> None:
         """Takes title, headings and, unless it is given, the text; this uses up the tree."""
         page, with_title = self.page, self._options.text_with_title
         page.title = self._title or ""
-        whole = self._tree.page_text(self._not_text, with_title)
+        whole = tree.page_text(self._document, self._not_text, with_title)
         if text is None:
             page.text = collapse_long(whole)
         else:
             page.text = f"{page.title} {text}".strip() if with_title else text
         for tag, node in self._headings:  # now without script and style in them
-            add_heading(page, tag, self._tree.text(node))
+            add_heading(page, tag, tree.text_of(node))
 
-    def element(
-        self,
-        tag: str,
-        attributes: Mapping[str, str | None],
-        node: Any,
-        links: Mapping[str, str],
+    def _element(
+        self, node: LexborNode, attributes: Mapping[str, str | None], links: Mapping[str, str]
     ) -> None:
-        """Takes any one element."""
+        tag = node.tag or ""
         if tag != "a":
             self._fact(tag, attributes, node)
         href = attributes.get(links[tag]) if tag in links else None
         if href and (href := href.strip()):
             self._link(tag, href, attributes, node)
 
-    def _link(self, tag: str, href: str, attributes: Mapping[str, str | None], node: Any) -> None:
+    def _link(
+        self, tag: str, href: str, attributes: Mapping[str, str | None], node: LexborNode
+    ) -> None:
         page = self.page
         rel = (attributes.get("rel") or "").lower()
         if tag == "form" and (attributes.get("method") or "").strip().lower() == "post":
@@ -161,25 +172,25 @@ class _Reader:
             page.anchors.append(self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt))
             page.rels.append(rel)
 
-    def _anchor(self, tag: str, node: Any) -> str:
+    def _anchor(self, tag: str, node: LexborNode) -> str:
         if self._long_anchor_chars < 0:
             return ""
-        text = self._tree.text(node) if tag == "a" else self._tree.form_text(node)
+        text = tree.text_of(node) if tag == "a" else tree.form_text(node)
         if len(text) > _MAX_ANCHOR_CHARS:
             self._long_anchor_chars -= len(text)
         anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])
-        return (anchor or collapse(self._tree.image_alt(node) or ""))[:_MAX_ANCHOR_CHARS]
+        return (anchor or collapse(tree.image_alt(node)))[:_MAX_ANCHOR_CHARS]
 
-    def _fact(self, tag: str, attributes: Mapping[str, str | None], node: Any) -> None:
-        """Takes what an element says of the page as a whole."""
-        if tag in NOT_TEXT:
+    def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
+        """Takes a fact about the page as a whole from an element."""
+        if tag in tree.NOT_TEXT:
             self._not_text.append(node)
             if tag == "script" and is_json_ld(attributes):
-                add_json_ld(self.page, self._tree.text(node))
+                add_json_ld(self.page, tree.text_of(node))
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "title" and self._title is None and not self._tree.is_in_svg(node):
-            self._title = collapse(self._tree.text(node))[:MAX_TITLE_CHARS]
+        elif tag == "title" and self._title is None and not tree.is_in_svg(node):
+            self._title = collapse(tree.text_of(node))[:MAX_TITLE_CHARS]
         elif tag == "base" and self._base is None:
             self._base = attributes.get("href")
         elif tag == "link":
@@ -188,7 +199,7 @@ class _Reader:
                 if (href := attributes.get("href")) and len(self._canonicals) < _MAX_TARGETS:
                     self._canonicals.append(href)
             elif "alternate" in rel and "hreflang" in attributes:
-                self._alternates.add(attributes, self.page)
+                add_alternate(self.page, self._alternates, attributes)
         elif tag in self._options.headings:
             self._headings.append((tag, node))
 
@@ -208,7 +219,7 @@ class _Reader:
         elif equivalent == "pragma" and "no-cache" in content.lower():
             page.directives.add("noarchive")
         else:
-            if declares_language(equivalent or name):
+            if (equivalent or name) in LANGUAGE_METAS:
                 self._languages.append(content)
             add_meta(page, name, content)
 
@@ -225,7 +236,7 @@ class _Reader:
         page.refresh = next(((target, s) for target, s in targets if target), None)
 
     def _target(self, href: str) -> str | None:
-        """Returns where a page says it is, or leads: to a page, not to a script or a mail."""
+        """Returns the absolute URL of a canonical link or refresh, if it is that of a page."""
         absolute = parse_target(href.strip(), self.page.base)
         own = self._source.url.partition(":")[0] + ":"
         return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
@@ -233,6 +244,6 @@ class _Reader:
 
 @functools.lru_cache(maxsize=64)
 def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
-    """Returns which attribute holds the link, by tag."""
+    """Returns the attribute that holds the link, by tag, of the elements that are followed."""
     without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}

@@ -17,7 +17,7 @@ def main_content(utf8: bytes) -> str | None:
         found = _extractor()(utf8)
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - whatever a page does to it, there is the text of its body
+    except Exception:  # noqa: BLE001 - the text of the body remains
         return None
     return " ".join(found.split()) if found else None
 

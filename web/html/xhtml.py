@@ -1,4 +1,4 @@
-"""XHTML: what HTML parsers read otherwise than XML's is rewritten, and then it is HTML."""
+"""Parses XHTML as HTML, after rewriting what HTML means differently."""
 
 import dataclasses
 import html
@@ -12,7 +12,7 @@ from .html import parse_html
 # HTML 13.1.2: void elements; in HTML any other has no end where XML says "/>".
 _VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
 _SECTION = re.compile(
-    # What is left as it is: a comment, a script or a style with its content.
+    # Left as they are: comments, and scripts and styles with their content.
     rb"(?P<as_is><!--(?:(?!-->).)*+(?:-->|\Z)"
     rb"|<(?P<raw>script|style)\b(?:[^<>/]|/(?!>))*+>(?:(?!</(?P=raw)).)*+)"
     rb"|<!\[CDATA\[(?P<cdata>(?:(?!\]\]>).)*+)(?:\]\]>|\Z)"
@@ -28,8 +28,8 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     """Parses a document that came as ``application/xhtml+xml``.
 
     Elements such as ``<script src="x"/>`` and ``<a id="x"/>`` end where XML ends
-    them, CDATA sections are text, and elements may have the prefix of the root. What is no well-formed XML is read as HTML,
-    not refused: many a page is no more than said to be XHTML.
+    them, CDATA sections are text, and elements may have the prefix of the root. A document
+    that is not well-formed is read as HTML, not refused: many pages only claim to be XHTML.
 
     Raises:
         ParseFailed: As ``parse_html``.

@@ -1,6 +1,6 @@
-"""Documents that are ZIP archives: their entries are read within limits, and never written.
+"""Reads documents that are ZIP archives, within limits; nothing is written to disk.
 
-An entry's name is only ever compared with names that the document itself gives, so it is no path.
+The name of an entry is only compared with names that the document itself gives. It is no path.
 """
 
 import io
@@ -12,39 +12,39 @@ from typing import IO
 from urllib.parse import unquote
 
 from ..pages.page import ParseFailed
+from ..pages.xml_events import PIECE_BYTES, START, Attributes, Event, MalformedXml, xml_events
 
 MAX_ENTRIES = 10_000
-# What all entries that are read may have together, unpacked.
+# Of all entries that are read, unpacked.
 MAX_BYTES = 64 << 20
 # Markup of empty cells packs 100 to 1; deflate cannot do better than 1032.
 MAX_RATIO = 200
-_RATIO_HOLDS_FROM = 1 << 20
-_FIRST_BYTES = 64 << 10
-_MOST_BYTES = 8 << 20
+# Smaller entries may have any ratio.
+_RATIO_MIN_BYTES = 1 << 20
 _LOCAL_HEADER_BYTES = 30
 _ENCRYPTED = 0x1
 _CENTRAL_HEADER = b"PK\x01\x02"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ")
-# Office puts what a password protects into a container of an older format.
+# Office wraps a document with a password in a container of an older format.
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PROTECTED = "EncryptedPackage".encode("utf-16-le")
 
 
 class Archive:
-    """A document's entries.
+    """The entries of a document.
 
     Args:
         body: The document.
 
     Raises:
         ParseFailed: ``encrypted``, ``malformed``, ``archive_entries`` (there are over 10,000),
-            ``archive_overlap`` (entries that share their bytes).
+            ``archive_overlap`` (entries share their bytes).
     """
 
     def __init__(self, body: bytes) -> None:
         if body.startswith(_COMPOUND) and _PROTECTED in body:
             raise ParseFailed("encrypted")
-        # Before they are read: each costs more memory than it has bytes.
+        # Counted before they are read: an entry needs more memory than it has bytes.
         if body.count(_CENTRAL_HEADER) > MAX_ENTRIES:
             raise ParseFailed("archive_entries")
         try:
@@ -58,20 +58,40 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
-    def chunks(self, name: str) -> Iterator[bytes]:
-        """Yields an entry's bytes, in parts that grow.
+    def events(self, name: str | None) -> Iterator[Event]:
+        """Yields the XML events of an entry, none if there is no such entry.
 
-        expat before 2.6 scans a long token anew with each part.
+        Attributes have their local names, but an ``id`` with a prefix is ``:id``: in Office Open
+        XML it names a relationship, and elements may have an ``id`` of their own, too.
 
         Raises:
-            ParseFailed: ``malformed`` (there is none of that name, or it is damaged),
-                ``encrypted``, ``archive_method`` (not deflate), ``archive_nested`` (an archive),
-                ``archive_ratio`` (it unpacks to over 200 times its size), ``archive_size``
-                (what was read of the archive has over 64 MiB).
+            ParseFailed: As ``xml_events``, but ``malformed``; or as ``pieces``.
+        """
+        if name is None or name not in self:
+            return
+        try:
+            for kind, local, attributes in xml_events(self.pieces(name)):
+                yield kind, local, _local(attributes) if attributes else attributes
+        except MalformedXml as error:
+            raise ParseFailed("malformed") from error
+
+    def elements(self, name: str | None) -> Iterator[tuple[str, Attributes]]:
+        """Yields name and attributes of the elements of an entry, in order; see ``events``."""
+        return (
+            (local, attributes) for kind, local, attributes in self.events(name) if kind == START
+        )
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yields the bytes of an entry; nothing if there is no such entry.
+
+        Raises:
+            ParseFailed: ``malformed``, ``encrypted``, ``archive_method`` (not deflate),
+                ``archive_nested`` (an archive), ``archive_ratio`` (it unpacks to over 200 times
+                its size), ``archive_size`` (over 64 MiB were read of the archive).
         """
         entry = self._entries.get(name)
         if entry is None:
-            raise ParseFailed("malformed") from KeyError(f"no entry {name[:100]!r}")
+            return
         if entry.flag_bits & _ENCRYPTED:
             raise ParseFailed("encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -84,43 +104,40 @@ class Archive:
 
     def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
         total = 0
-        while chunk := stream.read(min(max(_FIRST_BYTES, total), _MOST_BYTES)):
-            if not total and chunk.startswith(_ARCHIVES):
+        while piece := stream.read(PIECE_BYTES):
+            if not total and piece.startswith(_ARCHIVES):
                 raise ParseFailed("archive_nested")
-            total += len(chunk)
-            self._left -= len(chunk)
-            if total > _RATIO_HOLDS_FROM and total > MAX_RATIO * entry.compress_size:
+            total += len(piece)
+            self._left -= len(piece)
+            if total > _RATIO_MIN_BYTES and total > MAX_RATIO * entry.compress_size:
                 raise ParseFailed("archive_ratio")
             if self._left < 0:
                 raise ParseFailed("archive_size")
-            yield chunk
-
-    def read(self, name: str) -> bytes:
-        """Returns an entry; see ``chunks``."""
-        return b"".join(self.chunks(name))
+            yield piece
 
 
-def entry_name(folder: str, reference: str) -> str:
-    """Returns the name of the entry that a reference in a document means.
+def entry_name(base: str, reference: str) -> str:
+    """Returns the name of the entry that a reference in another entry means.
 
-    >>> entry_name("word/", "../docProps/core.xml"), entry_name("ppt/", "/ppt/slides/1.xml")
-    ('docProps/core.xml', 'ppt/slides/1.xml')
+    >>> entry_name("word/document.xml", "../docProps/core.xml")
+    'docProps/core.xml'
+    >>> entry_name("ppt/presentation.xml", "/ppt/slides/1.xml")
+    'ppt/slides/1.xml'
     """
     path = unquote(reference.partition("#")[0])
-    return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/")
 
 
-def folder_of(name: str) -> str:
-    """Returns what an entry's references are relative to.
-
-    >>> folder_of("word/document.xml")
-    'word/'
-    """
-    return name[: name.rfind("/") + 1]
+def _local(attributes: Attributes) -> Attributes:
+    local = {}
+    for name, value in attributes.items():
+        prefix, _, last = name.rpartition(":")
+        local[f":{last}" if prefix and last == "id" else last] = value
+    return local
 
 
 def _check_overlap(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuses entries that share their bytes: so a bomb needs no nesting."""
+    """Refuses entries that share their bytes, which make a bomb without nesting."""
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:

@@ -1,16 +1,19 @@
-"""What a document is read into, piece by piece: its text up to a limit, and its links."""
+"""Collects a document piece by piece: its text up to a limit, and its links."""
 
-from ..html.tree import collapse, collapse_long
 from ..pages.directives import header_directives, obey_nofollow
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
-from .xml_events import Enough
+from ..pages.white_space import collapse, collapse_long
 
 MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000
 _MAX_META_CHARS = 2_000
 _MAX_HREF_CHARS = 65_536
+
+
+class Enough(Exception):
+    """The text has reached its limit; the rest of the document is not read."""
 
 
 class Collected:
@@ -26,7 +29,7 @@ class Collected:
         """Takes text.
 
         Raises:
-            Enough: There is more than is kept.
+            Enough: The text has reached its limit.
         """
         self._pieces.append(text[: self._left])
         self._left -= len(text)
@@ -35,11 +38,11 @@ class Collected:
             raise Enough
 
     def cut(self, at: str) -> None:
-        """Notes that not all was read, and what the limit is on."""
+        """Records the limit at which the text was cut."""
         self.page.metas.setdefault("text_cut", at)
 
     def mark(self) -> int:
-        """Returns where the text has got to, for ``since``."""
+        """Returns the current end of the text, for ``since``."""
         return len(self._pieces)
 
     def since(self, mark: int) -> str:
@@ -72,14 +75,14 @@ class Collected:
         self.page.language = declared_language(self.page.language, text)
 
     def meta(self, name: str, text: str) -> None:
-        """Takes what a document says of itself; several values are joined by commas."""
+        """Adds a value to the metadata; several values are joined by commas."""
         if text := collapse(text[:_MAX_META_CHARS]):
             known = self.page.metas.get(name)
             joined = text if known is None else f"{known}, {text}"
             self.page.metas[name] = joined[:_MAX_META_CHARS]
 
     def done(self) -> Page:
-        """Returns the page, with what it says to robots obeyed."""
+        """Returns the page, as far as its directives allow."""
         page = self.page
         if "noindex" in page.directives:
             page.title = ""

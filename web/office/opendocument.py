@@ -1,74 +1,61 @@
 """OpenDocument: texts, spreadsheets and presentations."""
 
+import contextlib
+
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.xml_events import START, TEXT
 from .archive import Archive
-from .collected import Collected
+from .collected import Collected, Enough
 from .properties import read_properties
-from .xml_events import Attributes, Handler, read_xml
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _PARAGRAPHS = frozenset({"h", "p"})
 _GAPS = frozenset({"line-break", "s", "tab"})
-# Remarks, what was deleted, how numbers look: nothing that a reader reads.
+# Remarks, deleted text, formats of numbers: no reader of the document sees them.
 _LEFT_OUT = frozenset(
     {"annotation", "automatic-styles", "font-face-decls", "scripts", "tracked-changes"}
 )
 
 
 def parse_opendocument(source: Source, options: ParseOptions) -> Page:
-    """Parses OpenDocument: title and the like of ``meta.xml``, paragraphs, links that lead out.
+    """Parses OpenDocument: metadata of ``meta.xml``, paragraphs, links that lead out.
 
     Raises:
-        ParseFailed: ``encrypted``; it is none, or is too much: see ``Archive`` and ``read_xml``.
+        ParseFailed: ``encrypted``; it is no such document, or exceeds a limit: see ``Archive``.
     """
     archive = Archive(source.body)
     collected = Collected(source, options)
-    if _MANIFEST in archive:
-        read_xml(archive.chunks(_MANIFEST), _Manifest())
+    if any(name == "encryption-data" for name, _ in archive.elements(_MANIFEST)):
+        raise ParseFailed("encrypted")
+    if _CONTENT not in archive:
+        raise ParseFailed("malformed") from KeyError(f"no entry {_CONTENT}")
     read_properties(archive, _META, collected)
-    read_xml(archive.chunks(_CONTENT), _Content(collected))
+    with contextlib.suppress(Enough):
+        _read_content(archive, collected)
     return collected.done()
 
 
-class _Manifest(Handler):
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name == "encryption-data":
-            raise ParseFailed("encrypted")
-
-
-class _Content(Handler):
-    """Takes paragraphs and links."""
-
-    def __init__(self, collected: Collected) -> None:
-        self._collected = collected
-        self._left_out = self._paragraphs = 0
-        self._links: list[tuple[str, int]] = []
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name in _LEFT_OUT:
-            self._left_out += 1
-        elif name in _PARAGRAPHS:
-            self._paragraphs += 1
-        elif name == "a":
-            target = _outward(attributes.get("href", ""))
-            self._links.append((target, self._collected.mark()))
-
-    def end(self, name: str) -> None:
-        if name in _LEFT_OUT:
-            self._left_out -= 1
-        elif name in _PARAGRAPHS:
-            self._paragraphs -= 1
-            self._collected.add(" ")
-        elif name in _GAPS and self._paragraphs:
-            self._collected.add(" ")
-        elif name == "a" and self._links:
-            target, begin = self._links.pop()
-            self._collected.link(target, self._collected.since(begin))
-
-    def text(self, text: str) -> None:
-        if self._paragraphs and not self._left_out:
-            self._collected.add(text)
+def _read_content(archive: Archive, collected: Collected) -> None:
+    left_out = paragraphs = 0
+    links: list[tuple[str, int]] = []  # target, and where the text of the link begins
+    for kind, value, attributes in archive.events(_CONTENT):
+        if kind == TEXT:
+            if paragraphs and not left_out:
+                collected.add(value)
+        elif value in _LEFT_OUT:
+            left_out += kind
+        elif value in _PARAGRAPHS:
+            paragraphs += kind
+            if kind != START:
+                collected.add(" ")
+        elif value in _GAPS and paragraphs and kind == START:
+            collected.add(" ")
+        elif value == "a" and kind == START:
+            links.append((_outward(attributes.get("href", "")), collected.mark()))
+        elif value == "a":
+            target, begin = links.pop()
+            collected.link(target, collected.since(begin))
 
 
 def _outward(href: str) -> str:

@@ -8,27 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .collected import Collected
-from .xml_events import Enough
+from .collected import Collected, Enough
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _MAX_PAGE_LINKS = 10_000
-# A count of pages may be made up.
+# The number of pages may be invented.
 _MAX_BAD_PAGES = 100
 _MAX_LANGUAGE_CHARS = 512
 _MISSING = "PDF is read by pypdfium2, of the extra nutbeam[pdf]: pip install nutbeam[pdf]"
 _METAS = {"Author": "author", "Keywords": "keywords", "Subject": "description"}
-# What PDFium makes of a hyphen at the end of a line: before a capital it belongs to the word.
+# PDFium's sign for a hyphen at the end of a line; before a capital the hyphen belongs to the word.
 _HYPHEN, _KEPT_HYPHEN = "\ufffe", re.compile("\ufffe(?=[^\\W\\d_a-zß-öø-ÿ])")
 
 
 def parse_pdf(source: Source, options: ParseOptions) -> Page:
     """Parses PDF: title and the like of its information, text of its pages, links out of it.
 
-    Of a long one the first ``pdf_max_pages`` pages are taken. PDFium is native code: what
-    makes it crash, or takes it too long, ends its process, which costs the one document.
+    Of a long document the first ``pdf_max_pages`` pages are taken. PDFium is native code: a
+    document that makes it crash, or takes too long, ends the parse process and fails alone.
 
     Raises:
         NoParser: ``no_pypdfium2``: it is not installed.
@@ -68,7 +67,7 @@ def _read_information(document: "PdfDocument", collected: Collected) -> None:
 
 
 def _read_pages(document: "PdfDocument", collected: Collected, max_pages: int) -> None:
-    """Reads pages up to a limit; ones that are broken cost no other.
+    """Reads pages up to a limit; broken pages are skipped.
 
     Raises:
         ParseFailed: ``malformed``: none can be read.
@@ -98,7 +97,7 @@ def _read_pages(document: "PdfDocument", collected: Collected, max_pages: int) -
 
 def _take_text(page: "PdfPage", collected: Collected) -> None:
     with contextlib.closing(page.get_textpage()) as text:
-        # Of all of it: what is said beyond the edge of its page is text, too.
+        # Text beyond the edge of its page counts, too.
         found = text.get_text_range(errors="replace")
     collected.add(_KEPT_HYPHEN.sub("-", found).replace(_HYPHEN, "") + " ")
 

@@ -1,13 +1,13 @@
-"""Dublin Core and its like: what documents of every office say of themselves."""
+"""Reads what documents of every office state about themselves: Dublin Core and similar."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from ..pages.xml_events import END, START, TEXT
 from .archive import Archive
 from .collected import Collected
-from .xml_events import Attributes, Handler, read_xml
 
-# Of OOXML's core properties, OpenDocument's meta.xml and EPUB's package document.
-_METAS = {
+# The elements of OOXML's core properties and of OpenDocument's meta.xml, and the metadata they are.
+OFFICE = {
     "creator": "author",
     "initial-creator": "author",
     "description": "description",
@@ -15,49 +15,26 @@ _METAS = {
     "keywords": "keywords",
     "subject": "subject",
 }
+# The same for EPUB's package document.
+BOOK = {"creator": "author", "description": "description", "subject": "keywords"}
 _MAX_CHARS = 4_000
 
 
-def read_properties(archive: Archive, part: str, collected: Collected) -> None:
-    """Takes title, language, author, description and keywords, where the part is there."""
-    if part in archive:
-        read_xml(archive.chunks(part), Properties(collected))
-
-
-class Properties(Handler):
-    """Takes what elements of these names say.
-
-    Args:
-        collected: Takes it.
-        metas: Name of the meta, by element.
-    """
-
-    def __init__(self, collected: Collected, metas: Mapping[str, str] = _METAS) -> None:
-        self._takers: dict[str, Callable[[str], None]] = {
-            "title": collected.title,
-            "language": collected.language,
-        }
-        self._metas = metas
-        self._collected = collected
-        self._element: str | None = None
-        self._pieces: list[str] = []
-        self._room = 0
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if self._element is None and (name in self._takers or name in self._metas):
-            self._element, self._room = name, _MAX_CHARS
-
-    def text(self, text: str) -> None:
-        if self._element and self._room > 0:
-            self._pieces.append(text[: self._room])
-            self._room -= len(text)
-
-    def end(self, name: str) -> None:
-        if name != self._element:
-            return
-        text = "".join(self._pieces)
-        self._element, self._pieces = None, []
-        if name in self._takers:
-            self._takers[name](text)
-        else:
-            self._collected.meta(self._metas[name], text)
+def read_properties(
+    archive: Archive, part: str | None, collected: Collected, metas: Mapping[str, str] = OFFICE
+) -> None:
+    """Takes title and language, and the metadata of elements by their names, if the part exists."""
+    element = text = ""
+    for kind, value, _ in archive.events(part):
+        if kind == TEXT and element:
+            text = (text + value)[:_MAX_CHARS]
+        elif kind == START and not element and (value in metas or value in ("title", "language")):
+            element, text = value, ""
+        elif kind == END and value == element:
+            if element == "title":
+                collected.title(text)
+            elif element == "language":
+                collected.language(text)
+            else:
+                collected.meta(metas[element], text)
+            element = ""

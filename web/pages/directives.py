@@ -1,10 +1,10 @@
-"""What a document says to robots: robots meta elements and X-Robots-Tag."""
+"""Reads directives for robots: robots meta elements and X-Robots-Tag."""
 
 import datetime
 import functools
 import re
 from collections.abc import Collection
-from email.utils import parsedate_tz
+from email.utils import parsedate_to_datetime
 
 from ..base.agent import DEFAULT_NAME
 from .page import Page, Source
@@ -41,18 +41,15 @@ def header_directives(source: Source, options: ParseOptions) -> set[str]:
     return directives
 
 
+@functools.lru_cache(maxsize=64)
 def robot_names(options: ParseOptions) -> frozenset[str]:
     """Returns the names of robots that are this crawler, in lower case.
 
     >>> sorted(robot_names(ParseOptions(agent_name="Bot", robots_agents=("OtherBot",))))
     ['bot', 'otherbot']
     """
-    return _lower(options.agent_name or DEFAULT_NAME, options.robots_agents)
-
-
-@functools.lru_cache(maxsize=64)
-def _lower(name: str, others: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(agent.lower() for agent in (name, *others))
+    names = (options.agent_name or DEFAULT_NAME, *options.robots_agents)
+    return frozenset(name.lower() for name in names)
 
 
 def robots_directives(
@@ -60,8 +57,8 @@ def robots_directives(
 ) -> set[str]:
     """Returns the directives in a robots meta or an ``X-Robots-Tag``.
 
-    What is said to one robot by its name counts if the name is ours; it is said
-    from the name to the end, or to the next name.
+    Directives after the name of a robot are for that robot only, up to the next name. They count
+    if the name is ours.
 
     Args:
         value: Directives, with commas or semicolons between them.
@@ -99,7 +96,7 @@ def _is_over(date: str, now: int | None) -> bool:
 
 
 def parse_moment(text: str) -> int | None:
-    """Returns a date of RFC 822, RFC 850 or ISO 8601 as UTC ms, or None if it is none.
+    """Returns a date of RFC 822, RFC 850 or ISO 8601 as UTC ms, or None if it is no date.
 
     Without a time it is the start of its day, without a zone that is known, UTC.
 
@@ -109,24 +106,22 @@ def parse_moment(text: str) -> int | None:
     True
     """
     text = text.strip()
-    try:
-        parsed = datetime.datetime.fromisoformat(text.upper())
-        utc = parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
-        return round(utc.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        fields = parsedate_tz(text if ":" in text else f"{text} 00:00:00")
-        if fields is None:
-            return None
-        zone = datetime.timezone(datetime.timedelta(seconds=fields[9] or 0))
-        return round(datetime.datetime(*fields[:6], tzinfo=zone).timestamp() * 1000)
-    except (ValueError, OverflowError, IndexError, TypeError):
-        return None
+    with_time = text if ":" in text else f"{text} 00:00:00"
+    for read, date in (
+        (datetime.datetime.fromisoformat, text.upper()),
+        (parsedate_to_datetime, with_time),
+    ):
+        try:
+            moment = read(date)
+            utc = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+            return round(utc.timestamp() * 1000)
+        except (ValueError, OverflowError, IndexError, TypeError):
+            continue
+    return None
 
 
 def obey_nofollow(page: Page) -> None:
-    """Takes the links from a page that says nofollow."""
+    """Removes the links of a page that has ``nofollow``."""
     if "nofollow" in page.directives:
         page.drop("page_nofollow", len(page.hrefs))
         page.hrefs, page.anchors, page.rels = [], [], []

@@ -1,4 +1,4 @@
-"""The language of a document: as it is declared, or else as its text looks."""
+"""Determines the language of a document, from its declarations or from its text."""
 
 import functools
 import pathlib
@@ -12,36 +12,36 @@ if TYPE_CHECKING:
 
 _TABLE = pathlib.Path(__file__).parent / "languages.txt"
 _MAX_DECLARED_CHARS = 100
-# What is between words in Nutch's reading, and what follows the code of a language in a tag.
+# Separators of words, as in Nutch, and of the parts of a language tag.
 _BETWEEN = re.compile(r"[\s,;.()=]+")
 _SUBTAGS = re.compile("[-_]")
 
-# Nutch's lang.analyze.max.length; less than a line tells nothing.
+# Nutch's lang.analyze.max.length; a shorter text is not enough.
 _MAX_CHARS = 2_048
 _MIN_CHARS = 20
 _MIN_CONFIDENCE = 0.9
 
 
 def declared_language(*declarations: str | None) -> str | None:
-    """Returns the first declaration that names one language, else the first that says anything.
+    """Returns the first declaration that names one language, else the first that is not empty.
 
     >>> declared_language(None, "", "de, en", "<?= $lang ?>", " pt_BR ", "fr")
     'pt_BR'
     >>> declared_language(None, " ", "de, en")
     'de, en'
     """
-    said = [shown for declared in declarations if declared and (shown := _shown(declared))]
-    return next(filter(language_code, said), said[0] if said else None)
+    found = [shown for declared in declarations if declared and (shown := _shown(declared))]
+    return next(filter(language_code, found), found[0] if found else None)
 
 
 def language_code(declared: str) -> str | None:
     """Returns the ISO 639-1 code of the language that a declaration names, or None.
 
-    A list of languages says for whom a document is, not what it is written in.
+    A list of languages describes the audience of a document, not its own language.
 
-    >>> [language_code(said) for said in ("sv_SE", "SWE", "Swedish", "(SCHEME=RFC1766) sv-FI")]
+    >>> [language_code(name) for name in ("sv_SE", "SWE", "Swedish", "(SCHEME=RFC1766) sv-FI")]
     ['sv', 'sv', 'sv', 'sv']
-    >>> [language_code(said) for said in ("xx", "de, en", "tlh", "Norsk Nynorsk")]
+    >>> [language_code(name) for name in ("xx", "de, en", "tlh", "Norsk Nynorsk")]
     [None, None, None, 'nn']
     """
     if len(declared) > _MAX_DECLARED_CHARS:
@@ -55,7 +55,7 @@ def language_code(declared: str) -> str | None:
 
 
 def settle_language(page: Page) -> None:
-    """Makes a page's language an ISO 639-1 code or None; what was declared stays as metadata."""
+    """Makes a page's language an ISO 639-1 code or None; keeps the declaration as metadata."""
     declared = page.language
     page.language = language_code(declared) if declared else None
     if declared and declared != page.language:
@@ -75,7 +75,7 @@ def _codes() -> dict[str, str]:
 
 
 def detect_language(text: str) -> str | None:
-    """Returns the language that a text is probably in, by its two letters, or None.
+    """Returns the ISO 639-1 code of the likely language of a text, or None.
 
     Needs py3langid.
     """

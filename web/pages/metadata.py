@@ -1,7 +1,7 @@
-"""What an HTML document says of itself: meta elements, alternates, JSON-LD, headings."""
+"""Collects the metadata of an HTML page: meta elements, alternates, JSON-LD, headings."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..urls.userinfo import mask_users
@@ -19,7 +19,8 @@ _MAX_URL_CHARS = 4_096
 
 _METAS = frozenset({"author", "description", "generator", "keywords"})
 _META_PREFIXES = ("article:", "dc.", "dcterms.", "og:", "twitter:")
-_LANGUAGE_METAS = frozenset({"content-language", "dc.language", "dcterms.language", "language"})
+# Names of meta elements that declare the language of their page.
+LANGUAGE_METAS = frozenset({"content-language", "dc.language", "dcterms.language", "language"})
 _JSON_LD = "application/ld+json"
 _HREFLANG = re.compile(r"[a-z0-9]{1,8}(?:-[a-z0-9]{1,8}){0,8}")
 _REFRESH = re.compile(
@@ -40,11 +41,6 @@ def parse_refresh(content: str) -> tuple[str, int] | None:
     if not found:
         return None
     return (found[2] or found[3] or found[4] or "").strip(), int(found[1] or 0)
-
-
-def declares_language(name: str) -> bool:
-    """Tells whether a meta element of that name declares the language of its page."""
-    return name in _LANGUAGE_METAS
 
 
 def add_meta(page: Page, name: str, content: str) -> None:
@@ -73,26 +69,16 @@ def add_json_ld(page: Page, block: str) -> None:
         page.count("json_ld_too_long")
 
 
-class Alternates:
-    """The versions of a page in other languages, before its base is known."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, str] = {}
-
-    def add(self, attributes: Mapping[str, str | None], page: Page) -> None:
-        """Takes a ``link rel=alternate hreflang``; of one language the first counts."""
-        language = (attributes.get("hreflang") or "").strip().lower().replace("_", "-")
-        href = (attributes.get("href") or "").strip()
-        if not href or not _HREFLANG.fullmatch(language) or language in self._found:
-            return
-        if len(self._found) < _MAX_ALTERNATES and len(href) <= _MAX_URL_CHARS:
-            self._found[language] = href
-        else:
-            page.count("too_many_alternates")
-
-    def items(self) -> Iterable[tuple[str, str]]:
-        """The language and the URL, as it stands there, of each."""
-        return self._found.items()
+def add_alternate(page: Page, found: dict[str, str], attributes: Mapping[str, str | None]) -> None:
+    """Adds a ``link rel=alternate hreflang`` to the links by language; the first of each counts."""
+    language = (attributes.get("hreflang") or "").strip().lower().replace("_", "-")
+    href = (attributes.get("href") or "").strip()
+    if not href or not _HREFLANG.fullmatch(language) or language in found:
+        return
+    if len(found) < _MAX_ALTERNATES and len(href) <= _MAX_URL_CHARS:
+        found[language] = href
+    else:
+        page.count("too_many_alternates")
 
 
 def add_heading(page: Page, tag: str, text: str) -> None:
@@ -104,7 +90,7 @@ def add_heading(page: Page, tag: str, text: str) -> None:
 
 
 def metadata_of(page: Page) -> dict[str, str]:
-    """Returns what is stored of a page by name.
+    """Returns the stored metadata of a page, by name.
 
     Besides the meta elements: ``canonical``; ``hreflang:de`` and so on, each an
     absolute URL; ``h1`` to ``h6``, a line for each heading; ``json-ld``,

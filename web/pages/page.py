@@ -1,4 +1,4 @@
-"""What a parser is given, and what it makes of it: the page, or a reason why there is none."""
+"""The input and the result of a parser: a source, and a page or the reason of a failure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Source:
         body: The body, with any content coding removed.
         content_type: The value of ``Content-Type``, if there was one.
         headers: (name in lower case, value) of the other headers, as sent.
-        fetch_time: When it was asked for, UTC ms, if that is known.
+        fetch_time: When it was requested, UTC ms, if that is known.
     """
 
     url: str
@@ -51,13 +51,13 @@ class Source:
 
 @dataclasses.dataclass(slots=True)
 class Page:
-    """What a page says. In all texts a run of white space is one space.
+    """The result of a parser. In all texts a run of white space is one space.
 
     Attributes:
         title: Of the first ``title``, at most 1,000 characters; empty on a page that says noindex.
-        text: The title, unless that is not asked for, and the text nodes of the body with
+        text: The title, if wanted, and the text nodes of the body with
             a space between any two, without script, style, template and what stands in for
-            a frame; or of its main part, where that is asked for. Empty on noindex.
+            a frame; or of its main part only, if wanted. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order;
             with duplicates, without those that say nofollow and those that lead to
@@ -68,7 +68,7 @@ class Page:
         directives: Those of ``noindex``, ``nofollow`` and ``noarchive`` that hold.
         refresh: Absolute URL and seconds of a meta refresh.
         language: ISO 639-1 code of what ``html lang``, a meta element or the header
-            Content-Language declares, else as detected where that is asked for. Parsers
+            Content-Language declares, else as detected, if wanted. Parsers
             leave what was declared; once it is settled, that is among ``metas`` as
             ``language_declared`` where it differs.
         charset: Name of the encoding in the WHATWG Encoding Standard.
@@ -77,16 +77,16 @@ class Page:
         canonical: Absolute URL of ``link rel=canonical``.
         alternates: Absolute URL of the page in another language, by that
             (``hreflang``, in lower case); at most 100.
-        headings: (``h1`` to ``h6``, text) of those that are asked for, in
+        headings: (``h1`` to ``h6``, text) of the wanted levels, in
             document order; at most 100 of 500 characters. None on noindex.
         json_ld: Blocks of JSON-LD as they stand there, not checked; at most 20
             of 65,536 characters in all.
         counts: How often something was left out or not found, by reason.
         dropped: How many links were left out, by reason: ``nofollow``,
             ``page_nofollow``, ``url_too_long`` (over 65,536 characters).
-        parts: (absolute URL, page) of what is a document of its own, such as an item of a feed.
-        is_list: Whether it is there for its links, as a sitemap is: all are kept, however
-            many pages may have.
+        parts: (absolute URL, page) of documents within this one, such as items of a feed.
+        is_list: Whether the page is a list of links, as a sitemap is: all of them are kept, without
+            the limit of other pages.
         body: The document as UTF-8.
     """
 
@@ -114,13 +114,13 @@ class Page:
 
     @property
     def soup(self) -> "BeautifulSoup":
-        """The page for parse filters, built once and only when asked for."""
+        """The page for parse filters, built at its first use."""
         if self._soup is None:
             self._soup = soup(self.body)
         return self._soup
 
     def release(self) -> None:
-        """Lets go of the document: what was taken of it stays."""
+        """Frees the document; what was taken from it stays."""
         self.body, self._soup = b"", None
 
     def drop(self, reason: str, count: int = 1) -> None:
@@ -129,7 +129,7 @@ class Page:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
 
     def count(self, reason: str) -> None:
-        """Counts what is left out or not found besides links."""
+        """Counts a thing that is left out or not found, other than a link."""
         self.counts[reason] = self.counts.get(reason, 0) + 1
 
 

@@ -1,4 +1,4 @@
-"""What is taken from documents: the options that all parsers share."""
+"""The options that all parsers share."""
 
 import dataclasses
 import importlib.util
@@ -10,7 +10,7 @@ from ..base.robots_options import RobotsOptions
 
 @dataclasses.dataclass(frozen=True)
 class ParseOptions:
-    """What is taken from a page, and how much trouble it may make."""
+    """What to take from a page, and limits."""
 
     GROUP = "parse"
 
@@ -37,12 +37,6 @@ class ParseOptions:
         unit="s",
         nutch="parser.timeout",
         minimum=0.1,
-    )
-    max_nesting: int = option(
-        5000,
-        "pages that nest deeper go to a slower parser that does not mind",
-        unit="elements",
-        minimum=100,
     )
     headings: tuple[str, ...] = option(
         ("h1", "h2"),

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..content.charset import decode
 from ..html.html import parse_html
-from ..html.tree import collapse
-from ..pages.directives import header_directives, obey_nofollow
+from ..pages.directives import obey_nofollow
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse
+from ..pages.xml_events import MalformedXml, text_events
 from ..urls import row_keys as urls
 from ..urls.userinfo import parse_target
-from .xml_reader import read_xml
+from .text import text_page
 
 MAX_ITEMS = 1_000
-# feedparser builds objects of all; a feed of that size has no place in a crawl.
+# feedparser builds objects of everything; no honest feed is that long.
 _MAX_CHARS = 16 << 20
 _MAX_ATTRIBUTES = 1_000
 _MAX_AUTHOR_CHARS = 200
@@ -26,7 +26,8 @@ _DOCTYPE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ELEMENT = re.compile(r"<\w")
-# feedparser reads the declaration of XML again, which what was decoded contradicts.
+_Fields = Mapping[str, Any]
+# The text is decoded, so the encoding in its XML declaration no longer holds.
 _HEADERS = {"content-type": "application/xml; charset=utf-8"}
 
 
@@ -50,63 +51,98 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.text, page.hrefs, page.anchors
     ('News', 'News A', ['http://example.com/a'], ['A'])
     """
-    text, charset = decode(source.body, source.content_type)
-    if len(text) > _MAX_CHARS:
-        raise ParseFailed("too_large")
-    # Refuses what could grow without limit, before a parser that is not ours sees it.
-    read_xml(text, _check, _pass, _pass)
+    text, page = text_page(source, options)
+    _refuse_hostile(text)
     feed, items = _read(text, source.url)
-    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    page.directives = header_directives(source, options)
     page.language = str(feed.get("language") or "")[:35] or None
-    page.drop("feed_max_items", len(items) - MAX_ITEMS if len(items) > MAX_ITEMS else 0)
-    entries = [_Item(item, source, options, page.directives) for item in items[:MAX_ITEMS]]
-    if "noindex" not in page.directives:
-        title = _plain(feed.get("title_detail") or feed.get("title"), source, options)
-        subtitle = _plain(feed.get("subtitle_detail") or feed.get("subtitle"), source, options)
-        page.title = title[:MAX_TITLE_CHARS]
-        texts = [title, subtitle, *(text for item in entries for text in (item.title, item.text))]
-        page.text = " ".join(text for text in texts if text)
-    _add_links(page, feed, "")
-    parts: dict[str, Page] = {}
-    for item in entries:
-        _add_links(page, item.fields, item.title)
-        if options.feed_documents and item.url is not None:
-            if urls.host(item.url) != urls.host(source.url):
-                page.drop("foreign_item")
-            elif item.url != source.url:
-                parts.setdefault(item.url, item.page)
-    page.parts = list(parts.items())
+    page.drop("feed_max_items", max(0, len(items) - MAX_ITEMS))
+    reader = _Reader(page, options)
+    reader.read(feed, items[:MAX_ITEMS])
     obey_nofollow(page)
     return page
 
 
-class _Item:
-    """An item of a feed, its texts without mark-up."""
+class _Reader:
+    """Fills a page from the channel and the items of a feed."""
 
-    def __init__(
-        self, fields: Mapping[str, Any], source: Source, options: ParseOptions, said: set[str]
-    ) -> None:
-        self.fields = fields
-        link = _link(fields)
-        self.url = parse_target(link, source.url) if link else None
-        self.title = _plain(fields.get("title_detail") or fields.get("title"), source, options)
-        content = next(iter(_each(fields, "content")), None)
-        summary = fields.get("summary_detail") or fields.get("summary")
-        self.text = _plain(summary or content, source, options)
-        if options.feed_documents and self.url is not None:
-            self.page = _marked_up(content or summary, self.url, source, options)
-            self.page.directives |= said
-            self.page.title = "" if "noindex" in said else self.title[:MAX_TITLE_CHARS]
-            if "noindex" in said:
-                self.page.text = ""
-            self.page.metas = _metas(fields)
-            self.page.language = str(fields.get("language") or "")[:35] or self.page.language
-            obey_nofollow(self.page)
+    def __init__(self, page: Page, options: ParseOptions) -> None:
+        self._page = page
+        self._with_parts = options.feed_documents
+        # Texts in a feed have no navigation to leave out, and no robots meta elements.
+        self._options = ParseOptions(
+            outlinks_ignore_tags=options.outlinks_ignore_tags,
+            form_use_action=options.form_use_action,
+            text_with_title=False,
+        )
+
+    def read(self, feed: _Fields, items: list[_Fields]) -> None:
+        """Takes texts, links and parts."""
+        page = self._page
+        title = self._plain(_detail(feed, "title"))
+        texts = [title, self._plain(_detail(feed, "subtitle"))]
+        _add_links(page, feed, "")
+        parts: dict[str, Page] = {}
+        for item in items:
+            item_title = self._plain(_detail(item, "title"))
+            texts += [item_title, self._plain(_detail(item, "summary") or _content(item))]
+            _add_links(page, item, item_title)
+            url = self._part_url(item) if self._with_parts else None
+            if url is not None and url not in parts:
+                parts[url] = self._part(url, item, item_title)
+        page.parts = list(parts.items())
+        if "noindex" not in page.directives:
+            page.title = title[:MAX_TITLE_CHARS]
+            page.text = " ".join(filter(None, texts))
+
+    def _part_url(self, item: _Fields) -> str | None:
+        """Returns the URL of an item that becomes a document; counts items on other hosts."""
+        feed_url, link = self._page.base, _link(item)
+        url = parse_target(link, feed_url) if link else None
+        if url is None or url == feed_url:
+            return None
+        if urls.host(url) != urls.host(feed_url):
+            self._page.drop("foreign_item")
+            return None
+        return url
+
+    def _part(self, url: str, item: _Fields, title: str) -> Page:
+        part = self._as_page(_content(item) or _detail(item, "summary"), url)
+        part.directives |= self._page.directives
+        part.title = title[:MAX_TITLE_CHARS]
+        if "noindex" in self._page.directives:
+            part.title = part.text = ""
+        part.metas = _metas(item)
+        part.language = str(item.get("language") or "")[:35] or part.language
+        obey_nofollow(part)
+        return part
+
+    def _plain(self, field: Any) -> str:
+        value = _value(field)
+        if "<" not in value and "&" not in value:
+            return collapse(value)
+        return self._as_page(field, self._page.base).text
+
+    def _as_page(self, field: Any, url: str) -> Page:
+        """Returns a text with mark-up as the page it would be."""
+        body = _value(field).encode("utf-8", "replace")
+        if isinstance(field, Mapping) and field.get("type") == "text/plain":
+            return Page(text=collapse(_value(field)), base=url, body=body)
+        return parse_html(Source(url, body, "text/html; charset=utf-8"), self._options)
 
 
-def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
-    """Returns what feedparser makes of a feed: what it says of itself, and its items."""
+def _refuse_hostile(text: str) -> None:
+    """Refuses feeds that could grow without limit, before feedparser reads them."""
+    if len(text) > _MAX_CHARS:
+        raise ParseFailed("too_large")
+    with contextlib.suppress(MalformedXml):
+        for _, _, attributes in text_events(text):
+            # feedparser looks through all of an element's attributes for each of them.
+            if len(attributes) > _MAX_ATTRIBUTES:
+                raise ParseFailed("too_complex")
+
+
+def _read(text: str, url: str) -> tuple[_Fields, list[_Fields]]:
+    """Returns the fields of a feed and of its items, as feedparser reads them."""
     import feedparser  # takes 0.1 s
 
     text = _DOCTYPE.sub(r"\1", text, count=1)
@@ -132,7 +168,7 @@ def _read(text: str, url: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any
 
 @contextlib.contextmanager
 def _linear() -> Iterator[None]:
-    """Keeps feedparser from what is quadratic in it: looking for addresses in authors, for tags."""
+    """Switches off what is quadratic in feedparser: addresses in authors, and tags."""
     from feedparser import mixin
 
     parsers = getattr(mixin, "_FeedParserMixin", None)
@@ -148,7 +184,7 @@ def _linear() -> Iterator[None]:
         own[0](parser, key)
 
     parsers._sync_author_detail = sync
-    parsers._add_tag = _no_tag  # nothing is made of them here
+    parsers._add_tag = _no_tag  # they are not used here
     try:
         yield
     finally:  # parse filters may use it, too
@@ -159,7 +195,7 @@ def _no_tag(parser: Any, *_: Any) -> None:
     parser._get_context().setdefault("tags", [])
 
 
-def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
+def _add_links(page: Page, fields: _Fields, anchor: str) -> None:
     """Adds the links of a feed or an item: the page it is about, the next page of the feed."""
     if link := _link(fields):
         page.hrefs.append(link)
@@ -174,20 +210,28 @@ def _add_links(page: Page, fields: Mapping[str, Any], anchor: str) -> None:
             page.rels.append(rel)
 
 
-def _link(fields: Mapping[str, Any]) -> str:
+def _link(fields: _Fields) -> str:
     """Returns the URL; an element ``links`` makes feedparser put something else there."""
     link = fields.get("link")
     return link.strip() if isinstance(link, str) else ""
 
 
-def _each(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _detail(fields: _Fields, name: str) -> Any:
+    return fields.get(f"{name}_detail") or fields.get(name)
+
+
+def _content(item: _Fields) -> Any:
+    return next(iter(_each(item, "content")), None)
+
+
+def _each(fields: _Fields, name: str) -> list[_Fields]:
     """Returns the entries of a list; an element of its name makes feedparser put a text there."""
     found = fields.get(name)
     entries = found if isinstance(found, list) else ()
     return [entry for entry in entries if isinstance(entry, Mapping)]
 
 
-def _metas(fields: Mapping[str, Any]) -> dict[str, str]:
+def _metas(fields: _Fields) -> dict[str, str]:
     found = {
         "author": fields.get("author"),
         "published": fields.get("published") or fields.get("updated"),
@@ -195,38 +239,5 @@ def _metas(fields: Mapping[str, Any]) -> dict[str, str]:
     return {name: collapse(str(value))[:MAX_TITLE_CHARS] for name, value in found.items() if value}
 
 
-def _plain(field: Any, source: Source, options: ParseOptions) -> str:
-    value = _value(field)
-    if "<" not in value and "&" not in value:
-        return collapse(value)
-    return _marked_up(field, source.url, source, options).text
-
-
-def _marked_up(field: Any, url: str, source: Source, options: ParseOptions) -> Page:
-    """Returns a text with mark-up as the page it would be."""
-    value = _value(field)
-    if isinstance(field, Mapping) and field.get("type") == "text/plain":
-        return Page(text=collapse(value), base=url, body=value.encode("utf-8", "replace"))
-    body = value.encode("utf-8", "replace")
-    # A part of a page has no navigation to take away, and no robots to talk to.
-    plain = ParseOptions(
-        outlinks_ignore_tags=options.outlinks_ignore_tags,
-        form_use_action=options.form_use_action,
-        max_nesting=options.max_nesting,
-        text_with_title=False,
-    )
-    return parse_html(Source(url, body, "text/html; charset=utf-8"), plain)
-
-
 def _value(field: Any) -> str:
     return str((field.get("value") if isinstance(field, Mapping) else field) or "")
-
-
-def _check(name: str, attributes: Mapping[str, str]) -> None:
-    # feedparser looks through all of an element's for each of them.
-    if len(attributes) > _MAX_ATTRIBUTES:
-        raise ParseFailed("too_complex")
-
-
-def _pass(text: str) -> None:
-    return None

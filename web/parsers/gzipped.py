@@ -1,4 +1,4 @@
-"""What is packed with gzip as a file of its own, such as sitemap.xml.gz."""
+"""Parses gzip files, such as sitemap.xml.gz, by their content."""
 
 import dataclasses
 import re
@@ -19,13 +19,13 @@ _NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
 
 def parse_gzipped(source: Source, options: ParseOptions) -> Page:
-    """Parses what is in a gzip file by its own type.
+    """Parses the content of a gzip file by its own type.
 
-    What no parser takes is not unpacked beyond its first bytes. A file that is cut gives what
-    there is of it.
+    Content without a parser is not unpacked beyond its first bytes. Of a file that is cut, the part
+    before the cut is parsed.
 
     Raises:
-        NoParser: No parser takes what is in it, or it is packed twice.
+        NoParser: There is no parser for the content, or it is packed twice.
         ParseFailed: ``too_large``: more than 50 MiB are in it. ``malformed_gzip``. Or
             as the other parser.
 
@@ -46,7 +46,7 @@ def parse_gzipped(source: Source, options: ParseOptions) -> Page:
 
 
 def _unpack(packed: bytes, most: int) -> bytes:
-    """Returns at most so many bytes of all members of a gzip file."""
+    """Returns the first ``most`` bytes of the content of all members of a gzip file."""
     parts: list[bytes] = []
     try:
         while packed.startswith(b"\x1f\x8b") and most > 0 and len(parts) < _MAX_MEMBERS:

@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-from ..content.charset import decode
-from ..html.tree import collapse, collapse_long
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .text import fill
+from ..pages.white_space import collapse, collapse_long
+from .text import fill, text_page
 
 _MAX_DEPTH = 200
 # schema.org's names; JSON feeds and manifests have the first.
@@ -29,20 +28,19 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.text, page.hrefs
     ('N', 'N http://example.com/a', ['http://example.com/a'])
     """
-    decoded, charset = decode(source.body, source.content_type)
+    text, page = text_page(source, options)
     try:
-        value = _load(decoded)
+        value = _load(text)
     except RecursionError as error:
         raise ParseFailed("too_complex") from error
     except ValueError as error:
         raise ParseFailed("malformed_json") from error
-    page = Page(base=source.url, charset=charset, body=decoded.encode("utf-8", "replace"))
     first = value[0] if isinstance(value, list) and value else value
     page.title = collapse(_first(first, _TITLES))[:MAX_TITLE_CHARS]
     page.language = _first(first, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill(page, source, options, collapse_long(_whole("\n".join(strings))))
+    fill(page, collapse_long(_whole("\n".join(strings))))
     return page
 
 

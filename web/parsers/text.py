@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from ..content.charset import decode
-from ..html.tree import collapse_long
 from ..pages.directives import header_directives, obey_nofollow
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.white_space import collapse_long
 
 # Nutch's OutlinkExtractor; the look-behind keeps it linear.
 _URL_IN_TEXT = re.compile(
@@ -15,63 +15,59 @@ _URL_IN_TEXT = re.compile(
     r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=-]|%[A-Fa-f0-9]{2}){1,333}"
     r"(?:#[A-Za-z0-9][A-Za-z0-9$_.+!*,;/?:@&~=%-]{0,1000})?"
 )
-# A value in quotes, which may hold them; or what is between values.
+# A value in quotes, which may hold separators; or a separator.
 _COMMAS = re.compile(r'"[^"]*+"|,')
 _SEMICOLONS = re.compile(r'"[^"]*+"|;')
 _HEADER_CHARS = 10_000
 
 
 def parse_text(source: Source, options: ParseOptions) -> Page:
-    """Parses plain text, where links are what looks like a URL.
+    """Parses plain text; what looks like a URL is a link.
 
-    So a sitemap that is a list of URLs needs nothing else.
+    This also reads sitemaps that are lists of URLs.
 
     >>> document = Source("http://example.com/", b"See http://example.com/a.")
     >>> parse_text(document, ParseOptions()).hrefs
     ['http://example.com/a']
     """
-    text, charset = decode(source.body, source.content_type)
-    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
-    fill(page, source, options, collapse_long(text))
+    text, page = text_page(source, options)
+    fill(page, collapse_long(text))
     return page
 
 
 def parse_csv(source: Source, options: ParseOptions) -> Page:
-    """Parses comma-separated values as plain text in which no link is in two of them.
+    """Parses comma-separated values as plain text; a URL ends with its value.
 
     >>> document = Source("http://example.com/", b'http://a/1,"http://a/2,3"')
     >>> parse_csv(document, ParseOptions()).hrefs
     ['http://a/1', 'http://a/2,3']
     """
-    text, charset = decode(source.body, source.content_type)
-    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    text, page = text_page(source, options)
     header = text[:_HEADER_CHARS].lstrip().partition("\n")[0]
     # Where the comma is the decimal one, the semicolon is between values.
     between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
     apart = between.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
-    fill(page, source, options, collapse_long(text), linked=apart)
+    fill(page, collapse_long(text), linked=apart)
     return page
 
 
-def fill(
-    page: Page,
-    source: Source,
-    options: ParseOptions,
-    text: str,
-    hrefs: Sequence[str] = (),
-    linked: str | None = None,
-) -> None:
-    """Gives a page its text and links, as far as the server lets robots have them.
+def text_page(source: Source, options: ParseOptions) -> tuple[str, Page]:
+    """Returns a document's text, decoded, and a page of it that has no text and no links yet."""
+    text, charset = decode(source.body, source.content_type)
+    page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
+    page.directives = header_directives(source, options)
+    return text, page
+
+
+def fill(page: Page, text: str, hrefs: Sequence[str] = (), linked: str | None = None) -> None:
+    """Gives a page its text and links, as far as its directives allow.
 
     Args:
-        page: A page with a base.
-        source: What it was made of.
-        options: What to take.
+        page: A page with base and directives.
         text: All of its text, with white space collapsed.
-        hrefs: Links to stand before those in the text.
-        linked: What links are looked for in, unless it is the text.
+        hrefs: Links to put before those in the text.
+        linked: Where to look for links, if not in the text.
     """
-    page.directives = header_directives(source, options)
     urls = _URL_IN_TEXT.finditer(text if linked is None else linked)
     page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in urls)]
     page.anchors = [""] * len(page.hrefs)

@@ -1,11 +1,12 @@
-"""XML of no known kind: its text, and the URLs in it."""
+"""XML of an unknown kind: its text, and the URLs in it."""
 
-from ..content.charset import decode
-from ..html.tree import collapse, collapse_long
-from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
+from collections.abc import Iterable
+
+from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
-from .text import fill
-from .xml_reader import read_xml
+from ..pages.white_space import collapse, collapse_long
+from ..pages.xml_events import END, START, TEXT, Attributes, Event, MalformedXml, text_events
+from .text import fill, text_page
 
 _TITLES = frozenset({"title", "Title"})
 _NOT_TEXT = frozenset({"script", "style"})
@@ -22,60 +23,70 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
 
     Raises:
         ParseFailed: ``malformed_xml``: there is no text before the first mistake. Others as
-            ``read_xml``.
+            ``xml_events``.
 
     >>> body = b"<book><title>T</title><p>See http://example.com/a.</p></book>"
     >>> page = parse_xml(Source("http://example.com/", body), ParseOptions())
     >>> page.title, page.text, page.hrefs
     ('T', 'T See http://example.com/a.', ['http://example.com/a'])
     """
-    decoded, charset = decode(source.body, source.content_type)
-    reader = _Reader()
-    complete = read_xml(decoded, reader.start, reader.end, reader.texts.append)
-    text = collapse_long("".join(reader.texts))
-    if not complete and not text:
-        raise ParseFailed("malformed_xml")
-    page = Page(base=source.url, charset=charset, body=decoded.encode("utf-8", "replace"))
+    decoded, page = text_page(source, options)
+    reader = _Reader(page)
+    try:
+        reader.read(text_events(decoded))
+    except MalformedXml as mistake:
+        if not reader.text().strip():
+            raise
+        page.drop(mistake.reason)
     page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
-    page.language = reader.language
-    page.drop("url_too_long", reader.too_long)
-    fill(page, source, options, text, reader.hrefs)
-    if not complete:
-        page.drop("malformed_xml")
+    fill(page, collapse_long(reader.text()), reader.hrefs)
     return page
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, page: Page) -> None:
         self.title = ""
-        self.language: str | None = None
         self.hrefs: list[str] = []
-        self.texts: list[str] = []
-        self.too_long = 0
+        self._page = page
+        self._texts: list[str] = []
+        # Where in the texts an element that is not text, and the title, begin.
         self._skipped_from: int | None = None
         self._title_from: int | None = None
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if self.language is None:
-            self.language = attributes.get("xml:lang", "")[:35] or None
-        for attribute, value in attributes.items():
-            if attribute.rpartition(":")[2] not in _LINKS or not value.strip():
+    def read(self, events: Iterable[Event]) -> None:
+        texts = self._texts
+        for kind, value, attributes in events:
+            if kind == TEXT:
+                texts.append(value)
                 continue
-            if len(value) > _MAX_HREF_CHARS:
-                self.too_long += 1
-            else:
-                self.hrefs.append(value.strip())
-        self.texts.append(" ")
-        if name in _NOT_TEXT and self._skipped_from is None:
-            self._skipped_from = len(self.texts)
-        if name in _TITLES and not self.title:
-            self._title_from = len(self.texts)
+            texts.append(" ")
+            if attributes:
+                self._take(attributes)
+            if value in _NOT_TEXT:
+                if kind == START and self._skipped_from is None:
+                    self._skipped_from = len(texts)
+                elif kind == END and self._skipped_from is not None:
+                    del texts[self._skipped_from :]
+                    self._skipped_from = None
+            elif value in _TITLES:
+                if kind == START and not self.title:
+                    self._title_from = len(texts)
+                elif kind == END and self._title_from is not None:
+                    self.title = "".join(texts[self._title_from :])
+                    self._title_from = None
 
-    def end(self, name: str) -> None:
-        self.texts.append(" ")
-        if name in _NOT_TEXT and self._skipped_from is not None:
-            del self.texts[self._skipped_from :]
-            self._skipped_from = None
-        if name in _TITLES and self._title_from is not None:
-            self.title = "".join(self.texts[self._title_from :])
-            self._title_from = None
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def _take(self, attributes: Attributes) -> None:
+        """Takes the language and the links of an element."""
+        page = self._page
+        if page.language is None:
+            page.language = attributes.get("xml:lang", "")[:35] or None
+        for attribute, value in attributes.items():
+            if attribute.rpartition(":")[2] not in _LINKS or not (href := value.strip()):
+                continue
+            if len(href) > _MAX_HREF_CHARS:
+                page.drop("url_too_long")
+            else:
+                self.hrefs.append(href)

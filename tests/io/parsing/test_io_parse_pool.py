@@ -9,6 +9,7 @@ import time
 import pyarrow.parquet as pq
 import pytest
 from frames import table_of
+from hostile_files import SLOW_HTML
 
 from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.io.parsing.parse_worker import Job
@@ -19,12 +20,10 @@ from nutbeam.web.base.errors import UserError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 
-# Deeper than the fast parser may go, and long: the patient one takes seconds.
-SLOW = b"<p>" + b"<b>" * 200 + b"<i>x</i> " * 400_000
-OPTIONS = DocumentOptions(max_nesting=100)
+OPTIONS = DocumentOptions()
 FOLDER = tempfile.TemporaryDirectory()
 NUMBERS = itertools.count()
-HASTY = DocumentOptions(max_nesting=100, parser_timeout=0.5)
+HASTY = DocumentOptions(parser_timeout=0.5)
 
 
 def page(name, body=None):
@@ -113,11 +112,13 @@ def test_few_jobs_are_under_way_at_a_time(pool):
 
 
 def test_what_is_abandoned_is_forgotten(pool):
-    results = pool.parse([job(page("slow", SLOW)), *(job(page(str(n))) for n in range(9))])
+    results = pool.parse([job(page("slow", SLOW_HTML)), *(job(page(str(n))) for n in range(9))])
     number = pool.submit(job(page("mine")))
     results.close()
     assert said(pool.result(number)) == ["mine"]
-    started = pool.parse([job(page("a")), job(page("slow", SLOW)), job(page("slow", SLOW))] * 2)
+    started = pool.parse(
+        [job(page("a")), job(page("slow", SLOW_HTML)), job(page("slow", SLOW_HTML))] * 2
+    )
     next(started)
     before = time.monotonic()
     started.close()
@@ -127,13 +128,13 @@ def test_what_is_abandoned_is_forgotten(pool):
 
 
 def test_a_page_that_stalls_costs_its_time_and_one_record(pool):
-    (done,) = pool.parse([job(page("a"), page("slow", SLOW), page("c"), options=HASTY)])
+    (done,) = pool.parse([job(page("a"), page("slow", SLOW_HTML), page("c"), options=HASTY)])
     assert said(done) == ["a", "timeout", "c"]
     assert done.counts["failed/timeout"] == 1
 
 
 def test_pages_that_stall_hold_up_no_others(pool):
-    jobs = [job(page("slow", SLOW), page("a"), options=HASTY)]
+    jobs = [job(page("slow", SLOW_HTML), page("a"), options=HASTY)]
     jobs += [job(page(str(n))) for n in range(20)]
     found = [said(done) for done in pool.parse(jobs)]
     assert found == [["timeout", "a"], *([str(n)] for n in range(20))]
@@ -142,7 +143,7 @@ def test_pages_that_stall_hold_up_no_others(pool):
 def test_a_child_that_is_killed_at_a_page_costs_that_page():
     pool = ParsePool(1, 0)
     try:
-        number = pool.submit(job(page("a"), page("slow", SLOW), page("c")))
+        number = pool.submit(job(page("a"), page("slow", SLOW_HTML), page("c")))
         child = pool._children[0]
         wait_until(lambda: pool.pump() or child.row == 1)
         os.kill(child.process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from crawling import asked, manifests_of, nutbeam, reach
 from ending import command, ended, wait_for
+from hostile_files import SLOW_HTML
 from short_form import first
 from simulated_web import SimWeb
 from web_servers import doors, reply, serve
@@ -93,15 +94,14 @@ def test_jobs_and_worker_processes(tmp_path, job, more):
 
 def test_while_a_page_is_parsed(tmp_path):
     """The child at work on it ends, too."""
-    slow = b"<p>" + b"<b>" * 1200 + b"<i>x</i> " * 1_000_000
 
     def answer(path, _):
         if path == "/robots.txt":
             return reply(status="404 Not Found")
-        return reply(slow, "200 OK", "Content-Type: text/html")
+        return reply(SLOW_HTML, "200 OK", "Content-Type: text/html")
 
     table = held_table(tmp_path)
-    words = ("--parser_timeout", 600, "--max_nesting", 1000, "--content_limit", -1)
+    words = ("--parser_timeout", 600, "--content_limit", -1)
     with serve(answer) as server:
         words = ("crawl", table, *doors_of(server), "--flush_seconds", 0.1, *words)
         with command(tmp_path / "tmp", *words) as process:

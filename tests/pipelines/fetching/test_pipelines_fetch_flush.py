@@ -9,14 +9,13 @@ import time
 import polars as pl
 import pytest
 from crawling import manifest_of, nutbeam
+from hostile_files import SLOW_HTML
 from leasing import wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
 
 HTML = "Content-Type: text/html"
-# Deeper than the fast parser may go, and long: the patient one takes many seconds.
-SLOW = b"<title>slow</title><p>" + b"<b>" * 1200 + b"<i>x</i> " * 1_000_000
 HOSTS = ("a.example.com", "b.example.com")
 
 
@@ -86,11 +85,11 @@ def test_a_page_and_then_silence(tmp_path, client):
 
 def test_a_page_that_is_slow_to_parse_holds_up_no_others(tmp_path):
     """It is on disk at once, and so is what comes while it is being parsed."""
-    answer = Web({"/1": SLOW})
+    answer = Web({"/1": SLOW_HTML})
     words = ("--parse_while_fetching", "true", "--parse_processes", 1, "--flush_seconds", 0.2)
-    words += ("--parser_timeout", 600, "--max_nesting", 1000, "--content_limit", -1)
+    words += ("--parser_timeout", 600, "--content_limit", -1)
     with fetching(tmp_path, answer, *words) as (table, _, process):
-        wait_until(lambda: len(flushed(table)) == 1, patience=20)
+        wait_until(lambda: len(flushed(table)) == 1, patience=50)
         time.sleep(0.5)  # the parser is at it
         answer.go.set()
         wait_until(lambda: len(flushed(table)) == 2, patience=20)

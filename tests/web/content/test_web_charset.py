@@ -10,7 +10,7 @@ from nutbeam.web.content.charset import decode, to_utf8
 SAMPLES = [
     ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1250"),
     ("Съешь же ещё этих мягких французских булок. ", "cp1251", "windows-1251"),
-    ("Съешь же ещё этих мягких французских булок. ", "koi8-r", "koi8-r"),
+    ("Съешь же ещё этих мягких французских булок. ", "koi8-r", "koi8-u"),
     ("Der Fluß fließt über die Brücke, grüne Bäume. ", "latin-1", "windows-1252"),
     ("これは日本語の文章です。文字コードを判定します。", "cp932", "shift_jis"),
     ("これは日本語の文章です。文字コードを判定します。", "euc-jp", "euc-jp"),

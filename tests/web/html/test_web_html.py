@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.web.html.flatten import flattened
-from nutbeam.web.html.hazards import is_hazardous
 from nutbeam.web.html.html import parse_html as parse_html_source
-from nutbeam.web.pages.page import NoParser, ParseFailed, Source
+from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse as parse_source
 from nutbeam.web.parsers.text import parse_text as parse_text_source
@@ -32,7 +31,7 @@ parse_text = with_source(parse_text_source)
 
 @pytest.fixture(params=TREES)
 def page(request, monkeypatch):
-    """Parses with each parser, the fast one with and without what it is guarded by."""
+    """Parses pages as they are, and flattened as hazardous ones are."""
     return parser_with(request.param, monkeypatch)
 
 
@@ -83,7 +82,7 @@ SPACES = [chr(n) for n in range(0x11000) if chr(n).isspace()]
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{ord(space):04x}")
 def test_white_space_of_all_kinds_is_a_space_everywhere(monkeypatch, space):
     said = f"a{space}{space} b{space}"
-    parsed = parser_with("lexbor", monkeypatch)
+    parsed = parser_with("as it is", monkeypatch)
     found = parsed(
         f"<title>{said}</title><h1>{said}</h1><a href=x>{said}</a><img src=y alt='{said}'>"
     )
@@ -311,18 +310,17 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pages_end_soon(name):
     started = time.process_time()
-    try:
-        found = parse_html(URL, HOSTILE[name], "text/html", ParseOptions())
-        assert sum(map(len, found.anchors)) <= 4 * len(HOSTILE[name])
-    except ParseFailed:
-        assert len(HOSTILE[name]) > 4 << 20
+    found = parse_html(URL, HOSTILE[name], "text/html", ParseOptions())
+    assert sum(map(len, found.anchors)) <= 4 * len(HOSTILE[name])
     assert time.process_time() - started < 5
 
 
-def test_what_no_parser_takes_has_a_reason():
-    with pytest.raises(ParseFailed, match="too_complex") as error:
-        parse_html(URL, HOSTILE["million_attributes"], "text/html", ParseOptions())
-    assert error.value.reason == "too_complex"
+@pytest.mark.parametrize("number", [50_000, 1_000_000])
+def test_an_element_with_very_many_attributes_loses_them(number):
+    crowded = b"".join(b" a%x=1" % i for i in range(number))
+    found = parse_html(URL, b"<p>one<a href=a" + crowded + b">two</a><a href=b>three</a>")
+    assert (found.text, found.hrefs) == ("one two three", ["b"])
+    assert found.counts == {"flattened": 1}
 
 
 def test_what_nests_too_deep_is_read_side_by_side_and_counted():
@@ -338,9 +336,9 @@ FORMATTED = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.lists(FORMATTED, max_size=60), st.integers(200, 300))
+@given(st.lists(FORMATTED, max_size=60), st.integers(450, 550))
 def test_flattening_changes_neither_text_nor_links(parts, depth):
-    body = b"<div>" * depth + b"".join(parts)
+    body = b"<div>" * depth + b"".join(parts) + b"<br>" * 600
     found, flat = parse_html(URL, body), parse_html(URL, flattened(body))
     # A link that is not closed before the next comes once more in each element between.
     assert (flat.text.split(), {*flat.hrefs}) == (found.text.split(), {*found.hrefs})
@@ -356,21 +354,21 @@ def test_hostile_text_ends_soon():
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"<div>" * 4_000, False),
+        (b"<div>" * 500, False),
         (b"<div>" * 6_000, True),
         (b"<div>" * 6_000 + b"</div>" * 6_000, True),
         (b"<div><b>x</b></div>" * 30_000, False),
         (b"<tr><td>x<br><p>y" * 30_000, False),
         (b"<p>" + b"<b id=1>" * 2_000 + b"<p>x" * 2_000, True),
-        (b"<script>" + b"i<n " * 2_000 + b"x" * 100_000 + b"</script>", False),
+        (b"<script>" + b"i<n " * 500 + b"x" * 100_000 + b"</script>", False),
         (b"<img src='data:" + b"A" * 200_000 + b"'>", False),
         (b"<p>" + b"word " * 40_000, False),
         (b"<p " + b"".join(b"a%d " % i for i in range(40_000)), True),
         (b"<p " + b"".join(b"a%d=''" % i for i in range(40_000)) + b">", True),
     ],
 )
-def test_hazards(body, expected):
-    assert is_hazardous(body, 5000) is expected
+def test_only_hazardous_pages_are_flattened(body, expected):
+    assert (flattened(body) != body) is expected
 
 
 def test_hrefs_resolve_as_browsers_do():

@@ -16,7 +16,7 @@ from small_files import TYPES, docx, docx_entries, epub, packed, relations
 from nutbeam.web.office import archive, collected
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import _PARSERS, parse
+from nutbeam.web.parsers.dispatch import has_parser, parse
 
 URL = "http://a.com/d/file"
 
@@ -296,7 +296,7 @@ def test_long_texts_are_cut(monkeypatch):
 
 def test_names_of_entries_are_no_paths():
     names = ["../../etc/passwd", "/etc/passwd", "..\\x", "a/../../b"]
-    found = [archive.entry_name("word/", name) for name in names]
+    found = [archive.entry_name("word/document.xml", name) for name in names]
     assert found == ["etc/passwd", "etc/passwd", "word/..\\x", "b"]
 
 
@@ -321,6 +321,21 @@ def test_a_shared_text_that_many_cells_repeat_is_cut(monkeypatch):
     assert page.metas["text_cut"] == "characters"
 
 
-def test_types_of_macros_and_templates_have_parsers():
-    assert "application/vnd.ms-excel.sheet.macroenabled.12" in _PARSERS
-    assert "application/vnd.oasis.opendocument.presentation" in _PARSERS
+@pytest.mark.parametrize(
+    ("mime", "is_read"),
+    [
+        *((mime, True) for mime in TYPES.values()),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.template", True),
+        ("application/vnd.openxmlformats-officedocument.presentationml.slideshow", True),
+        ("application/vnd.ms-word.template.macroenabled.12", True),
+        ("application/vnd.ms-excel.sheet.macroenabled.12", True),
+        ("application/vnd.oasis.opendocument.spreadsheet-template", True),
+        ("application/vnd.oasis.opendocument.text-master", True),
+        ("application/vnd.oasis.opendocument.graphics", True),
+        ("application/vnd.oasis.opendocument.database", False),
+        ("application/vnd.ms-excel", False),
+        ("application/vnd.ms-excel.sheet.binary.macroenabled.12", False),
+    ],
+)
+def test_types_of_macros_and_templates_have_parsers(mime, is_read):
+    assert has_parser(mime) is is_read

@@ -37,8 +37,9 @@ def document(kind, subset, inside):
 @pytest.mark.parametrize(
     ("subset", "inside"),
     [(LAUGHS, "&e11;"), (LAUGHS.replace("><", ">\n<"), "&e11;"), (QUADRATIC, MANY),
-     ("\n" + QUADRATIC + "\n", MANY), (PARAMETER, MANY)],
-    ids=["laughs", "laughs-in-lines", "quadratic", "quadratic-in-lines", "parameter"],
+     ("\n" + QUADRATIC + "\n", MANY), (PARAMETER, MANY),
+     (f"<!ATTLIST a b CDATA '{'x' * 50_000}'>", "<a/>" * 50_000)],
+    ids=["laughs", "laughs-in-lines", "quadratic", "quadratic-in-lines", "parameter", "attribute"],
 )  # fmt: skip
 def test_entities_are_refused(kind, subset, inside):
     with pytest.raises(ParseFailed) as failed:

@@ -1,0 +1,133 @@
+"""Reads XML as events, from start to end: no entities, no network, no tree."""
+
+from collections.abc import Iterable, Iterator
+from html.entities import html5
+from itertools import chain
+from typing import Any
+from xml.parsers import expat
+
+from .page import ParseFailed
+
+# Expat keeps some bytes for each open element; a reader may keep more.
+MAX_DEPTH = 5_000
+# Small pieces need little memory for events. Expat scans an unfinished token again with each piece,
+# so these grow while there are no events.
+PIECE_BYTES = 64 << 10
+_MOST_BYTES = 1 << 20
+START, END, TEXT = 1, -1, 0  # the change of the depth
+
+Attributes = dict[str, str]
+# START, name, attributes; END, name, nothing; TEXT, a piece of text, nothing.
+Event = tuple[int, str, Attributes]
+_NOTHING: Attributes = {}
+
+
+class MalformedXml(ParseFailed):
+    """A document is not well-formed; all events before the first mistake have come."""
+
+    def __init__(self) -> None:
+        super().__init__("malformed_xml")
+
+
+def text_events(text: str) -> Iterator[Event]:
+    """Yields the events of a decoded document; see ``xml_events``.
+
+    Args:
+        text: The document. The encoding in its XML declaration does not count.
+
+    >>> [name for kind, name, _ in text_events("<a><x:b/>text</a>") if kind != END]
+    ['a', 'b', 'text']
+    """
+    body = text.lstrip().encode("utf-8", "replace")
+    pieces = (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
+    return xml_events(pieces, "utf-8")
+
+
+def xml_events(pieces: Iterable[bytes], encoding: str | None = None) -> Iterator[Event]:
+    """Yields the events of a document: elements without their prefixes, and text.
+
+    Entities that the document does not declare are those of HTML; others are left out. External
+    entities are never looked up, and are left out, too.
+
+    Args:
+        pieces: The bytes of the document; they are read no further than the events are.
+        encoding: The encoding, if it is not the one that the document declares.
+
+    Raises:
+        MalformedXml: There is a mistake.
+        ParseFailed: ``xml_entities``: the document declares entities or default attributes, with
+            which it could grow without limit. ``too_complex``: over 5,000 elements are open at
+            once.
+    """
+    return chain.from_iterable(_batches(pieces, encoding))
+
+
+def _batches(pieces: Iterable[bytes], encoding: str | None) -> Iterator[list[Event]]:
+    """Yields lists of the next events: a step for each of them would cost more than the parser."""
+    events: list[Event] = []
+    parser = _parser(events, encoding)
+    waiting, enough = b"", PIECE_BYTES
+    for piece in chain(pieces, (None,)):
+        waiting += piece or b""
+        if piece is not None and len(waiting) < enough:
+            continue
+        mistake = _feed(parser, waiting, piece is None)
+        waiting, enough = b"", PIECE_BYTES if events else min(2 * enough, _MOST_BYTES)
+        yield events
+        events.clear()
+        if mistake:
+            raise MalformedXml from mistake
+
+
+def _parser(events: list[Event], encoding: str | None) -> expat.XMLParserType:
+    """Returns a parser that adds to a list of events."""
+    depth = 0
+
+    def start(name: str, attributes: Attributes) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ParseFailed("too_complex")
+        events.append((START, name.rpartition(":")[2], attributes))
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        events.append((END, name.rpartition(":")[2], _NOTHING))
+
+    def text(piece: str) -> None:
+        events.append((TEXT, piece, _NOTHING))
+
+    parser = expat.ParserCreate(encoding)
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.EntityDeclHandler = _refuse_entity
+    parser.AttlistDeclHandler = _refuse_default
+    parser.SkippedEntityHandler = lambda name, _: text(html5.get(f"{name};", ""))
+    # Without it an entity of a DTD that is not read would be a mistake.
+    parser.UseForeignDTD(True)
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    return parser
+
+
+def _feed(parser: expat.XMLParserType, piece: bytes, is_last: bool) -> Exception | None:
+    """Parses the next piece; returns the mistake in it, if there is one."""
+    try:
+        parser.Parse(piece, is_last)
+    except (expat.ExpatError, ValueError) as error:  # ValueError: an encoding it does not know
+        parser.buffer_text = False  # passes on the text before the mistake
+        return error
+    return None
+
+
+def _refuse_entity(name: str, is_parameter: bool, value: str | None, *_: Any) -> None:
+    # One without a value is external.
+    if value is not None:
+        raise ParseFailed("xml_entities")
+
+
+def _refuse_default(element: str, name: str, kind: str, default: str | None, *_: Any) -> None:
+    if default is not None:
+        raise ParseFailed("xml_entities")

@@ -261,7 +261,7 @@ def _divide(
 
 
 def _clock(operation: Operation) -> Clock:
-    return clock_of(operation.root, operation.manifest(), operation.now)
+    return clock_of(operation.manifest(), operation.now)
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:

@@ -16,6 +16,7 @@ from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
 from .operations import Operation, committed, note_loss
+from .table_clock import clock_notes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +51,7 @@ def commit(
     batch: Batch | None = None,
     others: Mapping[str, Batch] | None = None,
     forgets: frozenset[str] = frozenset(),
-    latest: int | None = None,
+    past: Manifest | None = None,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -66,14 +67,14 @@ def commit(
         batch: What is known of the operation's batch from now on.
         others: What is known of further batches.
         forgets: Batches that are named no longer once they have no files.
-        latest: The latest time that rows may have, ms, if that is now or known from elsewhere.
+        past: The snapshot whose notes of clocks go on; None is the newest of this table.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing is changed.
     """
     try:
-        return commit_once(operation, list(written), reads, batch, others or {}, forgets, latest)
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets, past)
     except ConflictError:
         note_loss(operation)
         raise
@@ -86,7 +87,7 @@ def commit_once(
     batch: Batch | None = None,
     others: Mapping[str, Batch] = MappingProxyType({}),
     forgets: frozenset[str] = frozenset(),
-    seen: int | None = None,
+    past: Manifest | None = None,
 ) -> Manifest:
     """Does what ``commit`` does, for who tries again: a conflict is not noted."""
     before = operation.manifest()
@@ -105,8 +106,7 @@ def commit_once(
         if batch is not None and operation.batch is not None:
             known[operation.batch] = batch
         following = _following(operation, latest, written, known, lists)
-        noted = latest.latest_time if seen is None else seen
-        following = dataclasses.replace(following, latest=max(noted, operation.now))
+        following = dataclasses.replace(following, **clock_notes(past or latest))
         following = _forget(following, forgets)
         if store_manifest(operation.root, following, changes):
             return following

@@ -66,6 +66,9 @@ class Manifest:
             that nobody is to look for.
         latest: The latest time that has counted as now for the table so far, ms:
             a later one than now says that a clock was ahead. 0 is not noted.
+        earliest: The earliest such time, ms; 0 is not noted.
+        right_since: Since when the clock is right again, ms, while ``latest`` is in the
+            future; None where it was not ahead, or was never right before.
     """
 
     snapshot: int = 0
@@ -79,6 +82,8 @@ class Manifest:
     restores: int | None = None
     lost: tuple[int, ...] = ()
     latest: int = 0
+    earliest: int = 0
+    right_since: int | None = None
 
     @property
     def latest_time(self) -> int:

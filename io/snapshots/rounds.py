@@ -75,7 +75,7 @@ def next_round(
 def may_have_due(root: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due."""
     known = tablets(load_files(root, manifest.components.get("state")))
-    due = due_at(clock_of(root, manifest))
+    due = due_at(clock_of(manifest))
     shown = root.at(manifest.snapshot)
     return any(shown.may_have_due(tablet, due) for tablet in known)
 

@@ -94,7 +94,7 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
             _resolver(component, pinned, options), {}, before.snapshot + 1,
         )
     ]  # fmt: skip
-    made = commit(pinned, written, reads=frozenset(_COMPONENTS), latest=pinned.now)
+    made = commit(pinned, written, reads=frozenset(_COMPONENTS), past=Manifest())
     return Repair(made, before.snapshot, rows=made.counts)
 
 

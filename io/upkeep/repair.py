@@ -11,6 +11,7 @@ from ...web.base.errors import UserError
 from ..batches.batches import page_order, place
 from ..snapshots.manifest import Manifest, load_manifest, store_manifest
 from ..snapshots.operations import seen_snapshots
+from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError
 from ..storage.files import list_files
 from ..storage.formats import NewerFormat
@@ -163,7 +164,7 @@ def commit_repair(
         job="fsck",
         batch=None,
         time=now_ms(base.latest_time),
-        latest=base.latest_time,
+        **clock_notes(base),
         counts=counts | dict(mended.counts),
         components=components,
         restores=base.snapshot if base.snapshot < top else None,

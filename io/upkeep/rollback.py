@@ -9,6 +9,7 @@ from ...web.base.errors import UsageError, UserError
 from ..rows.bars import COMPONENT as BARS
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, note_loss
+from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.files import file_version, size_of
 from ..table.web_table import WebTable
@@ -177,7 +178,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         batches=content.batches,
         restores=to,
         lost=latest.lost,
-        latest=content.latest_time,
+        **clock_notes(content),
     )
     changes = _way_back(root, latest, to)
     if not store_manifest(root, made, changes):

@@ -157,9 +157,7 @@ def _finish(grouped: tuple[int, Iterable[Any]], reading: Reading) -> Ticket:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
     # Whatever has come there meanwhile is another table, too: nothing is mixed.
     source = reading.manifest()
-    made = commit(
-        operation, written, reads=frozenset({"*"}), others=source.batches, latest=source.latest_time
-    )
+    made = commit(operation, written, reads=frozenset({"*"}), others=source.batches, past=source)
     count(operation.job, made.counts)
     PROGRESS.finish()
     return ticket_after(operation, nothing=False)

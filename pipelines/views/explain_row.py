@@ -56,7 +56,7 @@ class Known:
     def __init__(self, table: str) -> None:
         self.manifest: Manifest = newest_manifest(table)
         self._pinned = _Snapshot(table, self.manifest.snapshot)
-        self.clock = clock_of(self._pinned.root, self.manifest)
+        self.clock = clock_of(self.manifest)
         self.now = self.clock.now
 
     @property

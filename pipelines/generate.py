@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from ..io.batches.batches import claimed_keys, put_aside, remove_aside, take_up, write_file
 from ..io.rows.bars import read_bars
-from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import clock_of
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
+from ..io.tablets.written import Written
 from ..policy.bars import without
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame

@@ -15,12 +15,12 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
-from ..io.upkeep.purge import Piece, sweep
-from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
+from ..io.tablets.written import Written
+from ..io.upkeep.purge import sweep
+from ..io.upkeep.purge_commit import Piece, Task, commit_purge, prepare_purge
 from ..policy.bars import Names
 from ..transforms.metrics import count
 from ..transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after

@@ -10,9 +10,9 @@ import pyarrow as pa
 from ...policy.documents import NEEDED, DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
-from ..snapshots.commit import Written
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 from .documents import write_documents
 
 PUMP_SECONDS = 0.02

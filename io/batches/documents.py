@@ -7,10 +7,10 @@ import pyarrow as pa
 from ...policy.documents import DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
-from ..snapshots.commit import Written
 from ..storage.parquet_files import row_group_count
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 from .batches import place, write_file
 
 # So many row groups, of 4 MB each, are parsed as one job.

@@ -10,37 +10,13 @@ from types import MappingProxyType
 
 from ...policy.rule_counts import capped
 from ...policy.schedule import TOLERANCE_MS
-from ...web.base.errors import UserError
 from ..storage.errors import ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
+from ..tablets.written import Written, sum_counts
 from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
 from .operations import Operation, committed, note_loss
 from .table_clock import clock_notes
-
-
-@dataclasses.dataclass(frozen=True)
-class Written:
-    """What a worker has done: files that it wrote, by component, and what it counted.
-
-    Attributes:
-        component: Where the files belong, such as ``state``.
-        files: New files.
-        replaced: Paths of live files that they stand for.
-        counts: By counter name, such as ``dropped/out_of_scope``.
-        tidies: Whether what the table says stays the same. Then it is left out
-            if somebody has changed those files in the meantime.
-        due: How much work there is in all, by step; one of a step's parts tells.
-        done: How much of it this is, by step.
-    """
-
-    component: str = ""
-    files: tuple[DataFile, ...] = ()
-    replaced: tuple[str, ...] = ()
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    tidies: bool = False
-    due: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    done: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def commit(
@@ -254,43 +230,3 @@ def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
     """Returns how far a batch is; its times may be set right meanwhile."""
     batch = manifest.batches.get(name)
     return None if batch is None else (batch.phase, batch.deduped)
-
-
-def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
-    """Sees whether all work of an operation was done.
-
-    A runner may go on with what is left when part of a step has failed: Prism
-    does, for as long as it takes to stop the job.
-
-    Args:
-        job: Name of the job.
-        written: All that its workers did.
-        steps: Names of the steps whose work must be whole.
-
-    Raises:
-        UserError: Some of it is missing.
-
-    >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
-    """
-    written = list(written)
-    due = sum_counts(part.due for part in written)
-    done = sum_counts(part.done for part in written)
-    for step in steps:
-        if step not in due or due[step] != done.get(step, 0):
-            raise UserError(
-                f"{job}: step {step!r} did {done.get(step, 0)} of {due.get(step, 'its')} parts; "
-                "nothing was written: run it again"
-            )
-
-
-def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Returns what several counts come to, in the order of their names.
-
-    >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
-    {'a': 1, 'b': 3}
-    """
-    total: dict[str, int] = {}
-    for part in parts:
-        for name, number in part.items():
-            total[name] = total.get(name, 0) + number
-    return dict(sorted(total.items()))

@@ -25,8 +25,9 @@ from ..storage.reach import folder_names
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
-from ..tablets.resolve import Extras, Part, Resolved, Resolver
+from ..tablets.resolve import Extras, Resolved, Resolver
 from ..tablets.tablets import Due, Tablet
+from ..tablets.written import Written
 from .edits import Edit, EditCounts
 from .folder_table import FolderTable
 from .web_table import WebTable
@@ -213,7 +214,7 @@ class BigtableWebTable(WebTable):
         resolver: Resolver,
         places: Mapping[str, str],
         order: int = 1,
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         from ..bigtable.stored_rows import resolve_changes
 
         if self.in_files(component):
@@ -234,10 +235,10 @@ class BigtableWebTable(WebTable):
             base = part.base.base.path if part.base is not None else None
             found = [done.file] if done.file is not None else []
             files = (dataclasses.replace(file, base=base, order=order) for file in found)
-            yield Part(component, tuple(files), counts=extras.counts)
+            yield Written(component, tuple(files), counts=extras.counts)
             yield from extras.close()
 
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         if self.in_files(component):
             yield from self._in_files.load(component, frames)
             return
@@ -271,7 +272,7 @@ class BigtableWebTable(WebTable):
 
     # Takedown.
 
-    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
         if self.in_files(component):
             return self._in_files.edit(component, tablet, edit)
         return self._edit(component, tablet, self._fresh_rows(component, tablet), edit)
@@ -280,11 +281,11 @@ class BigtableWebTable(WebTable):
         self,
         component: str,
         edit: Edit,
-        done: Sequence[Part],
+        done: Sequence[Written],
         before: Sequence[Tablet],
         since: int,
         now: Sequence[Tablet],
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
         if self.in_files(component):
@@ -338,7 +339,7 @@ class BigtableWebTable(WebTable):
 
     def _edit(
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         """Writes what is to become of rows of a range as files of changes."""
         from ..bigtable.changes import changed_rows, write_changes, write_deletions
 
@@ -362,7 +363,7 @@ class BigtableWebTable(WebTable):
         if files:
             base = tablet.base.path
             files = [dataclasses.replace(file, base=base) for file in files]
-            yield Part(component, tuple(files), counts=counts.named())
+            yield Written(component, tuple(files), counts=counts.named())
 
     @property
     def _pinned(self) -> int:

@@ -1,12 +1,19 @@
-"""Edits of rows for good: what a purge takes out, and how often."""
+"""Edits of rows for good: what a purge takes out of files, and how often."""
 
-from typing import Protocol
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.purging import BODIES
-from ..storage.parquet_files import row_groups, schema_of
-from ..storage.places import Place
+from ..storage.files import new_name
+from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
+from ..storage.places import Place, below
+from ..tablets.checksums import check_file
+from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 
 
 class Edit(Protocol):
@@ -39,3 +46,42 @@ def is_touched(path: Place, component: str, edit: Edit) -> bool:
     columns = [name for name in schema.names if name not in BODIES]
     groups = row_groups(path, schema, columns)
     return any(sum(edit(group, component)[1:]) for group in groups)
+
+
+def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
+    """Rewrites a file that is not of a tablet, if an edit changes it.
+
+    A file that has no rows left is kept: pages and documents come in pairs.
+    """
+    if is_touched(root / file.path, component, edit):
+        check_file(root, file)
+        new = root / component / new_name()
+        counts, facts = rewrite(root / file.path, new, component, edit)
+        formerly = file.formerly or file.path
+        kept = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
+        yield Written(component, (kept,), (file.path,), counts.named())
+
+
+def rewrite(
+    path: Place, new: Place, component: str, edit: Edit
+) -> tuple[EditCounts, dict[str, Any]]:
+    """Writes a file with edited rows; returns the counts, and what describes the new file."""
+    schema, counts = schema_of(path), EditCounts(component)
+    keys: list[str] = []
+    with ParquetWriter(new, schema) as writer:
+        for group in row_groups(path, schema):
+            rows, *numbers = edit(group, component)
+            counts.add(*numbers)
+            if len(rows):
+                writer.write(rows)
+                keys += [key.as_py() for key in pc.min_max(rows["key"]).values() if key.is_valid]
+        size = writer.close()
+    first, last = min(keys, default=None), max(keys, default=None)
+    facts = {
+        "rows": writer.rows,
+        "bytes": size,
+        "crc32": writer.crc32,
+        "first": first,
+        "last": last,
+    }
+    return counts, facts

@@ -3,12 +3,14 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
+import pyarrow as pa
 
 from ...policy.clocks import resting
-from ...policy.kinds import folders
+from ...policy.kinds import KINDS, folders, kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
@@ -19,11 +21,12 @@ from ..storage.places import Place
 from ..storage.reach import exists, folder_names, is_shared, names_and_versions
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys
+from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys, stored_schema
 from ..tablets.ranges import Range
-from ..tablets.resolve import Part, Resolver, resolve_range, write_bases
+from ..tablets.resolve import Resolver, resolve_range, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
-from .edits import Edit, EditCounts, is_touched
+from ..tablets.written import Written
+from .edits import Edit, EditCounts, edit_file, is_touched
 from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
@@ -156,7 +159,7 @@ class FolderTable(WebTable):
         return read_tablets(self.place, component, some, columns, narrow)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        return folded(self.place, component, tablet)
+        return folded(self.place, stored_schema(self.place, component, tablet), tablet)
 
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
         return rows_of_keys(self.place, component, known, keys)
@@ -183,11 +186,17 @@ class FolderTable(WebTable):
         resolver: Resolver,
         places: Mapping[str, str],
         order: int = 1,
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         return resolve_range(self.place, component, part, changes, resolver, places, order)
 
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
-        yield Part(component, write_bases(self.place, component, frames))
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
+        frames = iter(frames)
+        for first in frames:
+            schema = KINDS[component].schema
+            added = first.drop(schema.names, strict=False).to_arrow().schema
+            schema = pa.schema([*schema, *added])
+            rows = itertools.chain([first], frames)
+            yield Written(component, write_bases(self.place, component, rows, schema))
 
     def files_after(
         self,
@@ -211,32 +220,35 @@ class FolderTable(WebTable):
 
     def edit(
         self, component: str, tablet: Tablet, edit: Edit, clean: Collection[str] = ()
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         # Each file by itself: what a run supersedes is still in the file below.
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
             return
+        if not kind_of(component).in_tablets:
+            yield from edit_file(self.place, component, tablet.base, edit)
+            return
         check_tablets(self.place, tablet)
-        counts = EditCounts(component)
+        counts, schema = EditCounts(component), stored_schema(self.place, component, tablet)
 
         def left() -> Iterator[pl.DataFrame]:
-            for frame in folded(self.place, component, tablet):
+            for frame in folded(self.place, schema, tablet):
                 rows, *numbers = edit(frame.to_arrow(), component)
                 counts.add(*numbers)
                 yield to_frame(rows)
 
-        files = write_bases(self.place, component, left())
-        yield Part(component, files, tablet.paths, counts.named())
+        files = write_bases(self.place, component, left(), schema)
+        yield Written(component, files, tablet.paths, counts.named())
 
     def edit_again(
         self,
         component: str,
         edit: Edit,
-        done: Sequence[Part],
+        done: Sequence[Written],
         before: Sequence[Tablet],
         since: int,
         now: Sequence[Tablet],
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         edited = {part.replaced: part for part in done}
         seen = {tablet.paths for tablet in before}
         clean = {path for paths in seen for path in paths}.difference(*edited)

@@ -14,8 +14,9 @@ from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
-from ..tablets.resolve import Part, Resolver
+from ..tablets.resolve import Resolver
 from ..tablets.tablets import Due, Tablet
+from ..tablets.written import Written
 from .edits import Edit
 
 
@@ -228,11 +229,11 @@ class WebTable(abc.ABC):
         resolver: Resolver,
         places: Mapping[str, str],
         order: int = 1,
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         """Resolves the changes of one range, and writes what they change; see ``resolve_range``."""
 
     @abc.abstractmethod
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         """Writes rows, in key order, of a component that has none."""
 
     @abc.abstractmethod
@@ -268,12 +269,12 @@ class WebTable(abc.ABC):
     # Takedown.
 
     @abc.abstractmethod
-    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
         """Writes a tablet's rows without what ``edit`` takes out, for good; nothing where that is none.
 
         Args:
-            component: ``state`` or ``hosts``.
-            tablet: The tablet.
+            component: Any component.
+            tablet: The tablet; of a component that is not in tablets, one of its files.
             edit: Takes rows out, or changes them.
         """
 
@@ -282,17 +283,17 @@ class WebTable(abc.ABC):
         self,
         component: str,
         edit: Edit,
-        done: Sequence[Part],
+        done: Sequence[Written],
         before: Sequence[Tablet],
         since: int,
         now: Sequence[Tablet],
-    ) -> Iterator[Part]:
+    ) -> Iterator[Written]:
         """Edits a component that was edited in an older snapshot, as it is now.
 
         What has not changed since is not read again.
 
         Args:
-            component: ``state`` or ``hosts``.
+            component: Any component.
             edit: Takes rows out, or changes them.
             done: Parts of the older snapshot that ``edit`` has given.
             before: Tablets of the older snapshot.

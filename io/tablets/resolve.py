@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, Self
 
 import polars as pl
+import pyarrow as pa
 
 from ...policy.kinds import KINDS
 from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import check_tablets
 from .file_lists import DataFile
-from .fold import find_rows, folded, group_bounds, newest_rows
+from .fold import Groups, find_rows, folded, group_bounds, newest_rows
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import NUMBER, RUN_SHARE, Tablet
+from .written import Written
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,23 +46,6 @@ class Resolver(Protocol):
     def __call__(self, rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved: ...
 
 
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """What was written of a range into one component.
-
-    Attributes:
-        component: Where the files belong.
-        files: New files.
-        replaced: Paths of live files that they stand for.
-        counts: By counter name.
-    """
-
-    component: str
-    files: tuple[DataFile, ...] = ()
-    replaced: tuple[str, ...] = ()
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-
 def resolve_range(
     root: Folder,
     component: str,
@@ -69,7 +54,7 @@ def resolve_range(
     resolver: Resolver,
     places: Mapping[str, str],
     order: int = 1,
-) -> Iterator[Part]:
+) -> Iterator[Written]:
     """Resolves the changes of one range, and writes what they change.
 
     Args:
@@ -119,7 +104,9 @@ class Extras:
         """Keeps what comes besides; returns the rows."""
         for name, frame in resolved.extra.items():
             if name not in self._writers:
-                self._writers[name] = TabletWriter(self._root, self._places[name], name)
+                self._writers[name] = TabletWriter(
+                    self._root, self._places[name], KINDS[name].schema
+                )
             self._writers[name].write(frame)
         self.count(resolved.counts)
         return resolved.rows
@@ -128,9 +115,9 @@ class Extras:
         for name, number in counts.items():
             self.counts[name] = self.counts.get(name, 0) + number
 
-    def close(self) -> Iterator[Part]:
+    def close(self) -> Iterator[Written]:
         for writer in self._writers.values():
-            yield Part(writer.place, tuple(writer.close()))
+            yield Written(writer.place, tuple(writer.close()))
 
 
 def _rewrite(
@@ -140,7 +127,7 @@ def _rewrite(
     changes: pl.DataFrame,
     resolver: Resolver,
     extras: Extras,
-) -> Part:
+) -> Written:
     """Writes bases for a range: its rows, row group by row group, with its changes."""
     if part.base is not None:
         check_tablets(root, part.base)
@@ -149,14 +136,14 @@ def _rewrite(
         for rows, some in _pairs(root, component, part, changes)
     )
     files = write_bases(root, component, rewritten)
-    return Part(component, files, part.base.paths if part.base is not None else ())
+    return Written(component, files, part.base.paths if part.base is not None else ())
 
 
 def write_bases(
-    root: Folder, component: str, frames: Iterable[pl.DataFrame]
+    root: Folder, component: str, frames: Iterable[pl.DataFrame], schema: pa.Schema | None = None
 ) -> tuple[DataFile, ...]:
-    """Writes rows in key order as new tablets."""
-    writer = TabletWriter(root, component, component)
+    """Writes rows in key order as new tablets, with the declared columns or those of ``schema``."""
+    writer = TabletWriter(root, component, schema or KINDS[component].schema)
     try:
         for rows in frames:
             writer.write(rows)
@@ -175,24 +162,25 @@ def _add_run(
     resolver: Resolver,
     extras: Extras,
     order: int,
-) -> Part:
+) -> Written:
     """Writes what changed as a run; folds the tablet where it may and must."""
     old = find_rows(root, component, tablet, changes.get_column("key"))
     resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), KINDS[component].schema)
     rows = changed_rows(old, to_frame(resolved), tablet.rows)
     if not len(rows):
-        return Part(component)
+        return Written(component)
     if not (part.fold and past_limits(tablet, len(rows))):
         fresh = int((rows.get_column(NUMBER) >= tablet.rows).sum())
-        return Part(component, (write_run(root, component, tablet.base, rows, fresh, order),))
+        return Written(component, (write_run(root, component, tablet.base, rows, fresh, order),))
     check_tablets(root, tablet)
     if merges(tablet, len(rows)):
-        rows = newest_rows(root, component, tablet, rows)
+        rows = newest_rows(root, KINDS[component].schema, tablet, rows)
         fresh = int((rows.get_column(NUMBER) >= tablet.base.rows).sum())
         run = write_run(root, component, tablet.base, rows, fresh, order)
-        return Part(component, (run,), tuple(run.path for run in tablet.runs))
-    files = write_bases(root, component, folded(root, component, tablet, rows))
-    return Part(component, files, tablet.paths)
+        return Written(component, (run,), tuple(run.path for run in tablet.runs))
+    frames = folded(root, KINDS[component].schema, tablet, rows)
+    files = write_bases(root, component, frames)
+    return Written(component, files, tablet.paths)
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
@@ -225,26 +213,27 @@ def _pairs(
     root: Folder, component: str, part: Range, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
+    schema = KINDS[component].schema
     if part.base is None:
-        yield empty(KINDS[component].schema), changes
+        yield empty(schema), changes
         return
-    bounds = group_bounds(root, component, part.base)
+    bounds = group_bounds(root, part.base)
     # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
     start = 0 if part.low is None else int(bounds.search_sorted(part.low, side="left"))
     stop = len(bounds)
     if part.high is not None:
         stop = min(stop, int(bounds.search_sorted(part.high, side="left")) + 1)
-    behind = bounds[start - 1] if start else ""
+    after = bounds[start - 1] if start else ""
     # The changes are not sorted: to compare with a few bounds is much cheaper.
     piece = bounds.search_sorted(changes.get_column("key"), side="left")
     changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
     pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
     edges = changes.get_column("_piece").search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
     changes = changes.drop("_piece")
-    frames = folded(root, component, part.base, None, start, stop, behind)
+    frames = folded(root, schema, part.base, None, Groups(start, stop, after))
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
-        rows = empty(KINDS[component].schema) if rows is None else within(rows, part.low, part.high)
+        rows = empty(schema) if rows is None else within(rows, part.low, part.high)
         yield rows, changes.slice(begin, end - begin)
 
 

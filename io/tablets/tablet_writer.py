@@ -2,8 +2,8 @@
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from ...policy.kinds import KINDS
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder, below
@@ -28,10 +28,10 @@ class TabletWriter:
         place: Component that the files belong to.
     """
 
-    def __init__(self, root: Folder, place: str, kind: str) -> None:
+    def __init__(self, root: Folder, place: str, schema: pa.Schema) -> None:
         self.place = place
         self._root = root
-        self._schema = KINDS[kind].schema
+        self._schema = schema
         self._writer: ParquetWriter | None = None
         self._rows = 0  # of the file at hand,
         self._pending: list[pl.DataFrame] = []  # and those that are not yet written

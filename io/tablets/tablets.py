@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import KINDS, kind_of
 from ...web.urls.row_keys import host_of
 from .file_lists import DataFile
 
@@ -117,6 +117,11 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
     return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
+def parts_of(component: str, files: Iterable[DataFile]) -> list[Tablet]:
+    """Returns the tablets of a component; of one that is not in tablets, each file as one."""
+    return tablets(files) if kind_of(component).in_tablets else [Tablet(file) for file in files]
+
+
 def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     """Returns how many rows hosts (reversed) have in tablets that are theirs alone.
 
@@ -131,9 +136,14 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     return found
 
 
+def with_number(schema: pa.Schema) -> pa.Schema:
+    """Returns the columns of a run: those of its rows, and which row of the tablet each one is."""
+    return schema.append(pa.field(NUMBER, pa.uint32()))
+
+
 def run_schema(component: str) -> pa.Schema:
-    """Returns what a row of a run is: that of the component, and which of the tablet's it is."""
-    return KINDS[component].schema.append(pa.field(NUMBER, pa.uint32()))
+    """Returns the declared columns of a component's runs."""
+    return with_number(KINDS[component].schema)
 
 
 def host_start(key: str) -> str:

@@ -11,12 +11,14 @@ from ...policy.bars import REASON
 from ...policy.kinds import kind_of
 from ..rows.bars import COMPONENT as BARS
 from ..rows.bars import read_bars
-from ..snapshots.commit import Written, check_batch, check_there, commit_once, sum_counts
+from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, note_loss
 from ..storage.errors import ConflictError
+from ..table.edits import edit_file
 from ..tablets.file_lists import DataFile
-from .purge import Purge, purge_file
+from ..tablets.written import Written, sum_counts
+from .purge import Purge
 
 
 def commit_over_purges(
@@ -87,7 +89,7 @@ def _clean(operation: Operation, part: Written, purge: Purge) -> Written:
     root, counts = operation.root.files, [part.counts]
     files: list[DataFile] = []
     for file in part.files:
-        (left,) = [*purge_file(root, part.component, file, purge)] or [Written()]
+        (left,) = [*edit_file(root, part.component, file, purge)] or [Written()]
         files += left.files or (file,)
         counts.append(_dropped(left))
     return dataclasses.replace(part, files=tuple(files), counts=sum_counts(counts))

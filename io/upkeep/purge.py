@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -12,71 +11,21 @@ import pyarrow as pa
 from ...policy.bars import Bars, Names, bars_of
 from ...policy.kinds import folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
-from ...policy.schema import BARS, to_frame
+from ...policy.schema import BARS, empty
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key
-from ..batches.batches import key_range
 from ..rows.bars import COMPONENT
-from ..snapshots.commit import Written
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
-from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan, schema_of
+from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..storage.reach import is_shared
-from ..table.edits import EditCounts, is_touched
+from ..table.edits import is_touched, rewrite
 from ..table.web_table import WebTable
-from ..tablets.checksums import check_file
-from ..tablets.file_lists import DataFile
-from ..tablets.tablet_writer import TabletWriter
-from ..tablets.tablets import Tablet, tablets
+from ..tablets.resolve import write_bases
+from ..tablets.written import Written
 from .retention import named_files
-
-
-@dataclasses.dataclass(frozen=True)
-class Piece:
-    """What is purged at a time: a tablet, a file of a batch, or the list of bars.
-
-    Attributes:
-        operation: The purge.
-        component: Where it belongs.
-        tablet: A tablet, or None.
-        file: A file of a batch, or None.
-    """
-
-    operation: Operation
-    component: str
-    tablet: Tablet | None = None
-    file: DataFile | None = None
-
-
-def pieces(operation: Operation) -> Iterator[Piece]:
-    """Yields all that a table holds, to be purged."""
-    yield Piece(operation, COMPONENT)
-    for component in operation.manifest().components:
-        if component != COMPONENT:
-            yield from pieces_of(operation, component)
-
-
-def pieces_of(operation: Operation, component: str) -> Iterator[Piece]:
-    """Yields what a component other than the bars holds."""
-    files = operation.files(component)
-    if kind_of(component).in_tablets:
-        yield from (Piece(operation, component, tablet=tablet) for tablet in tablets(files))
-    else:
-        yield from (Piece(operation, component, file=file) for file in files)
-
-
-def purge_piece(piece: Piece, names: Names) -> Iterator[Written]:
-    """Writes a piece anew without what is purged, if there is something."""
-    root, component, purge = piece.operation.root, piece.component, purge_of(names)
-    if piece.tablet is not None:
-        for part in root.edit(component, piece.tablet, purge):
-            yield Written(part.component, part.files, part.replaced, part.counts)
-    elif piece.file is not None:
-        yield from purge_file(root.files, component, piece.file, purge)
-    else:
-        yield set_bars(piece.operation, names)
 
 
 def purge_of(names: Names) -> "Purge":
@@ -100,56 +49,16 @@ class Purge:
         return purge_rows(table, self.bars, self.pattern, kind_of(component).of_hosts)
 
 
-def purge_file(root: Place, component: str, file: DataFile, purge: "Purge") -> Iterator[Written]:
-    """Writes a file of a batch anew without what is purged, if there is something."""
-    if not is_touched(root / file.path, component, purge):
-        return
-    check_file(root, file)
-    new = root / component / new_name()
-    counted, facts = _rewrite(root / file.path, new, component, purge)
-    kept = dataclasses.replace(
-        file,
-        path=below(root, new),
-        rows=file.rows - counted.rows,
-        formerly=file.formerly or file.path,
-        **facts,
-    )
-    # One that holds nothing any more is kept: pages and documents come in pairs.
-    yield Written(component, (kept,), (file.path,), counted.named())
-
-
-def _rewrite(
-    path: Place, new: Place, component: str, purge: Purge
-) -> tuple[EditCounts, dict[str, Any]]:
-    schema = schema_of(path)
-    counted = EditCounts(component)
-    ranges: list[str] = []
-    with ParquetWriter(new, schema) as writer:
-        for group in row_groups(path, schema):
-            rows, *numbers = purge(group, component)
-            counted.add(*numbers)
-            if len(rows):
-                writer.write(rows)
-            ranges += [key for key in key_range(rows) if key is not None]
-        size = writer.close()
-    return counted, {
-        "bytes": size,
-        "crc32": writer.crc32,
-        "first": min(ranges, default=None),
-        "last": max(ranges, default=None),
-    }
-
-
 def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
-    """Writes the list of bars anew, with or without some names.
+    """Writes the list of bars with further names, or without some.
 
     Args:
-        operation: Which does that.
-        names: What is barred from now on.
-        lift: Rather: what is no longer.
+        operation: The purge.
+        names: Names to add to the list.
+        lift: Whether to take them off it instead.
     """
     root, files = operation.root, operation.files(COMPONENT)
-    known = collect(scan([root / f.path for f in files], BARS)) if files else _no_bars()
+    known = collect(scan([root / f.path for f in files], BARS)) if files else empty(BARS)
     rows = names.rows(operation.now)
     if lift:
         after = known.join(rows.select("key"), on="key", how="anti")
@@ -158,17 +67,9 @@ def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
     changed = abs(len(after) - len(known))
     if not changed:
         return Written()
-    writer = TabletWriter(root, COMPONENT, COMPONENT)
-    writer.write(after.sort("key"))
+    written = write_bases(root, COMPONENT, [after.sort("key")])
     counts = {"unbarred" if lift else "barred": changed}
-    return Written(COMPONENT, tuple(writer.close()), tuple(f.path for f in files), counts)
-
-
-def _no_bars() -> pl.DataFrame:
-    return to_frame(BARS.empty_table())
-
-
-# What is deleted.
+    return Written(COMPONENT, written, tuple(f.path for f in files), counts)
 
 
 def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:
@@ -240,7 +141,7 @@ def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
         return True
     if parts[2] == "pages":  # under a name of its own, of the same attempt
         head, _, number = path.stem.rpartition("-")
-        _rewrite(
+        rewrite(
             path, path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet"), component, purge
         )
     return False

@@ -9,21 +9,19 @@ import dataclasses
 import logging
 import time
 from collections.abc import Iterable, Iterator
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from ...policy.bars import Names
-from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
 from ..rows.bars import COMPONENT as BARS
-from ..snapshots.commit import Written, commit_once
+from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..tablets.resolve import Part
-from ..tablets.tablets import tablets
-from .purge import Piece, pieces, purge_of, purge_piece, set_bars
+from ..tablets.tablets import Tablet, parts_of
+from ..tablets.written import Written
+from .purge import purge_of, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
@@ -31,42 +29,53 @@ _LOG = logging.getLogger(__name__)
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
 # How often at most: more jobs than that are not under way at once.
 TRIES = 20
-_KEYS_AT_ONCE = 50_000
-_KEYS = pa.schema([pa.field("key", pa.large_string())])
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """The part of a table that is purged at a time.
+
+    Attributes:
+        operation: The purge.
+        component: Where it belongs.
+        part: A tablet, or a file as one; None is the list of bars.
+    """
+
+    operation: Operation
+    component: str
+    part: Tablet | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a purge does.
+    """The order that a purge carries out.
 
     Attributes:
-        names: What is purged.
-        lift: Rather, what is barred no longer; then nothing else is touched.
+        names: Names to purge.
+        lift: Whether the names are rather to be barred no longer; then nothing else is touched.
     """
 
     names: Names
     lift: bool = False
 
     def pieces(self, operation: Operation) -> Iterator[Piece]:
-        """Yields what there is to do."""
-        yield from [Piece(operation, BARS)] if self.lift else pieces(operation)
+        """Yields the pieces of a table."""
+        yield Piece(operation, BARS)
+        for component in () if self.lift else operation.manifest().components:
+            if component != BARS:
+                parts = parts_of(component, operation.files(component))
+                yield from (Piece(operation, component, part) for part in parts)
 
     def __call__(self, piece: Piece) -> Iterator[Written]:
-        """Does a piece of it."""
-        if self.lift:
-            yield set_bars(piece.operation, self.names, lift=True)
+        """Purges a piece."""
+        if piece.part is None:
+            yield set_bars(piece.operation, self.names, self.lift)
         else:
-            yield from purge_piece(piece, self.names)
+            yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
 
 
-@dataclasses.dataclass(frozen=True)
-class Purged:
-    """What was purged of a snapshot.
-
-    Attributes:
-        operation: The purge, pinned to that snapshot.
-        written: What stands for what held it.
-    """
+class Purged(NamedTuple):
+    """Files without the purged names, and the purge, pinned to the snapshot that they are of."""
 
     operation: Operation
     written: tuple[Written, ...]
@@ -155,36 +164,13 @@ def rebase(purged: Purged, task: Task) -> Purged:
 
 def _rebase_component(
     purged: Purged, now: Operation, component: str, task: Task
-) -> Iterator[Written]:
+) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
-        yield from known
-    elif component == BARS:
-        yield from task(Piece(now, BARS))
-    elif kind_of(component).in_tablets:
-        yield from _rebase_tablets(purged, now, component, known, task)
-    else:
-        yield from _rebase_files(purged, now, component, known, task)
-
-
-def _rebase_tablets(
-    purged: Purged, now: Operation, component: str, known: list[Written], task: Task
-) -> Iterator[Written]:
-    before, after = (tablets(op.files(component)) for op in (purged.operation, now))
-    done = [Part(component, part.files, part.replaced, part.counts) for part in known]
+        return known
+    if component == BARS:
+        return task(Piece(now, BARS))
+    before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
     edit, since = purge_of(task.names), purged.operation.snapshot
-    for part in now.root.edit_again(component, edit, done, before, since, after):
-        yield Written(component, part.files, part.replaced, part.counts)
-
-
-def _rebase_files(
-    purged: Purged, now: Operation, component: str, known: list[Written], task: Task
-) -> Iterator[Written]:
-    rewritten = {part.replaced: part for part in known}
-    seen = {file.path for file in purged.operation.files(component)}
-    for file in now.files(component):
-        if (file.path,) in rewritten:
-            yield rewritten[file.path,]
-        elif file.path not in seen:
-            yield from task(Piece(now, component, file=file))
+    return now.root.edit_again(component, edit, known, before, since, after)

@@ -14,7 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.commit import Written, commit
+from ...io.snapshots.commit import commit
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import Operation, find
 from ...io.storage.errors import ConflictError
@@ -22,6 +22,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
+from ...io.tablets.written import Written
 from ...policy.kinds import SEED_HOSTS, kind_of
 from ...transforms.metrics import count
 from ...transforms.operations import Begin, ForEach, Ticket, Together, gathered, ticket_after

@@ -166,7 +166,7 @@ class Kept:
 
     def compact(self, *, full):
         for group in plan_folds(tablets(self.files), full=full):
-            frames = (rows for tablet in group for rows in folded(self.root, "state", tablet))
+            frames = (rows for tablet in group for rows in folded(self.root, STATE, tablet))
             files = write_bases(self.root, "state", frames)
             gone = {path for tablet in group for path in tablet.paths}
             self.files = [file for file in self.files if file.path not in gone] + list(files)
@@ -179,7 +179,7 @@ class Kept:
         in_order = [
             row
             for tablet in known
-            for rows in folded(self.root, "state", tablet)
+            for rows in folded(self.root, STATE, tablet)
             for row in rows.select("key", "score").rows()
         ]
         assert in_order == right

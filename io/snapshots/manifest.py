@@ -162,6 +162,13 @@ def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None)
         raise
 
 
+def readable_manifests(root: WebTable) -> Iterator[Manifest]:
+    """Yields the snapshots whose manifests can be read, newest first."""
+    for number in reversed(root.snapshots()):
+        with contextlib.suppress(UserError):
+            yield load_manifest(root, number)
+
+
 def check_kept(root: WebTable, snapshot: int) -> None:
     """Sees whether a snapshot that was pinned is still there.
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
@@ -31,6 +32,7 @@ from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
+_MANIFEST = re.compile(r"(\d{8}|[1-9]\d{8,})\.json")
 # What the folder of a table may hold, besides rows, before its first snapshot is there.
 _KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
 # Of each table in a store the versions of its manifests, as they were listed last: a manifest
@@ -83,7 +85,7 @@ class FolderTable(WebTable):
     def snapshots(self) -> list[int]:
         found = names_and_versions(self.place / "manifest", f"table {self}")
         _LISTED[self.place] = found
-        return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
+        return sorted(int(name[:-5]) for name in found if _MANIFEST.fullmatch(name))
 
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
@@ -141,9 +143,7 @@ class FolderTable(WebTable):
         return sorted(
             (int(file.path.stem), file.path, file.changed)
             for file in list_files(folder)
-            if file.path.parent == folder
-            and file.path.suffix == ".json"
-            and file.path.stem.isdigit()
+            if file.path.parent == folder and _MANIFEST.fullmatch(file.path.name)
         )
 
     # Rows.

@@ -6,7 +6,7 @@ A list is written under a new name whenever it changes; a manifest names it.
 import dataclasses
 import functools
 import zlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -126,14 +126,18 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
+def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:
+    """Returns (files, rows, bytes) of files together."""
+    return len(files), sum(file.live_rows for file in files), sum(file.bytes for file in files)
+
+
 def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
     data = _to_parquet(pl.DataFrame([dataclasses.asdict(f) for f in files], schema=FILE_LIST))
     write_bytes(root / path, data)
-    rows, size = sum(file.live_rows for file in files), sum(file.bytes for file in files)
-    return Component(str(path), len(files), rows, size, crc32=zlib.crc32(data))
+    return Component(str(path), *totals(files), crc32=zlib.crc32(data))
 
 
 def _to_parquet(rows: pl.DataFrame) -> bytes:

@@ -6,14 +6,12 @@ from the history if the operation was committed; else it can only be removed.
 
 import contextlib
 import dataclasses
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...web.base.errors import UserError
-from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, load_manifest
+from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import FOLDER, LOST, id_of, parse_record
 from ..snapshots.operations import Operation, reach, to_json
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
@@ -21,7 +19,7 @@ from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
 from ..storage.reach import is_shared
 from ..table.web_table import WebTable
-from .fsck import Left, Problem, without
+from .fsck import Problem, without
 from .retention import UNDER_WAY
 
 KIND = "operation"
@@ -43,7 +41,7 @@ class Mended:
 
 def check_operations(root: WebTable) -> list[Problem]:
     """Finds records of operations that are damaged, of a newer format, or name what is not there."""
-    records = list(_records(root))
+    records = list(record_files(root))
     known = reach(root)  # after the records: one that is pinned just now is not among them
     problems = list(_no_files(root))
     for found in records:
@@ -56,7 +54,8 @@ def check_operations(root: WebTable) -> list[Problem]:
     return problems
 
 
-def _records(root: WebTable) -> Iterator[Found]:
+def record_files(root: WebTable) -> Iterator[Found]:
+    """Yields the files of records, and the notes that operations have lost."""
     for found in list_files(root / FOLDER):
         direct = found.path.parent == root / FOLDER and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
@@ -101,38 +100,6 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def left_operations(root: WebTable) -> Left:
-    """Counts what lies about among the records, and names operations that began long ago and never committed."""
-    known = {found.path for found in _records(root)}
-    others = [f for f in list_files(root / FOLDER) if f.path not in (known | {root / HOLD})]
-    temporary = sum(found.path.name.startswith(".") for found in others)
-    strange = [found for found in others if not found.path.name.startswith(".")]
-    return Left(
-        orphans=len(strange),
-        orphan_bytes=sum(found.bytes for found in strange),
-        temporary=temporary,
-        unfinished=tuple(_unfinished(root)),
-    )
-
-
-def _unfinished(root: WebTable) -> Iterator[str]:
-    manifests = _history(root)
-    done = {manifest.operation for manifest in manifests}
-    first = min((manifest.snapshot for manifest in manifests), default=0)
-    records = {found.path: found for found in _records(root)}
-    for path, found in records.items():
-        old = found.changed < time.time() - UNDER_WAY
-        if path.suffix == LOST or not old or path.with_suffix(LOST) in records:
-            continue
-        try:
-            record = parse_record(path, read_bytes(path))
-        except UserError:
-            continue
-        # Of older ones the history does not know what became of them.
-        if record["job"] != "crawl" and id_of(path) not in done and record["snapshot"] >= first - 1:
-            yield id_of(path)
-
-
 def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
     """Makes damaged records again, or removes those that cannot be.
 
@@ -144,8 +111,8 @@ def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list
         problems: What is wrong with records.
         drop: Whether to remove young ones, too.
     """
-    records = {below(root, found.path): found for found in _records(root)}
-    history, now = _history(root), store_time(root / FOLDER)
+    records = {below(root, found.path): found for found in record_files(root)}
+    history, now = [*readable_manifests(root)][::-1], store_time(root / FOLDER)
     done = []
     for problem in problems:
         found = records.get(problem.path)
@@ -160,17 +127,6 @@ def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list
             remove_file(found.path.with_suffix(LOST))
             done.append(Mended(problem.path, "removed"))
     return done
-
-
-def _history(root: WebTable) -> list[Manifest]:
-    """Returns all manifests that can be read, oldest first."""
-    found = []
-    for number in root.snapshots():
-        try:
-            found.append(load_manifest(root, number))
-        except UserError:
-            continue
-    return found
 
 
 def _from_history(history: list[Manifest], path: Place) -> Operation | None:

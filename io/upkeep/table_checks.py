@@ -22,7 +22,7 @@ class TableChecks:
         self._table = table
 
     def finish(self, drop: bool) -> int | None:
-        """Finishes a commit that was cut off, and restores what its record lacks.
+        """Finishes a commit that was cut off, and restores missing parts of its record.
 
         Args:
             drop: Whether to leave out files of changes that nobody can read.
@@ -52,19 +52,17 @@ class TableChecks:
         operation: str,
         snapshot: int,
         rows: Rows,
-        files: Mapping[str, frozenset[str]],
-        drop: bool,
+        drop: Mapping[str, frozenset[str]] | None,
     ) -> Repair:
         """Makes a snapshot that is whole.
 
         Args:
             operation: Id of this operation.
             snapshot: Number of the snapshot that was checked.
-            rows: What was found in its rows.
-            files: Paths of data files to leave out, by component.
-            drop: Whether damaged rows are left out, too.
+            rows: The result of checking its rows.
+            drop: Paths of data files to leave out, by component; None also keeps damaged rows.
         """
-        return repair(self._table, operation, files)
+        return repair(self._table, operation, drop or {})
 
 
 class _BigtableChecks(TableChecks):  # late imports: Google's libraries take a second
@@ -93,12 +91,11 @@ class _BigtableChecks(TableChecks):  # late imports: Google's libraries take a s
         operation: str,
         snapshot: int,
         rows: Rows,
-        files: Mapping[str, frozenset[str]],
-        drop: bool,
+        drop: Mapping[str, frozenset[str]] | None,
     ) -> Repair:
         from .bigtable_repair import repair
 
-        return repair(self._rows, operation, snapshot, rows, files, drop)
+        return repair(self._rows, operation, snapshot, rows, drop)
 
 
 def checks_of(table: WebTable) -> TableChecks:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.manifest import Manifest, readable_manifests
 from ...io.snapshots.newest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
@@ -22,24 +22,22 @@ from ...io.tablets.file_lists import DataFile, load_files
 from ...io.upkeep.clock_repair import KIND as CLOCK
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
-    Left,
     Problem,
     Rows,
     check_file,
     check_lists,
     check_manifests,
-    left_over,
     list_problem,
     runs,
 )
+from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import KIND as OPERATION
-from ...io.upkeep.operation_fsck import Mended, check_operations, left_operations, mend_operations
+from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import checks_of
 from ...policy.kinds import kinds_in_tablets
 from ...policy.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
-from ...web.base.errors import UserError
 from ...web.base.options import also, option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
@@ -149,7 +147,8 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
         if problem.component and problem.kind not in ("list", CLOCK):
             known = drop.get(problem.component, frozenset())
             drop[problem.component] = known | {problem.path}
-    return checks_of(root).repair(operation, found.snapshot, found.rows, drop, options.drop)
+    left_out = drop if options.drop else None
+    return checks_of(root).repair(operation, found.snapshot, found.rows, left_out)
 
 
 def _damage(found: Findings) -> bool:
@@ -174,10 +173,10 @@ def look(root: WebTable, options: Options) -> Findings:
     if _is_newer(problems):
         # What belongs together, and what is left over, only the newer version can say.
         return Findings(newest, tuple(problems), Left(), 0)
-    manifest = _newest(root)
+    manifest = next(readable_manifests(root), Manifest())
     checks = checks_of(root)
     if not checks.can_check(manifest.snapshot):
-        return Findings(manifest.snapshot, tuple(problems), _left(root), 0)
+        return Findings(manifest.snapshot, tuple(problems), left_over(root), 0)
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
     PROGRESS.start("fsck", total=len(files), unit="files")
@@ -196,26 +195,13 @@ def look(root: WebTable, options: Options) -> Findings:
         if needed and f"batches/{batch}/fetchlist" not in manifest.components:
             path = f"batches/{batch}/fetchlist"
             problems.append(Problem("batch", path, "the batch has no fetch list"))
-    return Findings(manifest.snapshot, tuple(problems), _left(root), len(files), rows)
-
-
-def _left(root: WebTable) -> Left:
-    return left_over(root) + left_operations(root)
+    return Findings(manifest.snapshot, tuple(problems), left_over(root), len(files), rows)
 
 
 def _check(root: WebTable, component: str, file: DataFile, quick: bool) -> Problem | None:
     problem = check_file(root, component, file, quick)
     PROGRESS.add()
     return problem
-
-
-def _newest(root: WebTable) -> Manifest:
-    for number in reversed(root.snapshots()):
-        try:
-            return load_manifest(root, number)
-        except UserError:
-            continue
-    return Manifest()
 
 
 def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:

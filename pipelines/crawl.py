@@ -14,8 +14,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
-from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
-from ..io.snapshots.newest import newest_manifest
+from ..io.snapshots.manifest import Manifest, load_manifest, newest_manifest, purged_since
 from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
 from ..io.storage.errors import ConflictError, PurgedMeanwhile

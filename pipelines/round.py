@@ -9,7 +9,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.newest import newest_manifest
+from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import find, new_id
 from ..transforms.operations import Ticket
 from .command_line.command import TABLE, Invocation

@@ -68,7 +68,8 @@ def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> 
         view: Its name.
         files: Of ``files_of``.
     """
-    return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
+    name = "host_of(key) AS host" if kind_of(view).of_hosts else "url_of(key) AS url"
+    return f"CREATE VIEW {view} AS SELECT {name}, * FROM ({' '.join(_parts(root, view, files))})"
 
 
 def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -105,12 +106,6 @@ def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
             USING (filename, key, file_row_number))
         SELECT url_of(key) AS url, key, url_of(link.key) AS target_url, link.key AS target_key,
                link.anchor AS anchor, link.rel AS rel FROM every"""
-
-
-def _first(view: str) -> str:
-    if kind_of(view).of_hosts:
-        return "host_of(key) AS host,"
-    return "url_of(key) AS url,"
 
 
 def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:

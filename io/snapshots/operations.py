@@ -1,8 +1,8 @@
 """Operations: a function from a snapshot to a snapshot, applied exactly once.
 
-``begin`` pins what an operation works on; ``written.commit`` puts its result in
-place. Both run inside the pipeline, on a worker. A retry or a relaunch with the
-same id reads what was pinned; an id that is already in the history is success.
+``begin`` pins the snapshot that an operation reads; ``commit`` makes the next one. Both run inside
+the pipeline, on a worker. A retry or a relaunch with the same id reads the same snapshot; an id that
+is already in the history is a success.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..storage.errors import SnapshotTooOld
+from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.exclusive import check_exclusive, create_exclusive
 from ..storage.files import list_files, read_bytes, read_if_there
 from ..storage.places import Place
@@ -26,7 +26,7 @@ from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
 
-# How many snapshots after the newest may be lost, where no marker says which were made.
+# Most snapshots after the newest that may be lost, where no marker says which were made.
 MOST_AHEAD = 100
 
 
@@ -82,28 +82,19 @@ def begin(
     path, known = _pin(root, operation)
     if known is None and job != "crawl":  # its phases wait, each for itself
         wait_for_purge(root, operation)
-    pinned = Operation(
-        table=table,
-        id=operation,
-        job=job,
-        snapshot=root.settled_snapshot(),
-        now=0,
-        seed=zlib.crc32(operation.encode()),
-        batch=batch,
-        process=this_process(),
-    )
-    newest = load_manifest(
-        root, pinned.snapshot
-    )  # a damaged table fails before anything is written
-    pinned = dataclasses.replace(pinned, now=now_ms(newest.latest_time) if now is None else now)
-    check_newest(root, pinned.snapshot)
+    snapshot = root.settled_snapshot()
+    newest = load_manifest(root, snapshot)  # a damaged table fails before anything is written
+    check_newest(root, snapshot)
     if known is None:
-        if pinned.snapshot == 0:
+        if snapshot == 0:
             check_exclusive(path.parent)
+        now = now_ms(newest.latest_time) if now is None else now
+        seed, process = zlib.crc32(operation.encode()), this_process()
+        pinned = Operation(table, operation, job, snapshot, now, seed, batch, process=process)
         if create_exclusive(path, to_json(pinned)):
             return pinned
         known = read_bytes(path)
-    pinned = dataclasses.replace(_from_json(path, known), table=table)
+    pinned = _from_json(path, known, table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -115,9 +106,9 @@ def begin(
 def _pin(root: WebTable, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
 
-    What was pinned in a past that the table has gone back behind is not
-    deleted, but it does not count: the operation is pinned anew. So is one that
-    has lost to another one's commit: what it has read will never be true again.
+    A record that was pinned before a rollback is not deleted, but it does not count:
+    the operation is pinned again. So is an operation that has lost to another
+    commit: the rows that it has read have changed.
     """
     *_, (path, data) = _pins(root, operation)
     return path, data
@@ -128,7 +119,7 @@ def _pins(root: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]
     path = root / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
         yield path, data
-        pinned = dataclasses.replace(_from_json(path, data), table=str(root))
+        pinned = _from_json(path, data, str(root))
         behind = undone_by(root, pinned.snapshot) or _lost_to(path)
         # Numbers grow, so this comes to an end.
         if behind is None or behind <= pinned.snapshot or committed(pinned) is not None:
@@ -144,7 +135,7 @@ def _lost_to(path: Place) -> int | None:
 
 
 def note_loss(operation: Operation) -> None:
-    """Notes that what an operation has pinned is of no use: the same id will be pinned anew."""
+    """Notes that an operation has lost to another commit: the same id will be pinned again."""
     newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
         if data is not None and _from_json(path, data).snapshot == operation.snapshot:
@@ -152,13 +143,23 @@ def note_loss(operation: Operation) -> None:
             return
 
 
+@contextlib.contextmanager
+def losses_noted(operation: Operation) -> Iterator[None]:
+    """Notes a conflict within the block as the loss of an operation; see ``note_loss``."""
+    try:
+        yield
+    except ConflictError:
+        note_loss(operation)
+        raise
+
+
 def committed(operation: Operation) -> Manifest | None:
     """Returns the snapshot that the operation made, or None if it is not in the history.
 
-    What was rolled back is not.
+    An operation that was rolled back is not.
 
     Raises:
-        SnapshotTooOld: Nobody knows: the snapshots of that time were deleted.
+        SnapshotTooOld: This is unknown: the snapshots of that time were deleted.
     """
     for manifest in since_pinned(operation):
         if manifest.operation == operation.id:
@@ -202,7 +203,7 @@ def has_committed(operation: Operation) -> bool:
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
     path, data = _pin(open_table(table), operation)
-    return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
+    return _from_json(path, data, table) if data is not None else None
 
 
 def reach(root: WebTable) -> tuple[int, int]:
@@ -229,10 +230,9 @@ def seen_snapshots(root: WebTable) -> list[int]:
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    return json.dumps(
-        {name: record[name] for name in record if name not in ("table", "idle")}
-    ).encode()
+    del record["table"], record["idle"]
+    return json.dumps(record).encode()
 
 
-def _from_json(path: Place, data: bytes) -> Operation:
-    return Operation(table="", **parse_record(path, data))
+def _from_json(path: Place, data: bytes, table: str = "") -> Operation:
+    return Operation(table=table, **parse_record(path, data))

@@ -4,9 +4,9 @@ Google's libraries are loaded when Bigtable is asked for something, so imports o
 """
 
 import dataclasses
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -25,10 +25,10 @@ from ..storage.reach import folder_names
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
-from ..tablets.resolve import Extras, Resolved, Resolver
+from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
 from ..tablets.tablets import Due, Tablet
 from ..tablets.written import Written
-from .edits import Edit, EditCounts
+from .edits import Edit, EditCounts, Edited
 from .folder_table import FolderTable
 from .web_table import WebTable
 
@@ -37,6 +37,21 @@ if TYPE_CHECKING:
 
 _KEYS_AT_ONCE = 50_000
 _FEW_KEYS = 5_000  # rows of hosts are long
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _of_rows(method: _Method) -> _Method:
+    """Wraps a method of components in rows: of components in files, the table of files does it."""
+
+    @functools.wraps(method)
+    def chosen(self: "BigtableWebTable", component: str, *args: Any, **named: Any) -> Any:
+        if self.in_files(component):
+            return getattr(self._in_files, method.__name__)(component, *args, **named)
+        return method(self, component, *args, **named)
+
+    return chosen  # type: ignore[return-value]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,9 +121,6 @@ class BigtableWebTable(WebTable):
     def settled_snapshot(self) -> int:
         return self.log.roll_forward().snapshot
 
-    def is_kept(self, snapshot: int) -> bool:
-        return snapshot in self.snapshots()
-
     def record(self, snapshot: int) -> bytes:
         log = self.log
         try:
@@ -124,9 +136,6 @@ class BigtableWebTable(WebTable):
 
     def record_name(self, snapshot: int) -> str:
         return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
-
-    def record_label(self, snapshot: int) -> str:
-        return f"snapshot {snapshot} of {self}"
 
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
@@ -150,6 +159,7 @@ class BigtableWebTable(WebTable):
 
     # Rows.
 
+    @_of_rows
     def read(
         self,
         component: str,
@@ -158,8 +168,6 @@ class BigtableWebTable(WebTable):
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
-        if self.in_files(component):
-            return self._in_files.read(component, some, columns, narrow, due)
         needed = columns if narrow is None else None
         parts = [empty(KINDS[component].schema).select(columns)]
         for tablet in some:
@@ -168,9 +176,8 @@ class BigtableWebTable(WebTable):
                 parts.append(kept.select(columns))
         return pl.concat(parts)
 
+    @_of_rows
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        if self.in_files(component):
-            return self._in_files.scan(component, tablet)
         return self._received(component, tablet)
 
     def _received(
@@ -184,11 +191,10 @@ class BigtableWebTable(WebTable):
 
         return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
 
+    @_of_rows
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
         from ..bigtable.stored_rows import find_rows
 
-        if self.in_files(component):
-            return self._in_files.find(component, known, keys)
         return find_rows(self.log, component, keys, self._pinned)
 
     def find_in_pieces(
@@ -206,46 +212,37 @@ class BigtableWebTable(WebTable):
         rows = self.find("hosts", (), host_keys(keys).unique())
         return rows.filter(resting(now)).get_column("key")
 
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Written]:
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         from ..bigtable.stored_rows import resolve_changes
 
-        if self.in_files(component):
-            table = self._in_files
-            yield from table.resolve(component, part, changes, resolver, places, order)
+        if self.in_files(how.component):
+            yield from self._in_files.resolve(how, changes)
             return
         if not len(changes):
             return
-        if component == "hosts":
+        resolver, places = how.resolver, how.places
+        if how.component == "hosts":
             resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
         with Extras(self.files, places) as extras:
             # The commit brings the file into the rows.
             done = resolve_changes(
-                self.log, self.files, component, changes,
+                self.log, self.files, how.component, changes,
                 lambda old, new: extras.take(resolver(old, new)), self._pinned,
             )  # fmt: skip
-            extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
-            base = part.base.base.path if part.base is not None else None
+            extras.counts.update({f"dropped/{why}": number for why, number in done.dropped.items()})
+            base = how.part.base.base.path if how.part.base is not None else None
             found = [done.file] if done.file is not None else []
-            files = (dataclasses.replace(file, base=base, order=order) for file in found)
-            yield Written(component, tuple(files), counts=extras.counts)
-            yield from extras.close()
+            files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
+            yield Written(how.component, tuple(files), counts=extras.counts)
+            yield from extras.finish()
 
+    @_of_rows
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
-        if self.in_files(component):
-            yield from self._in_files.load(component, frames)
-            return
-        anywhere = Range(None, None, None)
+        how = Resolution(component, Range(None, None, None), lambda _, new: Resolved(new))
         for rows in frames:
-            yield from self.resolve(component, anywhere, rows, lambda _, new: Resolved(new), {})
+            yield from self.resolve(how, rows)
 
+    @_of_rows
     def files_after(
         self,
         component: str,
@@ -253,49 +250,37 @@ class BigtableWebTable(WebTable):
         added: Sequence[DataFile],
         replaced: Collection[str],
     ) -> list[DataFile]:
-        if self.in_files(component):
-            return self._in_files.files_after(component, known, added, replaced)
         return grown(component, known, added, self.samples)
 
     def samples(self) -> Samples:
         """Returns (key, bytes before it) of some rows, in key order."""
         return self.log.table.samples()
 
+    @_of_rows
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
         from ..bigtable.stored_rows import way_back
 
-        if self.in_files(component):
-            return []
-        back = partial(way_back, self.log, self.files, component)
+        back = functools.partial(way_back, self.log, self.files, component)
         done = (written for tablet in known for written in back(_range(tablet), to))
         return [written.file for written in done if written.file is not None]
 
     # Takedown.
 
+    @_of_rows
     def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
-        if self.in_files(component):
-            return self._in_files.edit(component, tablet, edit)
         return self._edit(component, tablet, self._fresh_rows(component, tablet), edit)
 
+    @_of_rows
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Written],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        if self.in_files(component):
-            yield from self._in_files.edit_again(component, edit, done, before, since, now)
-            return
-        files = [file for part in done for file in part.files]
+        files = [file for part in before.parts for file in part.files]
         schema = KINDS[component].schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
-            found = list(changed_keys(self.log, component, _range(tablet), since))
+            found = list(changed_keys(self.log, component, _range(tablet), before.snapshot))
             found += [_within(keys, tablet) for keys in edited]
             if found:
                 some = pl.concat(found).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)

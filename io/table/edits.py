@@ -1,8 +1,8 @@
 """Edits of rows for good: what a purge takes out of files, and how often."""
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
 from ..storage.places import Place, below
 from ..tablets.checksums import check_file
 from ..tablets.file_lists import DataFile
+from ..tablets.tablets import Tablet
 from ..tablets.written import Written
 
 
@@ -20,6 +21,20 @@ class Edit(Protocol):
     """Takes rows of a component out, or changes them; returns (rows left, taken out, changed)."""
 
     def __call__(self, table: pa.Table, component: str, /) -> tuple[pa.Table, int, int]: ...
+
+
+class Edited(NamedTuple):
+    """A component that was edited, as it was in a snapshot.
+
+    Attributes:
+        snapshot: Number of the snapshot.
+        tablets: Its tablets.
+        parts: Files that stand for edited ones.
+    """
+
+    snapshot: int
+    tablets: Sequence[Tablet]
+    parts: Sequence[Written]
 
 
 class EditCounts:

@@ -6,9 +6,11 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import methodcaller
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.clocks import resting
 from ...policy.kinds import KINDS, folders, kind_of
@@ -17,17 +19,16 @@ from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import file_version, list_files, names, read_bytes, remove_file
-from ..storage.parquet_files import may_have_values
+from ..storage.parquet_files import batches, may_have_values
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, is_shared, names_and_versions
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys, stored_schema
-from ..tablets.ranges import Range
-from ..tablets.resolve import Resolver, resolve_range, write_bases
+from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
+from ..tablets.resolve import Resolution, resolve_range, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
-from .edits import Edit, EditCounts, edit_file, is_touched
+from .edits import Edit, EditCounts, Edited, edit_file, is_touched
 from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
@@ -90,9 +91,6 @@ class FolderTable(WebTable):
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
 
-    def is_kept(self, snapshot: int) -> bool:
-        return bool(file_version(manifest_path(self.place, snapshot)))
-
     def record(self, snapshot: int) -> bytes:
         return read_bytes(manifest_path(self.place, snapshot))
 
@@ -105,9 +103,6 @@ class FolderTable(WebTable):
 
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
-
-    def record_label(self, snapshot: int) -> str:
-        return str(manifest_path(self.place, snapshot))
 
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
@@ -162,12 +157,22 @@ class FolderTable(WebTable):
         return folded(self.place, stored_schema(self.place, component, tablet), tablet)
 
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
-        return rows_of_keys(self.place, component, known, keys)
+        some = tablets_of_keys(known, keys)
+        sought = pl.col("key").is_in(keys.unique().implode())
+        return self.read(
+            component, some, KINDS[component].schema.names, methodcaller("filter", sought)
+        )
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        return pieces_of_keys(self.place, component, known, keys)
+        schema, sought = KINDS[component].schema, keys.to_arrow()
+        # Of a base and its runs, oldest first, the last has the row that counts.
+        paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
+        for path in paths:
+            for rows in batches(self / path, schema, schema.names):
+                if len(found := rows.filter(pc.is_in(rows["key"], sought))):
+                    yield to_frame(found)
 
     def may_have_values(self, tablet: Tablet, column: str) -> bool:
         return any(may_have_values(self / path, column) for path in tablet.paths)
@@ -178,16 +183,8 @@ class FolderTable(WebTable):
     def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
         return _resting_hosts(self.place, known, now)
 
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Written]:
-        return resolve_range(self.place, component, part, changes, resolver, places, order)
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
+        return resolve_range(self.place, how, changes)
 
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         frames = iter(frames)
@@ -241,16 +238,10 @@ class FolderTable(WebTable):
         yield Written(component, files, tablet.paths, counts.named())
 
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Written],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        edited = {part.replaced: part for part in done}
-        seen = {tablet.paths for tablet in before}
+        edited = {part.replaced: part for part in before.parts}
+        seen = {tablet.paths for tablet in before.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:
             if tablet.paths in edited:

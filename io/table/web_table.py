@@ -13,11 +13,10 @@ import polars as pl
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
-from ..tablets.ranges import Range
-from ..tablets.resolve import Resolver
+from ..tablets.resolve import Resolution
 from ..tablets.tablets import Due, Tablet
 from ..tablets.written import Written
-from .edits import Edit
+from .edits import Edit, Edited
 
 
 class WebTable(abc.ABC):
@@ -88,10 +87,6 @@ class WebTable(abc.ABC):
         return self.latest_snapshot()
 
     @abc.abstractmethod
-    def is_kept(self, snapshot: int) -> bool:
-        """Returns whether the record of a snapshot is still there."""
-
-    @abc.abstractmethod
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot: its manifest, as JSON.
 
@@ -112,9 +107,9 @@ class WebTable(abc.ABC):
     def record_name(self, snapshot: int) -> str:
         """Returns the name of a record below the table."""
 
-    @abc.abstractmethod
     def record_label(self, snapshot: int) -> str:
-        """Returns what errors call a record."""
+        """Returns the name of a record in errors."""
+        return f"{self}/{self.record_name(snapshot)}"
 
     @abc.abstractmethod
     def store(
@@ -221,15 +216,7 @@ class WebTable(abc.ABC):
         """
 
     @abc.abstractmethod
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Written]:
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         """Resolves the changes of one range, and writes what they change; see ``resolve_range``."""
 
     @abc.abstractmethod
@@ -280,25 +267,15 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Written],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        """Edits a component that was edited in an older snapshot, as it is now.
-
-        What has not changed since is not read again.
+        """Edits a component that was edited in an older snapshot; reads only what has changed since.
 
         Args:
             component: Any component.
             edit: Takes rows out, or changes them.
-            done: Parts of the older snapshot that ``edit`` has given.
-            before: Tablets of the older snapshot.
-            since: Number of the older snapshot.
-            now: Tablets now.
+            before: The component as it was edited.
+            now: Its tablets now.
         """
 
     def needed_files(self) -> set[str]:

@@ -5,6 +5,7 @@ A list is written under a new name whenever it changes; a manifest names it.
 
 import dataclasses
 import functools
+import io
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import PurePosixPath
@@ -93,6 +94,11 @@ class Component:
     crc32: int | None = None
 
     @property
+    def totals(self) -> tuple[int, int, int]:
+        """(files, rows, bytes)."""
+        return self.files, self.rows, self.bytes
+
+    @property
     def identity(self) -> str:
         """The same as long as all rows are the same, in whatever files they lie."""
         return self.content or self.list
@@ -135,14 +141,9 @@ def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
-    data = _to_parquet(pl.DataFrame([dataclasses.asdict(f) for f in files], schema=FILE_LIST))
+    sink = io.BytesIO()
+    rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
+    rows.write_parquet(sink, compression="zstd")
+    data = sink.getvalue()
     write_bytes(root / path, data)
     return Component(str(path), *totals(files), crc32=zlib.crc32(data))
-
-
-def _to_parquet(rows: pl.DataFrame) -> bytes:
-    import io
-
-    sink = io.BytesIO()
-    rows.write_parquet(sink, compression="zstd")
-    return sink.getvalue()

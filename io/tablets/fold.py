@@ -13,14 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS
 from ...policy.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,
-    batches,
     collect,
     reads_parts,
     row_groups,
@@ -70,42 +68,6 @@ def read_tablets(
     found = collect(rows.select(*columns, _AT))
     live = np.concatenate([_live(tablet, _numbers(root, tablet)) for tablet in some])
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
-
-
-def rows_of_keys(
-    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
-) -> pl.DataFrame:
-    """Returns the rows of some keys; of tablets only those are read that may hold one.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        known: All of its tablets.
-        keys: Sought keys.
-    """
-    some = tablets_of_keys(known, keys)
-    sought = pl.col("key").is_in(keys.unique().implode())
-    names = KINDS[component].schema.names
-    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
-
-
-def pieces_of_keys(
-    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
-) -> Iterator[pl.DataFrame]:
-    """Yields rows of some keys, few at a time: for long texts. Of a key, the last row counts.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        known: All of its tablets.
-        keys: Sought keys.
-    """
-    schema, sought = KINDS[component].schema, keys.to_arrow()
-    # Of a base and its runs, oldest first, the last has the row that counts.
-    for path in (root / path for tablet in tablets_of_keys(known, keys) for path in tablet.paths):
-        for rows in batches(path, schema, schema.names):
-            if len(found := rows.filter(pc.is_in(rows["key"], sought))):
-                yield to_frame(found)
 
 
 def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:

@@ -98,9 +98,7 @@ def plan_ranges(
         end = len(keys) if high is None else int(np.searchsorted(keys, high))
         cuts = _cuts(keys[start:end], weights[start:end], low, range_bytes)
         edges = [low, *cuts, high]
-        ranges += [
-            Range(edges[i], edges[i + 1], base, whole=not cuts) for i in range(len(edges) - 1)
-        ]
+        ranges += [Range(*pair, base, whole=not cuts) for pair in itertools.pairwise(edges)]
         coming += [float(numbers[start:end].sum())] * (len(edges) - 1)
     budget = max(
         FOLD_BYTES,
@@ -138,7 +136,7 @@ def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> s
         if past_limits(tablet, rows):
             share = (tablet.run_rows + rows) / max(1, RUN_SHARE * tablet.base.rows)
             weight = max(share, len(tablet.runs) / MOST_RUNS)
-            cost = tablet.run_bytes if merges(tablet, rows) else tablet.bytes
+            cost = tablet.bytes - merges(tablet, rows) * tablet.base.bytes
             overdue = past_limits(tablet, rows, OVERDUE)
             waiting.append((not overdue, -weight, number, cost))
     chosen = set()

@@ -3,12 +3,14 @@
 A resolver decides what changes do to the rows of their keys, and sees no other rows.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, Self
+from typing import Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -46,141 +48,129 @@ class Resolver(Protocol):
     def __call__(self, rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved: ...
 
 
-def resolve_range(
-    root: Folder,
-    component: str,
-    part: Range,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    places: Mapping[str, str],
-    order: int = 1,
-) -> Iterator[Written]:
+@dataclasses.dataclass(frozen=True)
+class Resolution:
+    """How the changes of one range are resolved.
+
+    Attributes:
+        component: ``state`` or ``hosts``.
+        part: The range.
+        resolver: Decides.
+        places: Component names of the resolver's further frames, by its names:
+            ``{"outcome": "batches/ID/outcome"}``.
+        order: Number of the snapshot that is being made.
+    """
+
+    component: str
+    part: Range
+    resolver: Resolver
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    order: int = 1
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Declared columns of the component."""
+        return KINDS[self.component].schema
+
+
+def resolve_range(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
     """Resolves the changes of one range, and writes what they change.
 
     Args:
         root: The table's folder.
-        component: ``state`` or ``hosts``.
-        part: The range.
-        changes: Its changes, in any order.
-        resolver: Decides.
-        places: Component names of what the resolver gives besides, by its name
-            for it: ``{"outcome": "batches/ID/outcome"}``.
-        order: Number of the snapshot that is being made.
+        how: The range and the resolver.
+        changes: The changes of the range, in any order.
     """
+    part = how.part
     if not len(changes) and part.whole:
         return
-    tablet = part.base
-    with Extras(root, places) as extras:
-        if tablet is None or not part.whole or _swamped(tablet, changes):
-            found = _rewrite(root, component, part, changes, resolver, extras)
+    with Extras(root, how.places) as extras:
+        if part.base is None or not part.whole or _swamped(part.base, changes):
+            found = _rewrite(root, how, changes, extras)
         else:
-            found = _add_run(root, component, part, tablet, changes, resolver, extras, order)
+            found = _add_run(root, how, part.base, changes, extras)
         yield dataclasses.replace(found, counts=extras.counts)
-        yield from extras.close()
+        yield from extras.finish()
 
 
 def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
     return changes.get_column("key").n_unique() > RUN_SHARE * tablet.base.rows
 
 
-class Extras:
-    """What resolvers give besides rows: further frames, and counts."""
+class Extras(contextlib.ExitStack):
+    """Collects the further frames and the counts of resolvers, and writes the frames.
+
+    Attributes:
+        counts: By counter name.
+    """
 
     def __init__(self, root: Folder, places: Mapping[str, str]) -> None:
-        self.counts: dict[str, int] = {}
+        super().__init__()
+        self.counts = Counter[str]()
         self._root = root
         self._places = places
         self._writers: dict[str, TabletWriter] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for writer in self._writers.values():
-                writer.abandon()
-
     def take(self, resolved: Resolved) -> pl.DataFrame:
-        """Keeps what comes besides; returns the rows."""
+        """Keeps further frames and counts; returns the rows."""
         for name, frame in resolved.extra.items():
             if name not in self._writers:
-                self._writers[name] = TabletWriter(
-                    self._root, self._places[name], KINDS[name].schema
-                )
+                writer = TabletWriter(self._root, self._places[name], KINDS[name].schema)
+                self._writers[name] = self.enter_context(writer)
             self._writers[name].write(frame)
-        self.count(resolved.counts)
+        self.counts.update(resolved.counts)
         return resolved.rows
 
-    def count(self, counts: Mapping[str, int]) -> None:
-        for name, number in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + number
-
-    def close(self) -> Iterator[Written]:
+    def finish(self) -> Iterator[Written]:
+        """Completes the files of further frames."""
         for writer in self._writers.values():
             yield Written(writer.place, tuple(writer.close()))
 
 
-def _rewrite(
-    root: Folder,
-    component: str,
-    part: Range,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    extras: Extras,
-) -> Written:
+def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
     """Writes bases for a range: its rows, row group by row group, with its changes."""
-    if part.base is not None:
-        check_tablets(root, part.base)
+    base = how.part.base
+    if base is not None:
+        check_tablets(root, base)
     rewritten = (
-        extras.take(resolver(rows, some)) if len(some) else rows
-        for rows, some in _pairs(root, component, part, changes)
+        extras.take(how.resolver(rows, some)) if len(some) else rows
+        for rows, some in _pairs(root, how, changes)
     )
-    files = write_bases(root, component, rewritten)
-    return Written(component, files, part.base.paths if part.base is not None else ())
+    files = write_bases(root, how.component, rewritten)
+    return Written(how.component, files, base.paths if base is not None else ())
 
 
 def write_bases(
     root: Folder, component: str, frames: Iterable[pl.DataFrame], schema: pa.Schema | None = None
 ) -> tuple[DataFile, ...]:
     """Writes rows in key order as new tablets, with the declared columns or those of ``schema``."""
-    writer = TabletWriter(root, component, schema or KINDS[component].schema)
-    try:
+    with TabletWriter(root, component, schema or KINDS[component].schema) as writer:
         for rows in frames:
             writer.write(rows)
         return tuple(writer.close())
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def _add_run(
-    root: Folder,
-    component: str,
-    part: Range,
-    tablet: Tablet,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    extras: Extras,
-    order: int,
+    root: Folder, how: Resolution, tablet: Tablet, changes: pl.DataFrame, extras: Extras
 ) -> Written:
     """Writes what changed as a run; folds the tablet where it may and must."""
+    component = how.component
     old = find_rows(root, component, tablet, changes.get_column("key"))
-    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), KINDS[component].schema)
+    resolved = conform(extras.take(how.resolver(old.drop(NUMBER), changes)), how.schema)
     rows = changed_rows(old, to_frame(resolved), tablet.rows)
     if not len(rows):
         return Written(component)
-    if not (part.fold and past_limits(tablet, len(rows))):
-        fresh = int((rows.get_column(NUMBER) >= tablet.rows).sum())
-        return Written(component, (write_run(root, component, tablet.base, rows, fresh, order),))
-    check_tablets(root, tablet)
-    if merges(tablet, len(rows)):
-        rows = newest_rows(root, KINDS[component].schema, tablet, rows)
-        fresh = int((rows.get_column(NUMBER) >= tablet.base.rows).sum())
-        run = write_run(root, component, tablet.base, rows, fresh, order)
-        return Written(component, (run,), tuple(run.path for run in tablet.runs))
-    frames = folded(root, KINDS[component].schema, tablet, rows)
-    files = write_bases(root, component, frames)
-    return Written(component, files, tablet.paths)
+    known, replaced = tablet.rows, tuple[str, ...]()
+    if how.part.fold and past_limits(tablet, len(rows)):
+        check_tablets(root, tablet)
+        if not merges(tablet, len(rows)):
+            files = write_bases(root, component, folded(root, how.schema, tablet, rows))
+            return Written(component, files, tablet.paths)
+        rows = newest_rows(root, how.schema, tablet, rows)
+        known, replaced = tablet.base.rows, tablet.paths[1:]
+    fresh = int((rows.get_column(NUMBER) >= known).sum())
+    run = write_run(root, component, tablet.base, rows, fresh, how.order)
+    return Written(component, (run,), replaced)
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
@@ -210,10 +200,10 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 
 
 def _pairs(
-    root: Folder, component: str, part: Range, changes: pl.DataFrame
+    root: Folder, how: Resolution, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
-    schema = KINDS[component].schema
+    part, schema = how.part, how.schema
     if part.base is None:
         yield empty(schema), changes
         return

@@ -62,12 +62,8 @@ class Tablet:
         return sum(run.rows for run in self.runs)
 
     @property
-    def run_bytes(self) -> int:
-        return sum(run.bytes for run in self.runs)
-
-    @property
     def bytes(self) -> int:
-        return self.base.bytes + self.run_bytes
+        return sum(file.bytes for file in self.files)
 
     @cached_property
     def first(self) -> str | None:

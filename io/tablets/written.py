@@ -9,17 +9,17 @@ from .file_lists import DataFile
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What a worker has done: files that it wrote, by component, and what it counted.
+    """Files that a worker has written for a component, and its counts.
 
     Attributes:
         component: Where the files belong, such as ``state``.
         files: New files.
-        replaced: Paths of live files that they stand for.
+        replaced: Paths of live files that the new ones replace.
         counts: By counter name, such as ``dropped/out_of_scope``.
-        tidies: Whether what the table says stays the same. Then it is left out
-            if somebody has changed those files in the meantime.
-        due: How much work there is in all, by step; one of a step's parts tells.
-        done: How much of it this is, by step.
+        tidies: Whether the rows stay the same. Then the commit leaves it out if
+            another operation has changed those files in the meantime.
+        due: Number of items of work, by step; one of a step's parts has it.
+        done: How many of them were done here, by step.
     """
 
     component: str = ""
@@ -32,14 +32,14 @@ class Written:
 
 
 def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
-    """Sees whether all work of an operation was done.
+    """Checks that all work of an operation was done.
 
-    A runner may go on with what is left when part of a step has failed: Prism
-    does, for as long as it takes to stop the job.
+    When part of a step has failed, a runner may still run later steps: Prism does,
+    until the job has stopped.
 
     Args:
         job: Name of the job.
-        written: All that its workers did.
+        written: Everything that its workers wrote.
         steps: Names of the steps whose work must be whole.
 
     Raises:
@@ -59,7 +59,7 @@ def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> N
 
 
 def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Returns what several counts come to, in the order of their names.
+    """Returns the sums of several counts, in the order of their names.
 
     >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
     {'a': 1, 'b': 3}

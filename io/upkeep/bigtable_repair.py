@@ -114,35 +114,27 @@ def repair(
     counts = Counter[str]()
     for change in lost:
         counts[f"{change.component}/lost"] += change.rows or 0
-    rebuilt = rebuilt_lists(root, base)
-    lists = {
-        name: files or []
-        for name, files in rebuilt.items()
-        if files is not None or drop is not None
-    }
-    gone = [base.components[name].list for name, files in rebuilt.items() if files is None]
+    lists, gone = dict[str, list[DataFile]](), [change.path for change in lost]
+    for name, files in rebuilt_lists(root, base).items():
+        if files is not None or drop is not None:
+            lists[name] = files or []
+            gone += [base.components[name].list] if files is None else []
     changes = {}
     for name, kind in CELLS.items():
         damaged = rows.damaged.get(name, ()) if drop is not None else ()
-        files, numbers = _mend(root, kind, damaged, snapshot)
+        written, numbers = _mend(root, kind, damaged, snapshot)
         counts.update({f"{name}/{what}": number for what, number in numbers.items() if number})
-        if files:
-            changes[name] = files
-        if files or _is_wrong(root, base, name, rows):
-            total = rows.numbers.get(name)
-            if total is None:
-                total = read_cells(root.log, name, snapshot, 1).rows
-            lists[name] = _ranges(root, base, name, total - numbers["deleted"])
+        if written:
+            changes[name] = written
+        if written or _is_wrong(root, base, name, rows):
+            lists[name] = _ranges(root, base, name, rows, numbers["deleted"])
+    # No number is passed over: those that somebody has seen become repairs, too.
+    numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2)
+    files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
     plan = Plan(
-        base,
-        # No number is passed over: those that somebody has seen become repairs, too.
-        range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2),
-        lists,
-        {name: paths for name, paths in (drop or {}).items() if name not in CELLS},
-        changes=changes,
-        dropped=(*(change.path for change in lost), *(gone if drop is not None else ())),
-        counts=counts,
-    )
+        base, numbers_to_make, lists, files_to_drop,
+        changes=changes, dropped=tuple(gone), counts=counts,
+    )  # fmt: skip
     return commit_repair(root, operation, plan)
 
 
@@ -154,11 +146,17 @@ def _is_wrong(root: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> 
     return any(p.component == name and p.kind in ("rows", "range") for p in rows.problems)
 
 
-def _ranges(root: BigtableWebTable, base: Manifest, name: str, rows: int) -> list[DataFile]:
-    """Returns new ranges of a component that has a number of rows."""
+def _ranges(
+    root: BigtableWebTable, base: Manifest, name: str, rows: Rows, deleted: int
+) -> list[DataFile]:
+    """Returns new ranges of a component, from the number of its rows."""
+    total = rows.numbers.get(name)
+    if total is None:
+        total = read_cells(root.log, name, base.snapshot, 1).rows
     known = base.components.get(name)
-    whole = [DataFile(name, rows, known.bytes if known is not None else 0)]
-    return cut(name, whole, root.samples()) if rows > 2 * tablet_writer.TABLET_ROWS else whole
+    whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
+    large = total - deleted > 2 * tablet_writer.TABLET_ROWS
+    return cut(name, whole, root.samples()) if large else whole
 
 
 def _mend(

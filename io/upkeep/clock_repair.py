@@ -1,7 +1,6 @@
 """Finds times that a wrong clock has left in a table, and corrects them by a commit of its own."""
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from operator import methodcaller
 
@@ -13,12 +12,12 @@ from ...policy.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.errors import UserError
 from ..snapshots.commit import commit
 from ..snapshots.manifest import Manifest
-from ..snapshots.operations import begin
+from ..snapshots.operations import Operation, begin
 from ..snapshots.table_clock import date_of, oldest_open
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.ranges import Range
-from ..tablets.resolve import Resolved
+from ..tablets.resolve import Resolution, Resolved
 from ..tablets.tablets import Tablet, tablets
 from .fsck import Problem
 from .repair import Repair
@@ -80,22 +79,24 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
     """
     pinned = begin(table, "fsck", operation)
     before, now = pinned.manifest(), pinned.now
-    since = oldest_open(before, now)
     written = [
         part
         for name, times, tablet, keys in _wrong_rows(pinned.root, before, options, now)
-        for part in pinned.root.resolve(
-            name, Range(None, None, tablet), keys,
-            functools.partial(_correct, times, now, options, since), {}, before.snapshot + 1,
-        )
-    ]  # fmt: skip
+        for how in [_resolution(name, times, tablet, pinned, options)]
+        for part in pinned.root.resolve(how, keys)
+    ]
     reads = frozenset(name for name, kind in KINDS.items() if kind.times)
     made = commit(pinned, written, reads=reads, past=Manifest())
     return Repair(made, before.snapshot, rows=made.counts)
 
 
-def _correct(
-    times: Times, now: int, options: ScheduleOptions, since: int, rows: pl.DataFrame, _: object
-) -> Resolved:
-    fixed, number = times.set_right(rows, now, options, since)
-    return Resolved(fixed, counts={COUNT: number})
+def _resolution(
+    name: str, times: Times, tablet: Tablet, pinned: Operation, options: ScheduleOptions
+) -> Resolution:
+    since = oldest_open(pinned.manifest(), pinned.now)
+
+    def correct(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        fixed, number = times.set_right(rows, pinned.now, options, since)
+        return Resolved(fixed, counts={COUNT: number})
+
+    return Resolution(name, Range(None, None, tablet), correct, order=pinned.snapshot + 1)

@@ -61,8 +61,7 @@ class _Rebuild:
             layered = self._layered(bases, [file for file in files if file.base], runs)
         except UserError:
             return None  # one of the files is not whole
-        component = self.manifest.components[self.name]
-        wanted = (component.files, component.rows, component.bytes)
+        wanted = self.manifest.components[self.name].totals
         return next((c for c in (files, bases, new, *layered) if totals(c) == wanted), None)
 
     def _described_elsewhere(self) -> dict[str, DataFile]:
@@ -102,7 +101,7 @@ class _Rebuild:
     def _paired(self, file: DataFile) -> DataFile | None:
         """Gives a file of documents the place of the file of pages that they were made from."""
         pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
-        try:
+        with contextlib.suppress(UserError):
             files = load_files(self.root, pages)
             for known in files:
                 keys = scan([self.root / known.path], KINDS["pages"].schema).select("key")
@@ -110,8 +109,6 @@ class _Rebuild:
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
                     return dataclasses.replace(file, partition=known.partition, order=known.order)
-        except UserError:
-            return None
         return None
 
     def _layered(

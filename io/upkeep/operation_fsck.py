@@ -1,7 +1,7 @@
-"""Looks at the records of operations, and repairs them; see ``operation_records``.
+"""Checks the records of operations, and repairs them; see ``operation_records``.
 
-A damaged record stops whoever launches that operation again, and compact. What it said can be told
-from the history if the operation was committed; else it can only be removed.
+A damaged record stops compact, and each launch of the operation. It can be restored from the history
+if the operation was committed; else it can only be removed.
 """
 
 import contextlib
@@ -23,24 +23,24 @@ from .fsck import Problem, without
 from .retention import UNDER_WAY
 
 KIND = "operation"
-# Jobs that work on a batch which another job has made.
+# Jobs that work on a batch of another job.
 _ON_BATCHES = ("fetch", "parse", "update")
 
 
 @dataclasses.dataclass(frozen=True)
 class Mended:
-    """What a repair did with a file: ``made again`` or ``removed``."""
+    """A file that a repair has ``made again`` or ``removed``."""
 
     path: str
     done: str
 
     def __str__(self) -> str:
-        after = ": the same id begins anew" if self.done == "removed" else " from the history"
+        after = ": the same id begins again" if self.done == "removed" else " from the history"
         return f"{self.path}: {self.done}{after}"
 
 
 def check_operations(root: WebTable) -> list[Problem]:
-    """Finds records of operations that are damaged, of a newer format, or name what is not there."""
+    """Finds records of operations that are damaged, of a newer format, or name a missing snapshot or batch."""
     records = list(record_files(root))
     known = reach(root)  # after the records: one that is pinned just now is not among them
     problems = list(_no_files(root))
@@ -86,7 +86,7 @@ def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
         return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
     if on_batch and snapshot in (0, *root.snapshots()):
-        with contextlib.suppress(UserError):  # of a damaged manifest its own check tells
+        with contextlib.suppress(UserError):  # check_manifests reports a damaged manifest
             if batch not in load_manifest(root, snapshot).batches:
                 return f"names batch {batch!r}, which snapshot {snapshot} does not have"
         return ""
@@ -94,22 +94,22 @@ def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
 
 
 def _ahead(snapshot: int, newest: int, most: int) -> str:
-    """Returns what is wrong with a number that is too large, see ``reach``."""
+    """Returns the problem of a number that is too large, see ``reach``; empty if it is not."""
     if snapshot <= most:
         return ""
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
 def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
-    """Makes damaged records again, or removes those that cannot be.
+    """Restores damaged records from the history, or removes them.
 
-    A record that may be of an operation under way, younger than a day, is only
-    removed where ``drop`` says so.
+    A record that is younger than a day may be of an operation under way. It is only
+    removed with ``drop``.
 
     Args:
         root: The table.
-        problems: What is wrong with records.
-        drop: Whether to remove young ones, too.
+        problems: Problems of records.
+        drop: Whether to remove young records, too.
     """
     records = {below(root, found.path): found for found in record_files(root)}
     history, now = [*readable_manifests(root)][::-1], store_time(root / FOLDER)
@@ -130,28 +130,15 @@ def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list
 
 
 def _from_history(history: list[Manifest], path: Place) -> Operation | None:
-    """Returns what an operation has pinned, or something as good, if it has made a snapshot."""
-    name, _, behind = path.stem.partition("@")
+    """Returns the operation of a record, or an equivalent one, if it has made a snapshot."""
+    name, _, restart = path.stem.partition("@")
     launch, _, job = name.rpartition(".")
-    after = int(behind) if behind.isdigit() else 0
-    # A crawl makes none itself: its phases do.
-    made = [
-        manifest
-        for manifest in history
-        if manifest.snapshot > after
-        if manifest.operation == name
-        or (job == "crawl" and manifest.operation.startswith(f"{launch}."))
-    ]
-    if not made:
-        return None
-    first = made[0]
-    crawls = job == "crawl"
-    return Operation(
-        table="",
-        id=name,
-        job="crawl" if crawls else first.job,
-        snapshot=first.snapshot - 1,
-        now=first.time,
-        seed=zlib.crc32(name.encode()),
-        batch=None if crawls else first.batch,
-    )
+    after = int(restart) if restart.isdigit() else 0
+    crawls = job == "crawl"  # its phases make snapshots, it makes none
+    for made in history:
+        of_phase = crawls and made.operation.startswith(f"{launch}.")
+        if made.snapshot > after and (made.operation == name or of_phase):
+            job, batch = (job, None) if crawls else (made.job, made.batch)
+            seed = zlib.crc32(name.encode())
+            return Operation("", name, job, made.snapshot - 1, made.time, seed, batch)
+    return None

@@ -13,12 +13,14 @@ from ..rows.bars import COMPONENT as BARS
 from ..rows.bars import read_bars
 from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
-from ..snapshots.operations import Operation, committed, note_loss
+from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
 from ..table.edits import edit_file
 from ..tablets.file_lists import DataFile
-from ..tablets.written import Written, sum_counts
+from ..tablets.written import Written
 from .purge import Purge
+
+_DROPPED = f"dropped/{REASON}"
 
 
 def commit_over_purges(
@@ -48,53 +50,40 @@ def commit_over_purges(
         done = committed(operation)
         if done is not None:
             return done
-        newest = _behind_purges(operation, written, reads)
-        left = _without_barred(newest, written)
+        newest = _after_purges(operation, written, reads)
+        purge = Purge(read_bars(newest))
+        left = [_without_barred(operation, part, purge) for part in written]
 
 
-def _behind_purges(
-    operation: Operation, written: list[Written], reads: frozenset[str]
-) -> Operation:
-    """Returns the operation as if it had read the newest snapshot, if nothing but purges came between."""
+def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:
+    """Returns the operation as if it had read the newest snapshot, if only purges came between."""
     newest = dataclasses.replace(operation, snapshot=operation.root.settled_snapshot())
-    try:
+    with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
         for component in reads - {BARS}:
-            if _origins(operation, component) != _origins(newest, component):
+            # Files by the names that they had before a purge rewrote them.
+            was, now = (
+                {file.formerly or file.path for file in one.files(component)}
+                for one in (operation, newest)
+            )
+            if was != now:
                 raise ConflictError(
                     f"{operation.job}: {component} was changed in the meantime; nothing was "
                     "written: run it again"
                 )
-    except ConflictError:
-        note_loss(operation)
-        raise
     return newest
 
 
-def _origins(operation: Operation, component: str) -> set[str]:
-    """Returns the files of a component, by the names that they had before a purge wrote them again."""
-    return {file.formerly or file.path for file in operation.files(component)}
-
-
-def _without_barred(operation: Operation, written: list[Written]) -> list[Written]:
-    """Returns what was written without rows that are barred in the snapshot that is read."""
-    purge = Purge(read_bars(operation))
-    return [_clean(operation, part, purge) for part in written]
-
-
-def _clean(operation: Operation, part: Written, purge: Purge) -> Written:
+def _without_barred(operation: Operation, part: Written, purge: Purge) -> Written:
+    """Returns what was written without rows that are barred."""
     if not kind_of(part.component).flushed:
         return part
-    root, counts = operation.root.files, [part.counts]
-    files: list[DataFile] = []
+    counts, files = dict(part.counts), list[DataFile]()
     for file in part.files:
-        (left,) = [*edit_file(root, part.component, file, purge)] or [Written()]
+        (left,) = [*edit_file(operation.root.files, part.component, file, purge)] or [Written()]
         files += left.files or (file,)
-        counts.append(_dropped(left))
-    return dataclasses.replace(part, files=tuple(files), counts=sum_counts(counts))
-
-
-def _dropped(left: Written) -> dict[str, int]:
-    number = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
-    return {f"dropped/{REASON}": number} if number else {}
+        dropped = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
+        if dropped:
+            counts[_DROPPED] = counts.get(_DROPPED, 0) + dropped
+    return dataclasses.replace(part, files=tuple(files), counts=counts)

@@ -1,5 +1,6 @@
-"""Takedown in a table's files: rewritten under new names, and what is left of old ones deleted."""
+"""Takedown in a table's files: which rows an edit removes, the list of bars, and deleting old files."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -18,6 +19,7 @@ from ..rows.bars import COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
+from ..storage.formats import json_object
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..storage.reach import is_shared
@@ -29,13 +31,13 @@ from .retention import named_files
 
 
 def purge_of(names: Names) -> "Purge":
-    """Returns what takes names out of rows."""
+    """Returns the edit that removes names from rows."""
     return Purge(bars_of(names.rows(0)), pattern_of(names))
 
 
 @dataclasses.dataclass(frozen=True)
 class Purge:
-    """Takes out of rows what is barred or named, and counts.
+    """Removes barred rows, and mentions of names in other rows; counts both.
 
     Attributes:
         bars: Names, as bars.
@@ -73,11 +75,11 @@ def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
 
 
 def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:
-    """Yields the lists and data files that are in no snapshot, and that nobody is writing.
+    """Yields the lists and data files that are in no snapshot, and that no operation is writing.
 
     Args:
         root: The table's folder.
-        named: Of ``io.retention.named_files``.
+        named: Paths, of ``named_files``.
         before: Time of the store's clock, s: files that were written later are
             left alone, for an operation may be about to commit them.
     """
@@ -89,82 +91,69 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
 
 
 def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
-    """Deletes all that snapshots before one need alone, and what may name what is purged.
+    """Deletes files that only snapshots before one need, and files that may name what is purged.
 
     Manifests stay: they hold numbers and names of files, no URLs. Flushed pages
-    of a batch that is still open stay as well, less what is purged.
+    of a batch that is still open stay as well, without purged rows.
 
     Args:
         table: The table.
         since: Number of the snapshot that the purge has made.
-        names: What is purged.
+        names: The purged names.
 
     Returns:
-        ``files`` and ``bytes``: what was deleted.
+        ``files`` and ``bytes`` that were deleted.
     """
-    root = table.files
+    root, purge = table.files, purge_of(names)
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
     before = table.written_at(since, {component.list for component in components.values()})
     if is_shared(root):
-        # S3 tells whole seconds: what is as old as the purge goes, too, rather than stays unseen.
+        # S3 has whole seconds: files that are as old as the purge are deleted, too.
         before = math.nextafter(before, math.inf)
     kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
-    purge = purge_of(names)
-    counts = {"files": 0, "bytes": 0}
+    gone = []
     for found in unnamed_files(root, named, before):
-        if _spared(root, found.path, waiting, purge):
-            continue
-        table.erase(found.path, since)
-        counts["bytes"] += remove_file(found.path)
-        counts["files"] += 1
+        if not _is_spared(root, found.path, waiting, purge):
+            table.erase(found.path, since)
+            gone.append(remove_file(found.path))
     for found in list_files(root / "seeds"):
-        if names_somebody(read_bytes(found.path).decode("utf-8", "replace"), purge):
-            counts["bytes"] += remove_file(found.path)
-            counts["files"] += 1
+        lines = pl.Series(read_bytes(found.path).decode("utf-8", "replace").lower().splitlines())
+        if len(lines) and lines.str.contains(purge.pattern).any():
+            gone.append(remove_file(found.path))
     _forget_in_leases(root, purge)
-    return counts
+    return {"files": len(gone), "bytes": sum(gone)}
 
 
-def _spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
-    """Tells whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
+def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
+    """Returns whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
     parts = below(root, path).split("/")
     # A fetch that runs may be about to commit documents.
-    if len(parts) != 4 or parts[1] not in waiting or not kind_of(parts[2]).flushed:
-        return False
-    if path.name.startswith("."):
+    flushed = len(parts) == 4 and parts[1] in waiting and kind_of(parts[2]).flushed
+    if not flushed or path.name.startswith("."):
         return False
     component = "/".join(parts[:3])
     if not is_touched(path, component, purge):
         return True
     if parts[2] == "pages":  # under a name of its own, of the same attempt
         head, _, number = path.stem.rpartition("-")
-        rewrite(
-            path, path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet"), component, purge
-        )
+        new = path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet")
+        rewrite(path, new, component, purge)
     return False
 
 
-def names_somebody(text: str, purge: Purge) -> bool:
-    """Returns whether a text names what is purged."""
-    lines = pl.Series(text.lower().splitlines(), dtype=pl.String)
-    return bool(lines.str.contains(purge.pattern).any())
-
-
 def _forget_in_leases(root: Place, purge: Purge) -> None:
-    """Takes hosts that are purged out of what attempts have noted about hosts."""
+    """Removes purged hosts from the notes of attempts."""
     for found in list_files(root / "batches"):
         if found.path.suffix != ".beat":
             continue
-        try:
-            record = json.loads(read_bytes(found.path))
+        with contextlib.suppress(ValueError, KeyError, TypeError, UserError):  # it is damaged
+            record = json_object(read_bytes(found.path))
             hosts: Mapping[str, object] = record["hosts"]
-        except (ValueError, KeyError, TypeError, UserError):
-            continue
-        keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)
-        gone = purge.bars.hosts_hit(keys).to_list()
-        if any(gone):
-            left = {h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad}
-            overwrite_bytes(found.path, json.dumps({**record, "hosts": left}).encode())
+            keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)
+            gone = purge.bars.hosts_hit(keys).to_list()
+            if any(gone):
+                left = {h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad}
+                overwrite_bytes(found.path, json.dumps({**record, "hosts": left}).encode())

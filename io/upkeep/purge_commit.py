@@ -19,6 +19,7 @@ from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
 from ..storage.errors import ConflictError, SnapshotTooOld
+from ..table.edits import Edited
 from ..tablets.tablets import Tablet, parts_of
 from ..tablets.written import Written
 from .purge import purge_of, set_bars
@@ -172,5 +173,5 @@ def _rebase_component(
     if component == BARS:
         return task(Piece(now, BARS))
     before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
-    edit, since = purge_of(task.names), purged.operation.snapshot
-    return now.root.edit_again(component, edit, known, before, since, after)
+    edited = Edited(purged.operation.snapshot, before, known)
+    return now.root.edit_again(component, purge_of(task.names), edited, after)

@@ -34,7 +34,7 @@ from ..storage.reach import redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
-# What is in use only as long as its job runs.
+# Folders whose files are in use only as long as their job runs.
 SCRATCH = ("exports", "seeds")
 # What a fetch that goes on takes up of an earlier one, though it is in no manifest.
 LEASES = "leases"
@@ -44,6 +44,7 @@ CHANGING = (".inject", ".update", ".dedup")
 # For so long an operation that has not committed may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
+_PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
 def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
@@ -63,21 +64,24 @@ def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
     redated = _redate(root, now)
     operations = _operations(root, now, until)
     oldest = _oldest_kept(root, until, now, operations.pinned)
-    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0, COUNT: redated}
-    counts["deleted/snapshots"], counts["deleted/bytes"] = root.forget_snapshots(oldest)
-    for path in _unnamed(root, until, operations.since, now, oldest):
+    snapshots, freed = root.forget_snapshots(oldest)
+    files = 0
+    # Operations come last: until then the same one again would say that its snapshot is gone.
+    for path in itertools.chain(
+        _unnamed(root, until, operations.since, now, oldest), operations.expired
+    ):
         root.erase(path, oldest)
-        counts["deleted/bytes"] += remove_file(path)
-        counts["deleted/files"] += 1
-    # At last: until then the same operation again would say that its snapshot is gone.
-    for path in operations.expired:
-        counts["deleted/bytes"] += remove_file(path)
-        counts["deleted/files"] += 1
+        freed += remove_file(path)
+        files += 1
+    counts = {
+        "deleted/snapshots": snapshots, "deleted/files": files, "deleted/bytes": freed,
+        COUNT: redated,
+    }  # fmt: skip
     return {name: number for name, number in counts.items() if number}
 
 
 def _folders() -> tuple[str, ...]:
-    """Returns the folders that hold data files."""
+    """Returns the folders whose files expire."""
     return ("manifest", *folders(), "changes", *SCRATCH)
 
 
@@ -89,8 +93,7 @@ def _redate(root: WebTable, now: float) -> int:
     made = root.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    folders = (root / name for name in (*_folders(), "operations"))
-    return redate(folders, now, _TOLERANCE_S)
+    return redate((root / name for name in (*_folders(), "operations")), now, _TOLERANCE_S)
 
 
 class _Operations(NamedTuple):
@@ -104,9 +107,8 @@ class _Operations(NamedTuple):
 def _operations(root: WebTable, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in list_files(root / "operations")}
     pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
-    under_way = _under_way(root, now, files, pins)
-    alive = {id_of(path) for path, written in files.items() if written > until}
-    alive.update(id_of(path) for path in under_way)
+    begun = {path: files[path] for path in _under_way(root, now, files, pins)}
+    alive = {id_of(path) for path, written in files.items() if written > until or path in begun}
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
     expired, snapshots = [], []
     for path, written in files.items():
@@ -115,20 +117,23 @@ def _operations(root: WebTable, now: float, until: float) -> _Operations:
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
-    return _Operations(
-        expired, snapshots, min((files[path] for path in under_way), default=math.inf)
-    )
+    return _Operations(expired, snapshots, min(begun.values(), default=math.inf))
 
 
 def changes_under_way(root: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
-    """Returns the operations of some jobs, those that change tablets, that may be under way."""
+    """Returns the operations of some jobs that may be under way.
+
+    Args:
+        root: The table.
+        jobs: Ends of operations' ids; by default those of jobs that change tablets.
+    """
     now = store_time(root / "manifest")
     files = {
         file.path: file.changed
         for file in list_files(root / "operations")
         if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
-    # Who has lost to another one's commit will not commit.
+    # An operation that has lost to another one's commit will not commit.
     pins = {
         path: _pinned(path)
         for path in files
@@ -149,11 +154,11 @@ def _under_way(
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
 
     def is_done(path: Place, pinned: _Pinned) -> bool:
-        # What was rolled back is not done, unless it will be pinned anew.
+        # What was rolled back is not done, unless it will be pinned again.
         made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
 
-    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # The snapshot of an operation under way is kept: where it is gone, the commit may be, too.
     # A crawl commits nothing itself. It goes on for as long as its phases do.
     return [
         path
@@ -184,11 +189,10 @@ def _pinned(path: Place) -> _Pinned:
 
 def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
     """Returns whether the batch of an operation is already as far as that would bring it."""
-    reached = {"fetch": "fetched", "parse": "parsed", "update": "updated"}.get(pinned.job)
-    if reached is None or pinned.batch is None:
+    if pinned.job not in _PHASES or pinned.batch is None:
         return False
     known = batches.get(pinned.batch)
-    return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
+    return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASES[pinned.job])
 
 
 def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) -> int:
@@ -208,7 +212,7 @@ def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int =
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Args:
-        root: The table's folder.
+        root: The table.
         manifests: Of the snapshots.
         whole_from: The first snapshot of which every list must be there.
 
@@ -218,12 +222,10 @@ def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int =
     named: set[str] = set()
     for manifest in manifests:
         for component in manifest.components.values():
-            if component.list in named:
-                continue
+            gone = manifest.snapshot < whole_from and size_of(root / component.list) is None
+            if component.list not in named and not gone:
+                named.update(file.path for file in load_files(root, component))
             named.add(component.list)
-            if manifest.snapshot < whole_from and size_of(root / component.list) is None:
-                continue
-            named.update(file.path for file in load_files(root, component))
     return named
 
 
@@ -246,9 +248,7 @@ def _unnamed(
         # What is as old as the operation may be its own: the clock of S3 has whole seconds.
         if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
-        if str(place) in named:
-            continue
-        if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
+        if str(place) in named or (len(place.parts) == 2 and place.match("manifest/*.json")):
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")

@@ -15,7 +15,7 @@ from typing import Any
 import apache_beam as beam
 
 from ...io.snapshots.commit import commit
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import Operation, find
 from ...io.storage.errors import ConflictError
 from ...io.table.opening import open_table

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ...io.snapshots.manifest import Manifest, readable_manifests
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifests
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable

@@ -11,8 +11,7 @@ import pyarrow as pa
 from ...io.batches.batches import claimed_keys
 from ...io.rows.bars import read_bars
 from ...io.rows.hosts import read_seeds_hosts, seed_files
-from ...io.snapshots.manifest import Manifest, Pinned
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import Change, Event, events, sizes
 from ...web.base.errors import UserError
@@ -72,7 +72,7 @@ def _record(event: Event) -> dict[str, Any]:
     }
 
 
-def _sizes(numbers: tuple[int, int, int]) -> dict[str, int]:
+def _sizes(numbers: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("files", "rows", "bytes"), numbers, strict=True))
 
 

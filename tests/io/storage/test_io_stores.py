@@ -17,7 +17,7 @@ from stores_here import BUCKET, everywhere, in_stores
 from nutbeam.io.batches.batches import put_aside, remove_aside, take_up
 from nutbeam.io.batches.seeds import sources
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage import stores as module

@@ -10,15 +10,14 @@ from frames import frame_of
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.manifest import load_manifest, store_manifest
-from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.table import folder_table
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
@@ -64,7 +63,8 @@ def resolved(operation, rows, component="state"):
     base = known[0] if known else None
     return list(
         operation.root.resolve(
-            component, Range(None, None, base), rows, newer, {}, operation.snapshot + 1
+            Resolution(component, Range(None, None, base), newer, order=operation.snapshot + 1),
+            rows,
         )
     )
 

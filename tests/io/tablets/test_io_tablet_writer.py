@@ -71,7 +71,6 @@ def test_a_writer_without_rows_writes_nothing(tmp_path):
 
 
 def test_an_abandoned_writer_leaves_nothing_behind(tmp_path):
-    writer = TabletWriter(tmp_path, "state", STATE)
-    writer.write(state(["com.a:http/"]))
-    writer.abandon()
+    with TabletWriter(tmp_path, "state", STATE) as writer:
+        writer.write(state(["com.a:http/"]))
     assert list((tmp_path / "state").iterdir()) == []

@@ -13,7 +13,7 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.kinds import KINDS, Kind
@@ -53,7 +53,9 @@ def mark(table, marks, name, **more):
     rows = frame_of(
         KINDS["marks"].schema, *({"key": k, "mark": n, **more} for k, n in sorted(marks.items()))
     )
-    done = operation.root.resolve("marks", part, rows, newer, {}, operation.snapshot + 1)
+    done = operation.root.resolve(
+        Resolution("marks", part, newer, order=operation.snapshot + 1), rows
+    )
     commit(operation, done)
 
 

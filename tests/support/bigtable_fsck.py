@@ -44,3 +44,7 @@ def commit_rows(table, rows, operation="test.update"):
     made = dataclasses.replace(base, snapshot=base.snapshot + 1, operation=operation, job="update")
     assert store_manifest(root, made, {"state": [written.file]})
     return written.file
+
+
+def rows_of_with(state, key, score):
+    return state.filter(pl.col("key") == key).with_columns(score=pl.lit(score))

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from bigtable_damage import put
-from bigtable_fsck import BAD, commit_rows, kinds, newest
+from bigtable_fsck import BAD, commit_rows, kinds, newest, rows_of_with
 from crawling import (
     assert_whole,
     crawl,
@@ -148,10 +148,6 @@ def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
     assert record["repaired"]["rows"] == {"state/deleted": 2, "state/given_back": 1}
     assert rows_of(table, "state").equals(state.filter(~pl.col("key").is_in([keys[0], keys[2]])))
     assert log.head().snapshot == back.snapshot + 1
-
-
-def rows_of_with(state, key, score):
-    return state.filter(pl.col("key") == key).with_columns(score=pl.lit(score))
 
 
 def test_a_cell_of_a_newer_nutbeam_is_left_alone(table, fsck):

@@ -6,7 +6,7 @@ import json
 import polars as pl
 import pytest
 from bigtable_damage import put
-from bigtable_fsck import BAD, commit_rows, history_row, kinds, newest, own, set_own
+from bigtable_fsck import BAD, commit_rows, history_row, kinds, newest, own, rows_of_with, set_own
 from crawling import (
     crawl,
     manifest_of,

@@ -1,4 +1,4 @@
-"""Reads the list of what is barred from a table."""
+"""Reads the blocklist of a table."""
 
 import functools
 
@@ -12,7 +12,7 @@ COMPONENT = "bars"
 
 
 def read_bars(pinned: Pinned) -> Bars:
-    """Returns what is barred in the snapshot that is read."""
+    """Returns the blocklist of the snapshot that is read."""
     return _read(pinned.root, tuple(file.path for file in pinned.files(COMPONENT)))
 
 

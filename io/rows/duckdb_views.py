@@ -1,4 +1,4 @@
-"""The table as views of DuckDB: which files each one reads, and what it shows of them."""
+"""The table as views of DuckDB: their files and columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -247,7 +247,7 @@ def check_newest(root: WebTable, snapshot: int) -> None:
     """
     if (
         root.is_made(snapshot + 1) and root.latest_snapshot() == snapshot
-    ):  # nobody has made it just now
+    ):  # it was not made just now
         label = root.record_label(snapshot + 1)
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {root}")
 

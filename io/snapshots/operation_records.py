@@ -1,6 +1,6 @@
-"""Records of operations: ``operations/ID.json`` says what is pinned, ``ID.lost`` that it lost to a commit.
+"""Records of operations: ``operations/ID.json``, and ``ID.lost`` after a lost race with another commit.
 
-One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
+The record of an operation that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from ..storage.places import Place
 
 FORMAT = 1
 FOLDER = "operations"
-# Ending of what says that a pinned operation has lost to a commit, beside its record.
+# Ending of the note that a pinned operation has lost to another commit, beside its record.
 LOST = ".lost"
-# What a record must have; a format, and which process pinned it, are younger.
+# Fields that a record must have; older records have no format and no process.
 _KINDS: dict[str, tuple[type, ...]] = {
     "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
     "batch": (str, type(None)),
@@ -27,7 +27,7 @@ def id_of(path: Place) -> str:
 
 
 def parse_record(path: Place, data: bytes) -> dict[str, Any]:
-    """Returns what a record says.
+    """Returns the fields of a record.
 
     Raises:
         NewerFormat: A later version has written it.

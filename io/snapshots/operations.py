@@ -66,7 +66,7 @@ def new_id(now: float | None = None) -> str:
 def begin(
     table: str, job: str, operation: str, batch: str | None = None, now: int | None = None
 ) -> Operation:
-    """Pins an operation, or reads what was pinned under its id before.
+    """Pins an operation, or reads its earlier record.
 
     Args:
         table: The table's address.
@@ -104,7 +104,7 @@ def begin(
 
 
 def _pin(root: WebTable, operation: str) -> tuple[Place, bytes | None]:
-    """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
+    """Returns the file of an operation's record, and its content; None where it is not pinned yet.
 
     A record that was pinned before a rollback is not deleted, but it does not count:
     the operation is pinned again. So is an operation that has lost to another
@@ -120,11 +120,11 @@ def _pins(root: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]
     while (data := read_if_there(path)) is not None:
         yield path, data
         pinned = _from_json(path, data, str(root))
-        behind = undone_by(root, pinned.snapshot) or _lost_to(path)
+        over = undone_by(root, pinned.snapshot) or _lost_to(path)
         # Numbers grow, so this comes to an end.
-        if behind is None or behind <= pinned.snapshot or committed(pinned) is not None:
+        if over is None or over <= pinned.snapshot or committed(pinned) is not None:
             return
-        path = root / "operations" / f"{operation}@{behind}.json"
+        path = root / "operations" / f"{operation}@{over}.json"
     yield path, None
 
 

@@ -1,4 +1,4 @@
-"""Which round a crawl has come to: read off the table's history, nothing else."""
+"""Finds the round of a crawl from the table's history alone."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ STOP = ".STOP"  # Nutch's name
 
 
 def stop_file(root: WebTable) -> Place | None:
-    """Returns the file that ends a crawl's loop, if somebody has put it into the table.
+    """Returns the file that ends a crawl's loop, if it is in the table.
 
     It is in the folder of the table's files, in a store or of a table in Bigtable, too.
     """
@@ -32,7 +32,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
 def next_round(
     table: str, launched: str, rounds: int, due: Callable[[Clock], Due]
 ) -> tuple[int, str | None] | None:
-    """Returns the round that a crawl has come to.
+    """Returns the present round of a crawl.
 
     Batches that were open when the crawl was launched are finished first, each
     in a round of its own. Where there is a ``stop_file``, no round is begun; one

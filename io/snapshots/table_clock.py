@@ -1,4 +1,4 @@
-"""What a table tells of clocks that were wrong."""
+"""The time for a table, and its notes of clocks that were wrong."""
 
 import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from .manifest import Manifest
 
 
 def clock_of(manifest: Manifest, now: int | None = None) -> Clock:
-    """Returns the time for a table, and what it knows of clocks that were ahead.
+    """Returns the time for a table, and its notes of clocks that were ahead.
 
     Args:
         manifest: A snapshot of the table.
@@ -39,7 +39,7 @@ def right_since(manifest: Manifest, now: int) -> int | None:
 
 
 def clock_notes(before: Manifest) -> dict[str, Any]:
-    """Returns what a new snapshot notes of clocks; its history may be deleted.
+    """Returns the notes of clocks for a new snapshot; older snapshots may be deleted.
 
     Args:
         before: The snapshot that it is made from.
@@ -61,9 +61,9 @@ def oldest_open(manifest: Manifest, now: int) -> int:
 def clock_warnings(
     root: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
 ) -> list[str]:
-    """Returns a line for each thing that is wrong with the clock, or with a table's times.
+    """Returns a line for each defect of the clock, or of a table's times.
 
-    Zone maps and the manifest tell; no row is read.
+    It follows from zone maps and the manifest; no row is read.
     """
     says, now = clock_ms(), now_ms(manifest.latest_time)
     found = []
@@ -97,5 +97,5 @@ def date_of(time_ms: int) -> str:
     """
     try:
         return f"{datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC):%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError, OSError):  # of no year that there is
+    except (ValueError, OverflowError, OSError):  # the year does not exist
         return f"{time_ms} ms"

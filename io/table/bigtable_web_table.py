@@ -1,6 +1,6 @@
 """A web table whose state and hosts are rows in Bigtable; all else is in files.
 
-Google's libraries are loaded when Bigtable is asked for something, so imports of them are late.
+Google's libraries are loaded with the first request to Bigtable, so imports of them are late.
 """
 
 import dataclasses
@@ -132,7 +132,7 @@ class BigtableWebTable(WebTable):
             raise UserError(f"manifest is missing: {label}: run nutbeam fsck {self}") from error
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        return reader  # a table may be dropped and made again: who has pinned it knows that it is the same
+        return reader  # a table may be dropped and made again, but not while an operation reads it
 
     def record_name(self, snapshot: int) -> str:
         return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
@@ -308,7 +308,7 @@ class BigtableWebTable(WebTable):
         """Yields the rows of a range, each as some snapshot has it, pinned or newer.
 
         Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
-        snapshot; what was changed since the pinned one must be read again anyway.
+        snapshot; rows that were changed since the pinned one must be read again anyway.
         """
         table = self
         while True:
@@ -316,8 +316,8 @@ class BigtableWebTable(WebTable):
                 for rows in table.scan(component, tablet):
                     table.log.check_fresh(table._pinned)
                     yield rows
-                    behind = f"{rows.get_column('key')[-1]}\0"
-                    tablet = Tablet(dataclasses.replace(tablet.base, first=behind))
+                    first = f"{rows.get_column('key')[-1]}\0"
+                    tablet = Tablet(dataclasses.replace(tablet.base, first=first))
                 return
             except SnapshotTooOld:
                 table = self.at(self.latest_snapshot())
@@ -325,7 +325,7 @@ class BigtableWebTable(WebTable):
     def _edit(
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
     ) -> Iterator[Written]:
-        """Writes what is to become of rows of a range as files of changes."""
+        """Writes the edits of rows of a range as files of changes."""
         from ..bigtable.changes import changed_rows, write_changes, write_deletions
 
         counts = EditCounts(component)
@@ -361,13 +361,13 @@ def _range(tablet: Tablet) -> KeyRange:
 
 
 def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
-    """Returns those keys that are in a range, whose last one belongs to the next."""
+    """Returns the keys that are in a range, without its end."""
     keys = keys.filter(keys >= (tablet.first or ""))
     return keys if tablet.last is None else keys.filter(keys < tablet.last)
 
 
 def _naming_seeds(resolver: Resolver) -> Resolver:
-    """Makes hosts that become seeds' a frame of their own: filters of links need them all."""
+    """Adds a frame of the hosts that become hosts of seeds: filters of links need them all."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         found = resolver(rows, changes)

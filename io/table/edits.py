@@ -1,4 +1,4 @@
-"""Edits of rows for good: what a purge takes out of files, and how often."""
+"""Permanent edits of rows, as a purge makes them; in files, and their counts."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from ..tablets.written import Written
 
 
 class Edit(Protocol):
-    """Takes rows of a component out, or changes them; returns (rows left, taken out, changed)."""
+    """Removes or changes rows of a component; returns (rows left, number removed, number changed)."""
 
     def __call__(self, table: pa.Table, component: str, /) -> tuple[pa.Table, int, int]: ...
 
@@ -29,7 +29,7 @@ class Edited(NamedTuple):
     Attributes:
         snapshot: Number of the snapshot.
         tablets: Its tablets.
-        parts: Files that stand for edited ones.
+        parts: Edited files, with the paths of the files that they replace.
     """
 
     snapshot: int
@@ -38,7 +38,7 @@ class Edited(NamedTuple):
 
 
 class EditCounts:
-    """Counts rows that are taken out, and mentions of a name that are taken out of others."""
+    """Counts removed rows, and mentions of names that are removed from other rows."""
 
     def __init__(self, component: str) -> None:
         self.rows = self.mentions = 0
@@ -56,7 +56,7 @@ class EditCounts:
 
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
-    """Returns whether an edit takes something out of a file, or changes it; bodies are left unread."""
+    """Returns whether an edit changes a file; bodies are left unread."""
     schema = schema_of(path)
     columns = [name for name in schema.names if name not in BODIES]
     groups = row_groups(path, schema, columns)

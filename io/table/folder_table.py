@@ -34,10 +34,10 @@ from .web_table import WebTable
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
 _MANIFEST = re.compile(r"(\d{8}|[1-9]\d{8,})\.json")
-# What the folder of a table may hold, besides rows, before its first snapshot is there.
+# Names in the folder of a table, besides those of rows, before its first snapshot.
 _KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
-# Of each table in a store the versions of its manifests, as they were listed last: a manifest
-# is asked for after a listing, and need not be looked at again.
+# The versions of the manifests of tables in stores, as they were listed last: a manifest is read
+# after a listing, so its version need not be requested again.
 _LISTED: dict[Place, Mapping[str, str]] = {}
 
 
@@ -110,7 +110,7 @@ class FolderTable(WebTable):
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
         if not is_shared(self.place):
-            with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+            with contextlib.suppress(UserError):  # it is committed, even without a marker
                 create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
@@ -207,7 +207,7 @@ class FolderTable(WebTable):
         missing = {*replaced} - {file.path for file in known}
         missing |= {file.base for file in live.values() if file.base and file.base not in live}
         if missing:
-            # What was read is still true, but it lies in other files now.
+            # The rows are still the same, but they are in other files now.
             raise ConflictError(
                 f"{component} was compacted in the meantime; nothing was written: run it again"
             )
@@ -218,7 +218,7 @@ class FolderTable(WebTable):
     def edit(
         self, component: str, tablet: Tablet, edit: Edit, clean: Collection[str] = ()
     ) -> Iterator[Written]:
-        # Each file by itself: what a run supersedes is still in the file below.
+        # Each file by itself: the base still has rows that a run supersedes.
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
             return
@@ -250,7 +250,7 @@ class FolderTable(WebTable):
                 yield from self.edit(component, tablet, edit, clean)
 
     def erase(self, path: Place, oldest: int) -> None:
-        """Does nothing: what older snapshots show is in files of their own."""
+        """Does nothing: older snapshots have files of their own."""
 
 
 @functools.lru_cache(maxsize=4)

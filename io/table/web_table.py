@@ -1,4 +1,4 @@
-"""The interface of a web table: what jobs may ask of it, wherever its rows are.
+"""The interface of a web table for jobs, wherever its rows are.
 
 ``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps the rows of
 state and hosts in Bigtable, all else in files. ``open_table`` chooses.
@@ -49,7 +49,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def check_place(self) -> None:
-        """Refuses a place where no web table is, nor can be made.
+        """Refuses a place that has no web table and cannot have one.
 
         Raises:
             UsageError: It is a file, or a folder with something else in it.
@@ -96,7 +96,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        """Returns a value that is another one where the record may be another one; None is not known.
+        """Returns a value that differs where the record may differ; None is not known.
 
         Args:
             snapshot: Number of the snapshot.
@@ -120,11 +120,11 @@ class WebTable(abc.ABC):
         Args:
             snapshot: Its number.
             record: Its record.
-            changes: Files of changes, by component: those of rows are applied. What
-                lies in files is in the lists that the record names.
+            changes: Files of changes, by component: those of rows are applied. Files of
+                other components are in the lists that the record names.
 
         Returns:
-            False if somebody else has taken the number.
+            False if another commit has taken the number.
         """
 
     def made_snapshots(self) -> list[int]:
@@ -207,7 +207,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
-        """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms).
+        """Returns the hosts (reversed) that must not get requests before a time after ``now`` (ms).
 
         Args:
             known: Live files of the host table.
@@ -237,7 +237,7 @@ class WebTable(abc.ABC):
             component: Its name.
             known: Its list before.
             added: Files that were written.
-            replaced: Paths of the files that they stand for.
+            replaced: Paths of the files that they replace.
 
         Raises:
             ConflictError: A file that was replaced, or the base of a run, is gone.
@@ -257,7 +257,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
-        """Writes a tablet's rows without what ``edit`` takes out, for good; nothing where that is none.
+        """Writes an edited tablet, permanently; nothing where the edit changes nothing.
 
         Args:
             component: Any component.

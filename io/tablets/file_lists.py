@@ -1,4 +1,4 @@
-"""File lists: of each component the live files, in Parquet, a row per file.
+"""File lists: the live files of each component, in Parquet, a row per file.
 
 A list is written under a new name whenever it changes; a manifest names it.
 """
@@ -39,7 +39,7 @@ class DataFile:
         statuses: Zone map: one bit per status that occurs.
         formerly: Path of the file whose place it has taken: rows of the state
             that name that one mean this one. None where there was no other.
-        crc32: Checksum of the whole file; None where nobody has made one.
+        crc32: Checksum of the whole file; None in older lists.
     """
 
     path: str
@@ -60,7 +60,7 @@ class DataFile:
 
     @property
     def live_rows(self) -> int:
-        """How many rows it adds to the component; a run's others supersede what is below."""
+        """Number of rows that it adds to the component; other rows of a run replace older ones."""
         return self.rows if self.base is None else self.fresh or 0
 
 
@@ -83,7 +83,7 @@ class Component:
         bytes: Their size.
         content: The list at the last change of what the rows say, where files
             were only folded since; None is this one.
-        crc32: Checksum of the list; None where nobody has made one.
+        crc32: Checksum of the list; None in older manifests.
     """
 
     list: str
@@ -100,7 +100,7 @@ class Component:
 
     @property
     def identity(self) -> str:
-        """The same as long as all rows are the same, in whatever files they lie."""
+        """The same value as long as all rows are the same, whatever their files are."""
         return self.content or self.list
 
 

@@ -1,9 +1,9 @@
-"""Reads tablets: the rows of bases and runs, of several of one key the newest.
+"""Reads tablets: the rows of bases and runs, and of rows of one key the newest.
 
-No keys are compared: a run says with each of its rows which row of the tablet
-it is (``NUMBER``). So to fold is to look up, row by row, whether a newer run
-has that number. Predicates narrow each file by itself; what is superseded goes
-afterwards, and so it never comes back where a newer row does not match.
+No keys are compared: a run has the number of each of its rows in the tablet
+(``NUMBER``). So folding checks, row by row, whether a newer run has that number.
+Predicates filter each file by itself. Superseded rows are removed afterwards, so
+they do not come back where a newer row does not match.
 """
 
 import itertools
@@ -45,12 +45,12 @@ def read_tablets(
         root: The folder of the table.
         component: ``state`` or ``hosts``.
         some: Tablets.
-        columns: What is wanted of the rows.
+        columns: Columns to return.
         narrow: Filters rows, each by itself; it sees all columns.
 
     Returns:
         In key order where no tablet has runs. Where some have, the rows of
-        runs come behind those of their base.
+        runs come after those of their base.
 
     Raises:
         UserError: A file is missing or damaged.
@@ -109,7 +109,7 @@ def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> 
 def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
     """Returns the declared columns of a component, and others that files of tablets have.
 
-    A later version has added those. Whoever rewrites the rows keeps them.
+    A later version has added those. Code that rewrites rows keeps them.
     """
     schema = KINDS[component].schema
     for path in (path for tablet in some for path in tablet.paths):
@@ -244,7 +244,7 @@ def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
 
 
 def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns which rows of the base and the runs, one behind the other, are the newest."""
+    """Returns which rows of the base and then of the runs are the newest."""
     seen = np.zeros(tablet.rows, dtype=bool)
     parts = []
     for run in reversed(numbers):

@@ -43,7 +43,7 @@ class TabletWriter:
         self._host_rows = 0  # that it has so far, in all files
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Appends rows, all behind those that were written before."""
+        """Appends rows; their keys are larger than those written before."""
         while len(rows):
             cut, complete = self._cut(rows.get_column("key"))
             if cut:

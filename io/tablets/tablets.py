@@ -20,7 +20,7 @@ MOST_RUNS = 8
 RUN_SHARE = 0.2
 
 # Each row of a tablet has a number: its place in the base; what runs added is numbered on
-# from there. A run says with each row which one it is, so nobody compares keys to fold.
+# from there. A run has the number of each of its rows, so folding compares no keys.
 NUMBER = "row_number"
 
 

@@ -43,7 +43,7 @@ def settle(root: BigtableWebTable, drop: bool) -> int | None:
 
     Args:
         root: The table.
-        drop: Whether to leave out files of changes that nobody can read.
+        drop: Whether to leave out files of changes that cannot be read.
 
     Returns:
         Number of the snapshot that was finished; None if there was none, or if a
@@ -101,7 +101,7 @@ def repair(
 
     Raises:
         UserError: The newest snapshot cannot be read.
-        ConflictError: Somebody else has committed meanwhile.
+        ConflictError: Another operation has committed meanwhile.
     """
     head = root.log.head()
     if head.applying:
@@ -128,7 +128,7 @@ def repair(
             changes[name] = written
         if written or _is_wrong(root, base, name, rows):
             lists[name] = _ranges(root, base, name, rows, numbers["deleted"])
-    # No number is passed over: those that somebody has seen become repairs, too.
+    # Numbers have no gaps: those that an operation has seen become repairs, too.
     numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2)
     files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
     plan = Plan(
@@ -195,7 +195,7 @@ def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int
         if not damaged_cells(pa.table({"key": [b"-"], "cell": [cell]}), kind):
             return cell
         if snapshot in purges:
-            return None  # what is below was to vanish
+            return None  # older versions were purged
     return None
 
 

@@ -75,7 +75,7 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
         options: How late a row may be due.
 
     Raises:
-        ConflictError: Somebody else has changed rows meanwhile.
+        ConflictError: Another operation has changed rows meanwhile.
     """
     pinned = begin(table, "fsck", operation)
     before, now = pinned.manifest(), pinned.now

@@ -27,7 +27,7 @@ _KEY = pa.schema([("key", TEXT)])
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a table.
+    """A defect of a table.
 
     Attributes:
         kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
@@ -35,9 +35,9 @@ class Problem:
             ``batch``, ``clock``; in Bigtable ``changes`` and ``cell``, too.
         path: The file, below the table; of a cell COMPONENT/KEY; of manifests in a
             row FIRST to LAST.
-        message: What is wrong with it.
+        message: The defect, in words.
         component: Where a data file belongs, or empty.
-        newer: Whether a later version wrote it, and no damage.
+        newer: Whether it is no damage: a later version wrote the file.
     """
 
     kind: str
@@ -52,11 +52,11 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What was found in the rows of a table in Bigtable; in a folder there are none.
+    """The result of checking rows; of a table in files it has only problems.
 
     Attributes:
-        problems: What is wrong.
-        numbers: How many rows there are, by component, where they were read.
+        problems: The defects.
+        numbers: Number of rows by component, where they were read.
         damaged: Keys of the rows that cannot be read, by component.
         unfinished: Number of a snapshot that is committed and not wholly applied, or None.
     """
@@ -99,7 +99,7 @@ def check_manifests(root: WebTable) -> list[Problem]:
 
 
 def _missing(root: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
-    """Says which manifests are missing; three or more in a row in one line."""
+    """Yields missing manifests; three or more in a row as one problem."""
     for first, last in runs(numbers):
         names = [root.record_name(number) for number in range(first, last + 1)]
         if len(names) > 2:
@@ -111,7 +111,7 @@ def _missing(root: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns numbers as runs without gaps, each by its first and last one.
+    """Returns runs of numbers without gaps, each as (first, last).
 
     >>> runs([7, 1, 2, 3])
     [(1, 3), (7, 7)]
@@ -140,7 +140,7 @@ def check_lists(root: WebTable, manifest: Manifest) -> list[Problem]:
 
 
 def list_problem(root: Folder, component: Component) -> str:
-    """Returns what is wrong with a list; empty if nothing is."""
+    """Returns the defect of a list; empty if there is none."""
     path = root / component.list
     if size_of(path) is None:
         return "is missing"

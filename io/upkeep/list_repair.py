@@ -31,7 +31,7 @@ def rebuilt_lists(root: WebTable, manifest: Manifest) -> dict[str, list[DataFile
 
 @dataclasses.dataclass(frozen=True)
 class _Rebuild:
-    """Finds the live files of a component without its list."""
+    """Finds the live files of a component whose list is gone."""
 
     root: WebTable
     manifest: Manifest
@@ -76,7 +76,7 @@ class _Rebuild:
         return found
 
     def _described(self, path: Place) -> DataFile | None:
-        """Returns a file's description by its content and its name; None if these do not say enough."""
+        """Returns a file's description by its content and its name; None if these are not enough."""
         file, kind = described(self.root, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
@@ -105,7 +105,7 @@ class _Rebuild:
             files = load_files(self.root, pages)
             for known in files:
                 keys = scan([self.root / known.path], KINDS["pages"].schema).select("key")
-                # A file without rows tells nothing: its pages must be the only ones.
+                # A file without rows can only belong to the only file of pages.
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
                     return dataclasses.replace(file, partition=known.partition, order=known.order)
@@ -147,7 +147,7 @@ class _Rebuild:
         return self._with_zone(dataclasses.replace(made, fresh=fresh))
 
     def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
-        """Returns whether a run replaces rows of just these keys; one that only adds rows tells nothing."""
+        """Returns whether a run replaces rows of a base; of a run that only adds rows this is unknown."""
         changed = rows.filter(pl.col(NUMBER) < base.rows)
         path = self.root / base.path
         keys = collect(scan([path], KINDS[self.name].schema).select("key")).get_column("key")

@@ -1,7 +1,7 @@
-"""Commits what a fetch or a parse wrote, less what was purged while it ran.
+"""Commits a fetch or a parse without the rows that were purged while it ran.
 
-Both write files of their batch alone. So a purge that is committed meanwhile need not cost them
-hours of work: what it bars is taken out of their files before they are committed.
+Both only write files of their batch. So a purge that is committed meanwhile need not cost them hours
+of work: barred rows are removed from their files before these are committed.
 """
 
 import dataclasses
@@ -26,16 +26,16 @@ _DROPPED = f"dropped/{REASON}"
 def commit_over_purges(
     operation: Operation, written: Iterable[Written], reads: frozenset[str], batch: Batch | None
 ) -> Manifest:
-    """Makes the next snapshot, once; see ``written.commit``.
+    """Makes the next snapshot, once; see ``commit``.
 
     Args:
-        operation: What was pinned.
-        written: All that its workers did.
-        reads: Components that it has read; a purge alone may have changed them.
-        batch: What is known of the operation's batch from now on.
+        operation: The pinned operation.
+        written: Everything that its workers wrote.
+        reads: Components that it has read; only a purge may have changed them.
+        batch: The new record of the operation's batch.
 
     Raises:
-        ConflictError: Something else has changed what it has read, or a purge
+        ConflictError: Another job has changed a component of ``reads``, or a purge
             has deleted files that it has written.
     """
     written, reads = list(written), reads | {BARS}
@@ -76,7 +76,7 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
 
 
 def _without_barred(operation: Operation, part: Written, purge: Purge) -> Written:
-    """Returns what was written without rows that are barred."""
+    """Returns written files without barred rows."""
     if not kind_of(part.component).flushed:
         return part
     counts, files = dict(part.counts), list[DataFile]()

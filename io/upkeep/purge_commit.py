@@ -1,4 +1,4 @@
-"""Commits a purge beside jobs that commit, too: what they have changed is read again, and only that.
+"""Commits a purge beside jobs that commit, too: only their changes are read again.
 
 With each try less is left to do, and under a hold (``hold``) no job begins. So a purge needs at most
 one try more than jobs were under way.
@@ -26,9 +26,9 @@ from .purge import purge_of, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail when rows or bars are changed under them. Fetch and parse do not, see ``over_purges``.
+# Jobs that fail when rows or bars change while they run. Fetch and parse do not, see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
-# How often at most: more jobs than that are not under way at once.
+# Most tries: fewer jobs are under way at once.
 TRIES = 20
 
 
@@ -83,9 +83,9 @@ class Purged(NamedTuple):
 
 
 def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) -> Purged:
-    """Returns what was purged so far, of the newest snapshot where that can be read.
+    """Returns purged files of the newest snapshot, where that can be read.
 
-    After it little is left to do while jobs wait.
+    After it, little work is left while jobs wait.
     """
     purged = Purged(operation, tuple(written))
     if not operation.idle:
@@ -95,13 +95,13 @@ def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) 
 
 
 def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float) -> Manifest:
-    """Makes the next snapshot, once; to be called under a hold.
+    """Makes the next snapshot, once. The caller has a hold.
 
     Args:
         operation: The purge, as it was pinned.
-        purged: What was purged so far.
-        task: What the purge does.
-        wait_s: How long to wait for jobs under way; then they fail, and must be run again.
+        purged: The purged files so far.
+        task: The order of the purge.
+        wait_s: How long to wait for jobs under way; after that they fail, and must be run again.
 
     Raises:
         ConflictError: Others have committed before each try.
@@ -122,14 +122,14 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
 
 
 def wait_for_jobs(operation: Operation, until: float) -> None:
-    """Waits for the jobs that would fail if the purge committed now, and says for which.
+    """Waits for the jobs that would fail if the purge committed now; logs their names.
 
     Args:
         operation: The purge.
         until: Moment on the monotonic clock at which waiting ends.
     """
     names: list[str] = []
-    with contextlib.suppress(UserError):  # a damaged record keeps nobody waiting
+    with contextlib.suppress(UserError):  # a damaged record is no reason to wait
         names = changes_under_way(operation.root, WAITED_FOR)
     for name in names:
         with contextlib.suppress(UserError):
@@ -139,10 +139,10 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
 
 
 def _wait_for(operation: Operation, job: Operation, until: float) -> None:
-    told = False
+    logged = False
     while not has_ended(job) and (left := until - time.monotonic()) > 0:
-        if not told:
-            told = True
+        if not logged:
+            logged = True
             _LOG.warning(
                 "purge %r waits for %s %r to commit, for %d s at most",
                 operation.id, job.job, job.id, left,
@@ -151,7 +151,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
 
 
 def rebase(purged: Purged, task: Task) -> Purged:
-    """Returns the same for the newest snapshot; reads what is not in the older one."""
+    """Returns purged files of the newest snapshot; reads only files that the older one does not have."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged

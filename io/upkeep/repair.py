@@ -1,4 +1,4 @@
-"""Repairs a table by a new snapshot, made of what is whole. Nothing is deleted or moved."""
+"""Repairs a table by a new snapshot of its whole files. Nothing is deleted or moved."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -45,12 +45,12 @@ class Plan:
     Attributes:
         base: The snapshot whose content it has.
         numbers: Numbers of the snapshots to make, all alike; those before the last are
-            numbers that somebody has seen.
+            numbers that an operation has seen.
         lists: New lists, by component.
         drop: Paths of data files to leave out, by component.
         unreadable: Numbers of snapshots after ``base`` that are lost.
         changes: Files of changes of rows in Bigtable, by component.
-        dropped: Files of changes, and lists, that nobody can read and that count no longer.
+        dropped: Files of changes, and lists, that cannot be read and are left out.
         counts: Counts of repaired rows in Bigtable, as COMPONENT/WHAT.
     """
 
@@ -65,7 +65,7 @@ class Plan:
 
 
 def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
-    """Makes a snapshot of what is whole: the newest for which that can be done.
+    """Makes a snapshot of whole files, from the newest snapshot for which that is possible.
 
     A list that is gone is rebuilt from the files in its folder, if the whole files
     there have just as many files, rows and bytes as the manifest says; else the
@@ -78,7 +78,7 @@ def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -
 
     Raises:
         UserError: No snapshot can be repaired; or a newer version is needed.
-        ConflictError: Somebody else has committed meanwhile.
+        ConflictError: Another operation has committed meanwhile.
     """
     known = root.snapshots()
     top = max([*known, *seen_snapshots(root)], default=0)
@@ -102,7 +102,7 @@ def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -
 def commit_repair(root: WebTable, operation: str, plan: Plan) -> Repair:
     """Makes the snapshot after all others."""
     base, top = plan.base, plan.numbers[-1] - 1
-    older = set(range(root.snapshots()[0], base.snapshot))  # which nobody has read so far
+    older = set(range(root.snapshots()[0], base.snapshot))  # which were not read yet
     older -= {manifest.snapshot for manifest in readable_manifests(root)}
     lost = tuple(sorted({*base.lost, *plan.unreadable, *older}))
     lists, left_out = _without(root, plan)

@@ -1,12 +1,12 @@
-"""Retention: which files of a table are deleted, and in which order.
+"""Retention: chooses the files of a table that are deleted, and their order.
 
 Kept are the newest snapshot, those that were the newest at any time since the
 retention began, and all from the one on that a living operation has pinned:
 one that is younger than the retention, or not committed and younger than a
 day. A file goes when it is older than the retention and than all operations
-that may be under way, and no kept snapshot names it. Manifests go first, the oldest first; what only they
-named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
-or gone, and the next sweep deletes the rest.
+that may be under way, and no kept snapshot names it. Manifests go first, the
+oldest first; files that only they named go afterwards. So wherever a sweep is cut
+off, a snapshot is either whole or gone, and the next sweep deletes the rest.
 """
 
 import itertools
@@ -36,24 +36,24 @@ from ..tablets.file_lists import load_files
 
 # Folders whose files are in use only as long as their job runs.
 SCRATCH = ("exports", "seeds")
-# What a fetch that goes on takes up of an earlier one, though it is in no manifest.
+# Files of an earlier attempt that a fetch adopts, though they are in no manifest.
 LEASES = "leases"
 ADOPTED = ("pages", "learnt", LEASES)
-# What changes tablets, by the end of its operation's id.
+# Ends of the ids of operations that change tablets.
 CHANGING = (".inject", ".update", ".dedup")
-# For so long an operation that has not committed may be under way, s.
+# Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
 _PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
 def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
-    """Deletes what is too old to be of use; may be cut off and repeated.
+    """Deletes expired snapshots and files; may be cut off and repeated.
 
     Args:
         root: The table's folder.
         retention_s: How long a snapshot can be read after it was replaced.
-            Longer than any reader takes: of those no trace is in the table.
+            It must be longer than any reader takes: readers leave no trace in the table.
 
     Returns:
         Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
@@ -86,9 +86,9 @@ def _folders() -> tuple[str, ...]:
 
 
 def _redate(root: WebTable, now: float) -> int:
-    """Gives files of a folder that are younger than now the time that it is; returns how many.
+    """Sets the time of files from the future to now; returns how many.
 
-    Not while the newest snapshot is younger than now: then it is the clock now that is wrong.
+    Does nothing while the newest snapshot is from the future: then the present clock is wrong.
     """
     made = root.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
@@ -97,7 +97,7 @@ def _redate(root: WebTable, now: float) -> int:
 
 
 class _Operations(NamedTuple):
-    """Files of operations that are over, snapshots that others pinned, when the first began."""
+    """(files of operations that are over, snapshots that others have pinned, when the first of these began)."""
 
     expired: list[Place]
     pinned: list[int]
@@ -154,7 +154,7 @@ def _under_way(
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
 
     def is_done(path: Place, pinned: _Pinned) -> bool:
-        # What was rolled back is not done, unless it will be pinned again.
+        # A rolled-back operation is not done, unless it will be pinned again.
         made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
 
@@ -170,7 +170,7 @@ def _under_way(
 
 
 def _readable(root: WebTable) -> list[Manifest]:
-    """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
+    """Returns all manifests, oldest first, without those that a repair has noted as lost."""
     known = root.snapshots()
     lost = load_manifest(root, known[-1]).lost if known else ()
     return [load_manifest(root, number) for number in known if number not in lost]
@@ -188,7 +188,7 @@ def _pinned(path: Place) -> _Pinned:
 
 
 def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
-    """Returns whether the batch of an operation is already as far as that would bring it."""
+    """Returns whether the batch is already in the phase that the operation would bring it to."""
     if pinned.job not in _PHASES or pinned.batch is None:
         return False
     known = batches.get(pinned.batch)
@@ -197,14 +197,14 @@ def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
 
 def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) -> int:
     known = root.commit_times()
-    # None was made later than the next one, or than now, whatever a clock said.
+    # No snapshot was made later than the next one, or than now, whatever a clock said.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
     found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
     kept = [number for number, _ in found[-1:]]
     for (number, _), (_, replaced) in itertools.pairwise(found):
         if replaced > until:
             kept.append(number)
-    first = found[0][0] if found else 0  # what somebody pinned before is gone already
+    first = found[0][0] if found else 0  # pinned snapshots before it are gone already
     return max(first, min([*kept, *pinned], default=0))
 
 
@@ -233,11 +233,11 @@ def _unnamed(
     root: WebTable, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
-    # Listed before it is known what is named: what is committed meanwhile is younger.
+    # Listed before the names are read: files that are committed meanwhile are younger.
     files = [(f.path, f.changed) for name in _folders() for f in list_files(root / name)]
     newest = root.latest_snapshot()
     kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
-    # A purge deletes what older snapshots need alone.
+    # A purge deletes files that only older snapshots need.
     named = named_files(root, kept, whole_from=newest)
     batches = load_manifest(root, newest).batches
     open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
@@ -245,7 +245,7 @@ def _unnamed(
     for path, written in files:
         place = PurePosixPath(below(root, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
-        # What is as old as the operation may be its own: the clock of S3 has whole seconds.
+        # A file that is as old as the operation may be its own: the clock of S3 has whole seconds.
         if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
         if str(place) in named or (len(place.parts) == 2 and place.match("manifest/*.json")):
@@ -254,12 +254,12 @@ def _unnamed(
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
             if phase == "generated" and place.parts[2] in ADOPTED:
                 continue
-            # Who fetches from the same hosts asks when others did so last.
+            # A fetch from the same hosts reads when others have sent requests.
             if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:
                 continue
             touched.add(place.parts[1])
         yield path
-    # Who was killed may have made a folder, and nothing in it.
+    # A killed attempt may leave an empty folder.
     for batch in touched.union(empty_folders(root / "batches", min(until, since))):
         folder = root / "batches" / batch
         remove_empty_folders(folder / "aside" if batch in batches else folder)

@@ -124,7 +124,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     Raises:
         UsageError: There is no such snapshot; or a purge lies in between.
         UserError: Some of its files are gone or damaged.
-        ConflictError: Somebody else has committed meanwhile.
+        ConflictError: Another operation has committed meanwhile.
     """
     pinned = begin(table, "rollback", operation)
     done = committed(pinned)

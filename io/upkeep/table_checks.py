@@ -25,7 +25,7 @@ class TableChecks:
         """Finishes a commit that was cut off, and restores missing parts of its record.
 
         Args:
-            drop: Whether to leave out files of changes that nobody can read.
+            drop: Whether to leave out files of changes that cannot be read.
 
         Returns:
             Number of the snapshot that was finished, or None.

@@ -23,7 +23,7 @@ _KEYS = with_number(pa.schema([("key", TEXT)]))
 def check_tablets(
     root: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
-    """Finds tablets that do not fit one another, though their files are whole.
+    """Finds tablets that are not consistent, though their files are whole.
 
     Args:
         root: The table's folder.
@@ -42,7 +42,7 @@ def check_tablets(
 
 
 def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
-    """Finds tablets whose ranges of keys meet, and runs without a base."""
+    """Finds tablets whose key ranges overlap, and runs without a base."""
     last, before = "", ""
     known = tablets(files)
     for tablet in known:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import polars as pl
 from crawling import (
     manifest_at,
 )

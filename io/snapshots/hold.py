@@ -47,17 +47,17 @@ TIMES = Times()
 
 
 @contextlib.contextmanager
-def held(root: WebTable, operation: str) -> Iterator[None]:
+def held(table: WebTable, operation: str) -> Iterator[None]:
     """Keeps jobs from beginning while the block runs, after the hold of another purge has ended.
 
     Args:
-        root: The table.
+        table: The table.
         operation: Id of the purge.
     """
-    wait_for_purge(root, operation)
+    wait_for_purge(table, operation)
     over = threading.Event()
-    _write(root, operation, 0)
-    beats = threading.Thread(target=_beat, args=(root, operation, over), daemon=True)
+    _write(table, operation, 0)
+    beats = threading.Thread(target=_beat, args=(table, operation, over), daemon=True)
     beats.start()
     try:
         yield
@@ -65,30 +65,30 @@ def held(root: WebTable, operation: str) -> Iterator[None]:
         over.set()
         beats.join()
         with contextlib.suppress(UserError):  # it becomes stale
-            remove_file(root / HOLD)
+            remove_file(table / HOLD)
 
 
-def _beat(root: WebTable, operation: str, over: threading.Event) -> None:
+def _beat(table: WebTable, operation: str, over: threading.Event) -> None:
     number = 0
     while not over.wait(TIMES.beat):
         number += 1
         with contextlib.suppress(UserError):  # the next write may succeed
-            _write(root, operation, number)
+            _write(table, operation, number)
 
 
-def _write(root: WebTable, operation: str, number: int) -> None:
+def _write(table: WebTable, operation: str, number: int) -> None:
     record = {"operation": operation, "beat": number, "process": this_process()}
-    overwrite_bytes(root / HOLD, json.dumps(record).encode())
+    overwrite_bytes(table / HOLD, json.dumps(record).encode())
 
 
-def wait_for_purge(root: WebTable, operation: str) -> None:
+def wait_for_purge(table: WebTable, operation: str) -> None:
     """Waits until no purge is about to commit; logs for which one it waits.
 
     Args:
-        root: The table.
+        table: The table.
         operation: Id of the operation that waits.
     """
-    path, began = root / HOLD, time.monotonic()
+    path, began = table / HOLD, time.monotonic()
     seen, changed = None, began
     while (data := read_if_there(path)) is not None:
         now = time.monotonic()

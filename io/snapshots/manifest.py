@@ -104,48 +104,48 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
-def lineage(root: WebTable, since: int = 0) -> Iterator[Manifest]:
+def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's past: the newest snapshot, the one it was made from, and so on.
 
     Snapshots that a rollback has left out, or that have expired, are not yielded.
 
     Args:
-        root: The table.
+        table: The table.
         since: Number of the snapshot at which to stop; it is not yielded.
 
     Raises:
         UserError: One of the manifests is missing or damaged.
     """
-    known = root.snapshots()
+    known = table.snapshots()
     number, lost = max(known, default=0), set[int]()
     while known and number > since and number >= known[0]:
         if number in lost:
             number -= 1
             continue
-        manifest = load_manifest(root, number)
+        manifest = load_manifest(table, number)
         yield manifest
         lost.update(manifest.lost)
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def purged_since(root: WebTable, snapshot: int) -> bool:
+def purged_since(table: WebTable, snapshot: int) -> bool:
     """Returns whether a purge was committed after a snapshot."""
-    return any(manifest.job == "purge" for manifest in lineage(root, snapshot))
+    return any(manifest.job == "purge" for manifest in lineage(table, snapshot))
 
 
-def undone_by(root: WebTable, snapshot: int) -> int | None:
+def undone_by(table: WebTable, snapshot: int) -> int | None:
     """Returns the number of the rollback that has left a snapshot out, or None."""
-    for manifest in lineage(root, snapshot):
+    for manifest in lineage(table, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
             return manifest.snapshot
     return None
 
 
-def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(table: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
-        root: The table.
+        table: The table.
         snapshot: Number of the snapshot.
         pinned: The operation or export that reads this snapshot, if one does.
 
@@ -155,41 +155,41 @@ def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None)
     if snapshot == 0:
         return Manifest()
     try:
-        version = root.record_version(snapshot, pinned)
-        return _cached(root, snapshot, version) if version else _read(root, snapshot)
+        version = table.record_version(snapshot, pinned)
+        return _cached(table, snapshot, version) if version else _read(table, snapshot)
     except UserError:
-        check_kept(root, snapshot)
+        check_kept(table, snapshot)
         raise
 
 
-def readable_manifests(root: WebTable) -> Iterator[Manifest]:
+def readable_manifests(table: WebTable) -> Iterator[Manifest]:
     """Yields the snapshots whose manifests can be read, newest first."""
-    for number in reversed(root.snapshots()):
+    for number in reversed(table.snapshots()):
         with contextlib.suppress(UserError):
-            yield load_manifest(root, number)
+            yield load_manifest(table, number)
 
 
-def check_kept(root: WebTable, snapshot: int) -> None:
+def check_kept(table: WebTable, snapshot: int) -> None:
     """Checks that a pinned snapshot is still there.
 
     Raises:
         SnapshotTooOld: It was deleted.
     """
-    kept = root.snapshots() if snapshot else []
-    if snapshot and snapshot not in kept and snapshot < root.latest_snapshot():
+    kept = table.snapshots() if snapshot else []
+    if snapshot and snapshot not in kept and snapshot < table.latest_snapshot():
         raise SnapshotTooOld(
-            f"snapshot too old: {snapshot} of table {root} was deleted by compact "
+            f"snapshot too old: {snapshot} of table {table} was deleted by compact "
             "(--snapshot_retention): run it again"
         )
 
 
 @functools.lru_cache(maxsize=256)
-def _cached(root: WebTable, snapshot: int, version: Hashable) -> Manifest:
-    return _read(root, snapshot)
+def _cached(table: WebTable, snapshot: int, version: Hashable) -> Manifest:
+    return _read(table, snapshot)
 
 
-def _read(root: WebTable, snapshot: int) -> Manifest:
-    data, label = root.record(snapshot), root.record_label(snapshot)
+def _read(table: WebTable, snapshot: int) -> Manifest:
+    data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
         check_format(record, FORMAT, label)
@@ -201,17 +201,17 @@ def _read(root: WebTable, snapshot: int) -> Manifest:
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {root}"
+            f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {table}"
         ) from error
 
 
 def store_manifest(
-    root: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
+    table: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
 ) -> bool:
     """Commits a snapshot.
 
     Args:
-        root: The table.
+        table: The table.
         manifest: The snapshot.
         changes: Files of changes, by component; see ``WebTable.store``.
 
@@ -223,7 +223,7 @@ def store_manifest(
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
     record["digest"] = _digest(record)  # a bit that flips may leave good JSON
-    return root.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
+    return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
 
 def newest_manifest(table: str) -> Manifest:
@@ -239,17 +239,17 @@ def newest_manifest(table: str) -> Manifest:
     return manifest
 
 
-def check_newest(root: WebTable, snapshot: int) -> None:
+def check_newest(table: WebTable, snapshot: int) -> None:
     """Checks that the newest manifest that is there is of the newest snapshot that was made.
 
     Raises:
         UserError: The manifest of the next one is missing.
     """
     if (
-        root.is_made(snapshot + 1) and root.latest_snapshot() == snapshot
+        table.is_made(snapshot + 1) and table.latest_snapshot() == snapshot
     ):  # it was not made just now
-        label = root.record_label(snapshot + 1)
-        raise UserError(f"manifest is missing: {label}: run nutbeam fsck {root}")
+        label = table.record_label(snapshot + 1)
+        raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 
 
 def _digest(record: Mapping[str, Any]) -> str:

@@ -94,7 +94,7 @@ def begin(
         if create_exclusive(path, to_json(pinned)):
             return pinned
         known = read_bytes(path)
-    pinned = _from_json(path, known, table)
+    pinned = from_json(path, known, table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -103,28 +103,28 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(root: WebTable, operation: str) -> tuple[Place, bytes | None]:
+def _pin(table: WebTable, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file of an operation's record, and its content; None where it is not pinned yet.
 
     A record that was pinned before a rollback is not deleted, but it does not count:
     the operation is pinned again. So is an operation that has lost to another
     commit: the rows that it has read have changed.
     """
-    *_, (path, data) = _pins(root, operation)
+    *_, (path, data) = _pins(table, operation)
     return path, data
 
 
-def _pins(root: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
     """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
-    path = root / "operations" / f"{operation}.json"
+    path = table / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
         yield path, data
-        pinned = _from_json(path, data, str(root))
-        over = undone_by(root, pinned.snapshot) or _lost_to(path)
+        pinned = from_json(path, data, str(table))
+        over = undone_by(table, pinned.snapshot) or _lost_to(path)
         # Numbers grow, so this comes to an end.
         if over is None or over <= pinned.snapshot or committed(pinned) is not None:
             return
-        path = root / "operations" / f"{operation}@{over}.json"
+        path = table / "operations" / f"{operation}@{over}.json"
     yield path, None
 
 
@@ -138,7 +138,7 @@ def note_loss(operation: Operation) -> None:
     """Notes that an operation has lost to another commit: the same id will be pinned again."""
     newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
-        if data is not None and _from_json(path, data).snapshot == operation.snapshot:
+        if data is not None and from_json(path, data).snapshot == operation.snapshot:
             create_exclusive(path.with_suffix(LOST), newest)
             return
 
@@ -203,27 +203,27 @@ def has_committed(operation: Operation) -> bool:
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
     path, data = _pin(open_table(table), operation)
-    return _from_json(path, data, table) if data is not None else None
+    return from_json(path, data, table) if data is not None else None
 
 
-def reach(root: WebTable) -> tuple[int, int]:
+def reach(table: WebTable) -> tuple[int, int]:
     """Returns (the newest snapshot known to be made, the newest that an operation can have read).
 
     In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
     operation may be all that says that a newer one was there.
     """
-    made = root.made_snapshots()
-    newest = max([root.latest_snapshot(), *made])
+    made = table.made_snapshots()
+    newest = max([table.latest_snapshot(), *made])
     return newest, newest if made else newest + MOST_AHEAD
 
 
-def seen_snapshots(root: WebTable) -> list[int]:
+def seen_snapshots(table: WebTable) -> list[int]:
     """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
-    found, (_, most) = root.made_snapshots(), reach(root)
-    for file in list_files(root / "operations"):
+    found, (_, most) = table.made_snapshots(), reach(table)
+    for file in list_files(table / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
-                found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
+                found.append(from_json(file.path, read_bytes(file.path)).snapshot)
     return [number for number in found if number <= most]
 
 
@@ -234,5 +234,6 @@ def to_json(operation: Operation) -> bytes:
     return json.dumps(record).encode()
 
 
-def _from_json(path: Place, data: bytes, table: str = "") -> Operation:
+def from_json(path: Place, data: bytes, table: str = "") -> Operation:
+    """Returns the operation of a record; raises as ``parse_record`` does."""
     return Operation(table=table, **parse_record(path, data))

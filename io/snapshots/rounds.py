@@ -15,12 +15,12 @@ from .table_clock import clock_of
 STOP = ".STOP"  # Nutch's name
 
 
-def stop_file(root: WebTable) -> Place | None:
+def stop_file(table: WebTable) -> Place | None:
     """Returns the file that ends a crawl's loop, if it is in the table.
 
     It is in the folder of the table's files, in a store or of a table in Bigtable, too.
     """
-    place = root.files / STOP
+    place = table.files / STOP
     return place if size_of(place) is not None else None
 
 
@@ -72,11 +72,11 @@ def next_round(
     return number, None
 
 
-def may_have_due(root: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
+def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due."""
-    known = tablets(load_files(root, manifest.components.get("state")))
+    known = tablets(load_files(table, manifest.components.get("state")))
     due = due_at(clock_of(manifest))
-    shown = root.at(manifest.snapshot)
+    shown = table.at(manifest.snapshot)
     return any(shown.may_have_due(tablet, due) for tablet in known)
 
 

@@ -59,7 +59,7 @@ def oldest_open(manifest: Manifest, now: int) -> int:
 
 
 def clock_warnings(
-    root: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
+    table: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
 ) -> list[str]:
     """Returns a line for each defect of the clock, or of a table's times.
 
@@ -72,19 +72,19 @@ def clock_warnings(
             f"the clock of this machine says {date_of(says)}, which cannot be: "
             f"{date_of(now)} counts as now; set the clock"
         )
-    latest = max(manifest.latest_time, _due(root, manifest, now, options))
+    latest = max(manifest.latest_time, _due(table, manifest, now, options))
     if latest > now + TOLERANCE_MS:
         found.append(
             f"the table has times of the future, up to {date_of(latest)}; the clock says "
-            f"{date_of(now)}: if that is right, nutbeam fsck {root} --repair sets them right"
+            f"{date_of(now)}: if that is right, nutbeam fsck {table} --repair sets them right"
         )
     return found
 
 
-def _due(root: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
+def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
     """Returns the latest due time by zone maps, ms, if it is one that no option allows; else 0."""
     longest = max((options or ScheduleOptions()).max_fetch_interval, LONGEST_RETRY_S)
-    known = tablets(load_files(root, manifest.components.get("state")))
+    known = tablets(load_files(table, manifest.components.get("state")))
     latest = max((tablet.max_fetch_time or 0 for tablet in known), default=0)
     return latest if latest > now + longest * 1000 + TOLERANCE_MS else 0
 

@@ -121,10 +121,8 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
-        known = [field.name for field in dataclasses.fields(DataFile)]
-        files = [
-            DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
-        ]
+        known = rows.select(name for name in rows.columns if name in FILE_LIST)
+        files = [DataFile(**row) for row in known.iter_rows(named=True)]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(
             f"file list is damaged: {path}: {first_line(error)[:200]}{cure(path)}"

@@ -39,11 +39,11 @@ class Cells(NamedTuple):
     damaged: Mapping[bytes, str]
 
 
-def check_rows(root: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
+def check_rows(table: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
     """Checks the last commit, and all rows of a snapshot.
 
     Args:
-        root: The table.
+        table: The table.
         manifest: The snapshot, the newest that can be read.
         quick: Whether to leave rows unread.
         threads: How many ranges to read at a time.
@@ -51,21 +51,21 @@ def check_rows(root: BigtableWebTable, manifest: Manifest, quick: bool, threads:
     Raises:
         SnapshotTooOld: Too much was committed meanwhile.
     """
-    unfinished, problems = check_changes(root, quick)
-    for number in untimed(root.log, manifest.lost):
+    unfinished, problems = check_changes(table, quick)
+    for number in untimed(table.log, manifest.lost):
         text = "does not say when it was committed"
-        problems.append(Problem("manifest", root.record_name(number), text))
+        problems.append(Problem("manifest", table.record_name(number), text))
     numbers: dict[str, int] = {}
     damaged: dict[str, tuple[bytes, ...]] = {}
     for name in CELLS:
         component = manifest.components.get(name)
-        if component is None or not list_problem(root, component):
-            problems += check_ranges(name, load_files(root, component))
+        if component is None or not list_problem(table, component):
+            problems += check_ranges(name, load_files(table, component))
         if quick:
             continue
         path, known = (component.list, component.rows) if component is not None else (name, 0)
         PROGRESS.start(f"fsck {name}", total=known, unit="rows")
-        found = read_cells(root.log, name, manifest.snapshot, threads)
+        found = read_cells(table.log, name, manifest.snapshot, threads)
         PROGRESS.finish()
         numbers[name], damaged[name] = found.rows, tuple(found.damaged)
         for key, text in found.damaged.items():
@@ -84,13 +84,13 @@ def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
     return [n for n in before if n in there and n not in times and n not in lost]
 
 
-def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
+def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
     """Checks the last commit.
 
     Returns:
         (number of the snapshot if it is not wholly applied, problems of its files).
     """
-    log = root.log
+    log = table.log
     while True:
         head = log.head()
         problems = []
@@ -98,7 +98,7 @@ def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list
             if change.lost:
                 text = f"is lost: snapshot {head.snapshot} is without its rows"
                 problems.append(Problem("changes", change.path, text, change.component))
-            elif head.applying and (text := unreadable(root, change, quick)):
+            elif head.applying and (text := unreadable(table, change, quick)):
                 text = f"{text}: without it snapshot {head.snapshot} cannot be finished"
                 problems.append(Problem("changes", change.path, text, change.component))
         # Another process may have finished it meanwhile, and deleted its files.
@@ -106,15 +106,15 @@ def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list
             return (head.snapshot if head.applying else None), problems
 
 
-def unreadable(root: BigtableWebTable, change: Change, quick: bool = False) -> str:
+def unreadable(table: BigtableWebTable, change: Change, quick: bool = False) -> str:
     """Returns why a file of changes cannot be applied; empty if it can."""
     try:
         # Quickly: only whether the file begins and ends as Parquet does.
-        for _ in root.log.rows_of(dataclasses.replace(change, crc32=None) if quick else change):
+        for _ in table.log.rows_of(dataclasses.replace(change, crc32=None) if quick else change):
             if quick:
                 break
     except UserError as error:
-        return without(error, root / change.path)
+        return without(error, table / change.path)
     return ""
 
 

@@ -36,51 +36,51 @@ _PACKED = pa.schema([("key", pa.binary()), ("cell", pa.binary())])
 Versions = list[tuple[int, bytes]]
 
 
-def settle(root: BigtableWebTable, drop: bool) -> int | None:
+def settle(table: BigtableWebTable, drop: bool) -> int | None:
     """Finishes a commit that was cut off, and restores what the history lacks, where it is known.
 
     It may be repeated; a job that finishes the same commit does no harm.
 
     Args:
-        root: The table.
+        table: The table.
         drop: Whether to leave out files of changes that cannot be read.
 
     Returns:
         Number of the snapshot that was finished; None if there was none, or if a
         file that it needs is lost.
     """
-    log = root.log
+    log = table.log
     head = log.head()
     if not head.applying:
-        _complete_history(root, head)
+        _complete_history(table, head)
         return None
     changes = [change for change in log.changes(head) if not change.lost]
-    lost = [change.path for change in changes if unreadable(root, change)]
+    lost = [change.path for change in changes if unreadable(table, change)]
     if lost and not drop:
         return None
     if lost:
         log.leave_out(head, lost)
-    _complete_history(root, log.roll_forward())
+    _complete_history(table, log.roll_forward())
     return head.snapshot
 
 
-def _complete_history(root: BigtableWebTable, head: Head) -> None:
+def _complete_history(table: BigtableWebTable, head: Head) -> None:
     """Restores all of the newest snapshot, and the times of older ones."""
     try:
-        lost = load_manifest(root, head.snapshot).lost
+        lost = load_manifest(table, head.snapshot).lost
     except UserError:
-        root.log.record_again(head)
+        table.log.record_again(head)
         lost = ()
-    for number in untimed(root.log, lost):
+    for number in untimed(table.log, lost):
         if number == head.snapshot:
-            root.log.record_again(head)
+            table.log.record_again(head)
             continue
         with contextlib.suppress(UserError):  # it is lost
-            root.log.time_again(number, load_manifest(root, number).time)
+            table.log.time_again(number, load_manifest(table, number).time)
 
 
 def repair(
-    root: BigtableWebTable,
+    table: BigtableWebTable,
     operation: str,
     snapshot: int,
     rows: Rows,
@@ -92,7 +92,7 @@ def repair(
     still has one that is part of the table's past; else it is deleted.
 
     Args:
-        root: The table; its last commit is finished.
+        table: The table; its last commit is finished.
         operation: Id of this operation.
         snapshot: Number of the snapshot that was checked.
         rows: The result of checking its rows.
@@ -103,73 +103,73 @@ def repair(
         UserError: The newest snapshot cannot be read.
         ConflictError: Another operation has committed meanwhile.
     """
-    head = root.log.head()
+    head = table.log.head()
     if head.applying:
         return Repair(None)  # a file is lost, and nothing can be committed
     if head.snapshot != snapshot:
         raise ConflictError("the table was changed meanwhile: run it again")
-    base = load_manifest(root, snapshot)
-    lost = [change for change in root.log.changes(head) if change.lost]
+    base = load_manifest(table, snapshot)
+    lost = [change for change in table.log.changes(head) if change.lost]
     # As far as it was noted how many rows they had.
     counts = Counter[str]()
     for change in lost:
         counts[f"{change.component}/lost"] += change.rows or 0
     lists, gone = dict[str, list[DataFile]](), [change.path for change in lost]
-    for name, files in rebuilt_lists(root, base).items():
+    for name, files in rebuilt_lists(table, base).items():
         if files is not None or drop is not None:
             lists[name] = files or []
             gone += [base.components[name].list] if files is None else []
     changes = {}
     for name, kind in CELLS.items():
         damaged = rows.damaged.get(name, ()) if drop is not None else ()
-        written, numbers = _mend(root, kind, damaged, snapshot)
+        written, numbers = _mend(table, kind, damaged, snapshot)
         counts.update({f"{name}/{what}": number for what, number in numbers.items() if number})
         if written:
             changes[name] = written
-        if written or _is_wrong(root, base, name, rows):
-            lists[name] = _ranges(root, base, name, rows, numbers["deleted"])
+        if written or _is_wrong(table, base, name, rows):
+            lists[name] = _ranges(table, base, name, rows, numbers["deleted"])
     # Numbers have no gaps: those that an operation has seen become repairs, too.
-    numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2)
+    numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
     files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
     plan = Plan(
         base, numbers_to_make, lists, files_to_drop,
         changes=changes, dropped=tuple(gone), counts=counts,
     )  # fmt: skip
-    return commit_repair(root, operation, plan)
+    return commit_repair(table, operation, plan)
 
 
-def _is_wrong(root: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
+def _is_wrong(table: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
     """Returns whether the ranges of a component are not those of its rows."""
     component = base.components.get(name)
-    if component is not None and list_problem(root, component):
+    if component is not None and list_problem(table, component):
         return True
     return any(p.component == name and p.kind in ("rows", "range") for p in rows.problems)
 
 
 def _ranges(
-    root: BigtableWebTable, base: Manifest, name: str, rows: Rows, deleted: int
+    table: BigtableWebTable, base: Manifest, name: str, rows: Rows, deleted: int
 ) -> list[DataFile]:
     """Returns new ranges of a component, from the number of its rows."""
     total = rows.numbers.get(name)
     if total is None:
-        total = read_cells(root.log, name, base.snapshot, 1).rows
+        total = read_cells(table.log, name, base.snapshot, 1).rows
     known = base.components.get(name)
     whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
     large = total - deleted > 2 * tablet_writer.TABLET_ROWS
-    return cut(name, whole, root.samples()) if large else whole
+    return cut(name, whole, table.samples()) if large else whole
 
 
 def _mend(
-    root: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
+    table: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
 ) -> tuple[list[DataFile], dict[str, int]]:
     """Writes files of changes for rows that cannot be read.
 
     Returns:
         (the files, how many rows are ``given_back`` and ``deleted``).
     """
-    undone, purges = _past(root)
+    undone, purges = _past(table)
     cells: dict[bytes, bytes | None] = {}
-    for key, versions in _versions(root.log.table, kind, keys, snapshot):
+    for key, versions in _versions(table.log.table, kind, keys, snapshot):
         # Other keys, and cells of a newer version, are left as they are.
         if _is_text(key) and versions and not is_newer(versions[0][1], kind):
             cells[key] = _whole(kind, versions, undone, purges)
@@ -178,8 +178,8 @@ def _mend(
     packed = pa.table({"key": list(back), "cell": list(back.values())}, schema=_PACKED)
     rows = to_frame(decode(packed, kind))
     written = (
-        write_changes(root.files, kind.component, rows, rows.get_column("key")),
-        write_deletions(root.files, kind.component, pl.Series("key", gone, dtype=pl.String)),
+        write_changes(table.files, kind.component, rows, rows.get_column("key")),
+        write_deletions(table.files, kind.component, pl.Series("key", gone, dtype=pl.String)),
     )
     files = [done.file for done in written if done.file is not None]
     return files, {"given_back": len(back), "deleted": len(gone)}
@@ -199,12 +199,12 @@ def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int
     return None
 
 
-def _past(root: BigtableWebTable) -> tuple[set[int], set[int]]:
+def _past(table: BigtableWebTable) -> tuple[set[int], set[int]]:
     """Returns the numbers of (snapshots that a rollback has left out, purges), where known."""
     undone: set[int] = set()
     purges: set[int] = set()
     with contextlib.suppress(UserError):
-        for manifest in lineage(root):
+        for manifest in lineage(table):
             if manifest.restores is not None:
                 undone.update(range(manifest.restores + 1, manifest.snapshot))
             if manifest.job == "purge":

@@ -26,12 +26,12 @@ KIND = "clock"
 
 
 def check_clock(
-    root: WebTable, manifest: Manifest, options: ScheduleOptions, now: int, quick: bool
+    table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int, quick: bool
 ) -> Iterator[Problem]:
     """Finds impossible times: of the manifest, of batches, and of rows.
 
     Args:
-        root: The table.
+        table: The table.
         manifest: The snapshot.
         options: How late a row may be due.
         now: ms.
@@ -40,28 +40,28 @@ def check_clock(
     late, says = now + TOLERANCE_MS, f"the clock says {date_of(now)}"
     if manifest.latest_time > late:
         text = f"{date_of(manifest.latest_time)} has counted as now, {says}"
-        yield Problem(KIND, root.record_name(manifest.snapshot), text)
+        yield Problem(KIND, table.record_name(manifest.snapshot), text)
     for name, batch in manifest.batches.items():
         if batch.created > late:
             text = f"was made at {date_of(batch.created)}, {says}"
             yield Problem(KIND, f"batches/{name}", text)
     if not quick:
-        for component, _, tablet, keys in _wrong_rows(root, manifest, options, now):
+        for component, _, tablet, keys in _wrong_rows(table, manifest, options, now):
             text = f"{len(keys):,} rows of {component} have times that cannot be, {says}"
             yield Problem(KIND, tablet.base.path, text)
 
 
 def _wrong_rows(
-    root: WebTable, manifest: Manifest, options: ScheduleOptions, now: int
+    table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int
 ) -> Iterator[tuple[str, Times, Tablet, pl.DataFrame]]:
     """Yields (component, its times, tablet, keys of its rows whose times are impossible)."""
-    root = root.at(manifest.snapshot)
+    table = table.at(manifest.snapshot)
     for name, times in ((name, kind.times) for name, kind in KINDS.items() if kind.times):
         wrong = times.wrong(now, options)
         with contextlib.suppress(UserError):  # other checks report damage
-            for tablet in tablets(load_files(root, manifest.components.get(name))):
+            for tablet in tablets(load_files(table, manifest.components.get(name))):
                 with contextlib.suppress(UserError):
-                    keys = root.read(name, [tablet], ["key"], methodcaller("filter", wrong))
+                    keys = table.read(name, [tablet], ["key"], methodcaller("filter", wrong))
                     if len(keys):
                         yield name, times, tablet, keys
 

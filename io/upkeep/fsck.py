@@ -73,35 +73,35 @@ def without(error: UserError, path: Place | str) -> str:
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
 
 
-def check_manifests(root: WebTable) -> list[Problem]:
+def check_manifests(table: WebTable) -> list[Problem]:
     """Finds manifests that are missing, damaged, or of a newer format."""
     # In this order: a snapshot that is pinned or committed meanwhile is known when it is sought.
-    seen = max(seen_snapshots(root), default=0)
-    newest = root.latest_snapshot()
-    known = root.snapshots()
-    accepted = _lost(root, known)
+    seen = max(seen_snapshots(table), default=0)
+    newest = table.latest_snapshot()
+    known = table.snapshots()
+    accepted = _lost(table, known)
     problems = []
     for number in known:
         try:
-            load_manifest(root, number)
+            load_manifest(table, number)
         except SnapshotTooOld:
             continue  # deleted since
         except UserError as error:
-            text = without(error, root.record_label(number))
+            text = without(error, table.record_label(number))
             newer = isinstance(error, NewerFormat)
             if number not in accepted:
-                problems.append(Problem("manifest", root.record_name(number), text, newer=newer))
+                problems.append(Problem("manifest", table.record_name(number), text, newer=newer))
     first = known[0] if known else max(1, newest)
     missing = set(range(first, max(newest, seen) + 1)) - set(known) - accepted
-    problems += _missing(root, [n for n in missing if n <= newest], "")
+    problems += _missing(table, [n for n in missing if n <= newest], "")
     beyond = [n for n in missing if n > newest]
-    return problems + list(_missing(root, beyond, ": an operation has read or made {}"))
+    return problems + list(_missing(table, beyond, ": an operation has read or made {}"))
 
 
-def _missing(root: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
+def _missing(table: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
     """Yields missing manifests; three or more in a row as one problem."""
     for first, last in runs(numbers):
-        names = [root.record_name(number) for number in range(first, last + 1)]
+        names = [table.record_name(number) for number in range(first, last + 1)]
         if len(names) > 2:
             path = f"{names[0]} to {PurePosixPath(names[-1]).name}"
             yield Problem("manifest", path, "are missing" + why.format("them"))
@@ -125,16 +125,18 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _lost(root: WebTable, known: list[int]) -> set[int]:
+def _lost(table: WebTable, known: list[int]) -> set[int]:
     """Returns the numbers of the manifests that a repair has noted as lost."""
     with contextlib.suppress(UserError):
-        return set(load_manifest(root, known[-1]).lost) if known else set()
+        return set(load_manifest(table, known[-1]).lost) if known else set()
     return set()
 
 
-def check_lists(root: WebTable, manifest: Manifest) -> list[Problem]:
+def check_lists(table: WebTable, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
-    found = {name: list_problem(root, component) for name, component in manifest.components.items()}
+    found = {
+        name: list_problem(table, component) for name, component in manifest.components.items()
+    }
     lists = {name: manifest.components[name].list for name, text in found.items() if text}
     return [Problem("list", path, found[name], name) for name, path in lists.items()]
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from ...web.base.errors import UserError
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import readable_manifests
-from ..snapshots.operation_records import FOLDER, LOST, id_of, parse_record
+from ..snapshots.operation_records import FOLDER, LOST
+from ..snapshots.operations import from_json
 from ..storage.files import list_files, read_bytes
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
@@ -37,35 +38,34 @@ class Left:
     unfinished: tuple[str, ...] = ()
 
 
-def left_over(root: WebTable) -> Left:
+def left_over(table: WebTable) -> Left:
     """Counts leftover files, and names operations that began long ago and never committed."""
-    named = root.needed_files()
-    components = {c for one in readable_manifests(root) for c in one.components.values()}
+    named = table.needed_files()
+    components = {c for one in readable_manifests(table) for c in one.components.values()}
     for component in components:
         named.add(component.list)
         with contextlib.suppress(UserError):  # the list is damaged
-            named |= {file.path for file in load_files(root, component)}
-    known = {root / HOLD, *(found.path for found in record_files(root))}
-    beside = [found for found in list_files(root / FOLDER) if found.path not in known]
-    found = [*unnamed_files(root.files, named, math.inf), *beside]
+            named |= {file.path for file in load_files(table, component)}
+    known = {table / HOLD, *(found.path for found in record_files(table))}
+    beside = [found for found in list_files(table / FOLDER) if found.path not in known]
+    found = [*unnamed_files(table.files, named, math.inf), *beside]
     orphans = [one.bytes for one in found if not one.path.name.startswith(".")]
-    claims = [one for one in list_files(root / "batches") if one.path.suffix == ".claim"]
-    temporary, unfinished = len(found) - len(orphans), tuple(_unfinished(root))
+    claims = [one for one in list_files(table / "batches") if one.path.suffix == ".claim"]
+    temporary, unfinished = len(found) - len(orphans), tuple(_unfinished(table))
     return Left(len(orphans), sum(orphans), temporary, len(claims), unfinished)
 
 
-def _unfinished(root: WebTable) -> Iterator[str]:
-    manifests = list(readable_manifests(root))
+def _unfinished(table: WebTable) -> Iterator[str]:
+    manifests = list(readable_manifests(table))
     done = {manifest.operation for manifest in manifests}
     first = min((manifest.snapshot for manifest in manifests), default=0)
-    records = {found.path: found for found in record_files(root)}
+    records = {found.path: found for found in record_files(table)}
     for path, found in records.items():
         old = found.changed < time.time() - UNDER_WAY
         if path.suffix == LOST or not old or path.with_suffix(LOST) in records:
             continue
         with contextlib.suppress(UserError):
-            record = parse_record(path, read_bytes(path))
+            pinned = from_json(path, read_bytes(path))
             # The history does not say how operations before its first snapshot ended.
-            known = record["snapshot"] >= first - 1
-            if known and record["job"] != "crawl" and id_of(path) not in done:
-                yield id_of(path)
+            if pinned.snapshot >= first - 1 and pinned.job != "crawl" and pinned.id not in done:
+                yield pinned.id

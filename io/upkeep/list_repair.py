@@ -20,12 +20,12 @@ from ..tablets.tablets import NUMBER, run_schema
 from .fsck import described, list_problem
 
 
-def rebuilt_lists(root: WebTable, manifest: Manifest) -> dict[str, list[DataFile] | None]:
+def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFile] | None]:
     """Returns the live files of the components whose lists are broken; None where they are uncertain."""
     return {
-        name: _Rebuild(root, manifest, name).files()
+        name: _Rebuild(table, manifest, name).files()
         for name, component in manifest.components.items()
-        if root.in_files(name) and list_problem(root, component)
+        if table.in_files(name) and list_problem(table, component)
     }
 
 

@@ -39,41 +39,41 @@ class Mended:
         return f"{self.path}: {self.done}{after}"
 
 
-def check_operations(root: WebTable) -> list[Problem]:
+def check_operations(table: WebTable) -> list[Problem]:
     """Finds records of operations that are damaged, of a newer format, or name a missing snapshot or batch."""
-    records = list(record_files(root))
-    known = reach(root)  # after the records: one that is pinned just now is not among them
-    problems = list(_no_files(root))
+    records = list(record_files(table))
+    known = reach(table)  # after the records: one that is pinned just now is not among them
+    problems = list(_no_files(table))
     for found in records:
         try:
-            text, newer = _problem(root, found.path, known), False
+            text, newer = _problem(table, found.path, known), False
         except UserError as error:
             text, newer = without(error, found.path), isinstance(error, NewerFormat)
         if text:
-            problems.append(Problem(KIND, below(root, found.path), text, newer=newer))
+            problems.append(Problem(KIND, below(table, found.path), text, newer=newer))
     return problems
 
 
-def record_files(root: WebTable) -> Iterator[Found]:
+def record_files(table: WebTable) -> Iterator[Found]:
     """Yields the files of records, and the notes that operations have lost."""
-    for found in list_files(root / FOLDER):
-        direct = found.path.parent == root / FOLDER and not found.path.name.startswith(".")
+    for found in list_files(table / FOLDER):
+        direct = found.path.parent == table / FOLDER and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
             yield found
 
 
-def _no_files(root: WebTable) -> Iterator[Problem]:
+def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders and dead links that stand where a record belongs."""
-    folder = root / FOLDER
+    folder = table / FOLDER
     for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
         named = path.suffix in (".json", LOST) and not path.name.startswith(".")
         dead = path.is_symlink() and not path.exists()
         if named and (dead or path.is_dir()):
             text = "is a link to nothing" if dead else "is a folder"
-            yield Problem(KIND, below(root, path), f"{text}, not a record: remove it")
+            yield Problem(KIND, below(table, path), f"{text}, not a record: remove it")
 
 
-def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
+def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit():
@@ -85,9 +85,9 @@ def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
     if record["job"] != job:
         return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
-    if on_batch and snapshot in (0, *root.snapshots()):
+    if on_batch and snapshot in (0, *table.snapshots()):
         with contextlib.suppress(UserError):  # check_manifests reports a damaged manifest
-            if batch not in load_manifest(root, snapshot).batches:
+            if batch not in load_manifest(table, snapshot).batches:
                 return f"names batch {batch!r}, which snapshot {snapshot} does not have"
         return ""
     return _ahead(snapshot, *known)
@@ -100,19 +100,19 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
+def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
     """Restores damaged records from the history, or removes them.
 
     A record that is younger than a day may be of an operation under way. It is only
     removed with ``drop``.
 
     Args:
-        root: The table.
+        table: The table.
         problems: Problems of records.
         drop: Whether to remove young records, too.
     """
-    records = {below(root, found.path): found for found in record_files(root)}
-    history, now = [*readable_manifests(root)][::-1], store_time(root / FOLDER)
+    records = {below(table, found.path): found for found in record_files(table)}
+    history, now = [*readable_manifests(table)][::-1], store_time(table / FOLDER)
     done = []
     for problem in problems:
         found = records.get(problem.path)

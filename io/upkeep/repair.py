@@ -64,7 +64,7 @@ class Plan:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
+def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
     """Makes a snapshot of whole files, from the newest snapshot for which that is possible.
 
     A list that is gone is rebuilt from the files in its folder, if the whole files
@@ -72,7 +72,7 @@ def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -
     table goes back to an older snapshot.
 
     Args:
-        root: The table.
+        table: The table.
         operation: Id of this operation.
         drop: Paths of data files to leave out, by component.
 
@@ -80,37 +80,37 @@ def repair(root: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -
         UserError: No snapshot can be repaired; or a newer version is needed.
         ConflictError: Another operation has committed meanwhile.
     """
-    known = root.snapshots()
-    top = max([*known, *seen_snapshots(root)], default=0)
+    known = table.snapshots()
+    top = max([*known, *seen_snapshots(table)], default=0)
     unreadable: list[int] = []
     for number in range(top, known[0] - 1 if known else 0, -1):
         try:
-            manifest = load_manifest(root, number)
+            manifest = load_manifest(table, number)
         except NewerFormat:
             raise
         except UserError:
             unreadable.append(number)
             continue
-        found = rebuilt_lists(root, manifest)
+        found = rebuilt_lists(table, manifest)
         lists = {name: files for name, files in found.items() if files is not None}
         if len(lists) == len(found):
             plan = Plan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
-            return commit_repair(root, operation, plan)
-    raise UserError(f"no snapshot of {root} can be repaired: restore manifest/ from a copy")
+            return commit_repair(table, operation, plan)
+    raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
-def commit_repair(root: WebTable, operation: str, plan: Plan) -> Repair:
+def commit_repair(table: WebTable, operation: str, plan: Plan) -> Repair:
     """Makes the snapshot after all others."""
     base, top = plan.base, plan.numbers[-1] - 1
-    older = set(range(root.snapshots()[0], base.snapshot))  # which were not read yet
-    older -= {manifest.snapshot for manifest in readable_manifests(root)}
+    older = set(range(table.snapshots()[0], base.snapshot))  # which were not read yet
+    older -= {manifest.snapshot for manifest in readable_manifests(table)}
     lost = tuple(sorted({*base.lost, *plan.unreadable, *older}))
-    lists, left_out = _without(root, plan)
+    lists, left_out = _without(table, plan)
     dropped = [*plan.dropped, *left_out]
     idle = not (lists or plan.changes or plan.dropped or plan.counts)
     if idle and base.snapshot == top and lost == base.lost:
         return Repair(None)
-    stored = {name: store_files(root, name, files) for name, files in lists.items()}
+    stored = {name: store_files(table, name, files) for name, files in lists.items()}
     counts = {"rebuilt": len(lists), "dropped": len(dropped), "lost": len(lost)}
     made = dataclasses.replace(
         base,
@@ -126,18 +126,18 @@ def commit_repair(root: WebTable, operation: str, plan: Plan) -> Repair:
     )
     for number in plan.numbers:
         made = dataclasses.replace(made, snapshot=number)
-        if not store_manifest(root, made, plan.changes if number > top else {}):
+        if not store_manifest(table, made, plan.changes if number > top else {}):
             raise ConflictError("the table was changed meanwhile: run it again")
     names = tuple(name for name in lists if name not in plan.drop)
     return Repair(made, base.snapshot, names, tuple(dropped), lost, plan.counts)
 
 
-def _without(root: WebTable, plan: Plan) -> tuple[dict[str, list[DataFile]], list[str]]:
+def _without(table: WebTable, plan: Plan) -> tuple[dict[str, list[DataFile]], list[str]]:
     """Returns (the new lists without the files to drop, the paths that were left out)."""
     lists, left_out = dict(plan.lists), []
     for name, paths in plan.drop.items():
         component = plan.base.components.get(name)
-        files = lists[name] if name in lists else load_files(root, component)
+        files = lists[name] if name in lists else load_files(table, component)
         gone = _with_runs(name, files, paths)
         left = [file for file in files if file.path not in gone]
         left_out += [file.path for file in files if file.path in gone]

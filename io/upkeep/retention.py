@@ -19,7 +19,8 @@ from ...policy.clocks import COUNT
 from ...policy.kinds import folders
 from ...policy.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
-from ..snapshots.operation_records import LOST, id_of, parse_record
+from ..snapshots.operation_records import LOST, id_of
+from ..snapshots.operations import Operation, from_json
 from ..storage.files import (
     empty_folders,
     list_files,
@@ -47,11 +48,11 @@ _TOLERANCE_S = TOLERANCE_MS / 1000
 _PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
-def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
+def sweep(table: WebTable, retention_s: float) -> dict[str, int]:
     """Deletes expired snapshots and files; may be cut off and repeated.
 
     Args:
-        root: The table's folder.
+        table: The table.
         retention_s: How long a snapshot can be read after it was replaced.
             It must be longer than any reader takes: readers leave no trace in the table.
 
@@ -59,18 +60,18 @@ def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
         Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
         ``clock``: files that were written while this machine's clock was ahead.
     """
-    now = store_time(root / "manifest")
+    now = store_time(table / "manifest")
     until = now - retention_s
-    redated = _redate(root, now)
-    operations = _operations(root, now, until)
-    oldest = _oldest_kept(root, until, now, operations.pinned)
-    snapshots, freed = root.forget_snapshots(oldest)
+    redated = _redate(table, now)
+    operations = _operations(table, now, until)
+    oldest = _oldest_kept(table, until, now, operations.pinned)
+    snapshots, freed = table.forget_snapshots(oldest)
     files = 0
     # Operations come last: until then the same one again would say that its snapshot is gone.
     for path in itertools.chain(
-        _unnamed(root, until, operations.since, now, oldest), operations.expired
+        _unnamed(table, until, operations.since, now, oldest), operations.expired
     ):
-        root.erase(path, oldest)
+        table.erase(path, oldest)
         freed += remove_file(path)
         files += 1
     counts = {
@@ -85,15 +86,15 @@ def _folders() -> tuple[str, ...]:
     return ("manifest", *folders(), "changes", *SCRATCH)
 
 
-def _redate(root: WebTable, now: float) -> int:
+def _redate(table: WebTable, now: float) -> int:
     """Sets the time of files from the future to now; returns how many.
 
     Does nothing while the newest snapshot is from the future: then the present clock is wrong.
     """
-    made = root.commit_times()
+    made = table.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    return redate((root / name for name in (*_folders(), "operations")), now, _TOLERANCE_S)
+    return redate((table / name for name in (*_folders(), "operations")), now, _TOLERANCE_S)
 
 
 class _Operations(NamedTuple):
@@ -104,10 +105,10 @@ class _Operations(NamedTuple):
     since: float
 
 
-def _operations(root: WebTable, now: float, until: float) -> _Operations:
-    files = {file.path: file.changed for file in list_files(root / "operations")}
-    pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
-    begun = {path: files[path] for path in _under_way(root, now, files, pins)}
+def _operations(table: WebTable, now: float, until: float) -> _Operations:
+    files = {file.path: file.changed for file in list_files(table / "operations")}
+    pins = {path: from_json(path, read_bytes(path)) for path in files if path.suffix == ".json"}
+    begun = {path: files[path] for path in _under_way(table, now, files, pins)}
     alive = {id_of(path) for path, written in files.items() if written > until or path in begun}
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
     expired, snapshots = [], []
@@ -120,40 +121,40 @@ def _operations(root: WebTable, now: float, until: float) -> _Operations:
     return _Operations(expired, snapshots, min(begun.values(), default=math.inf))
 
 
-def changes_under_way(root: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
+def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
     """Returns the operations of some jobs that may be under way.
 
     Args:
-        root: The table.
+        table: The table.
         jobs: Ends of operations' ids; by default those of jobs that change tablets.
     """
-    now = store_time(root / "manifest")
+    now = store_time(table / "manifest")
     files = {
         file.path: file.changed
-        for file in list_files(root / "operations")
+        for file in list_files(table / "operations")
         if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
     # An operation that has lost to another one's commit will not commit.
     pins = {
-        path: _pinned(path)
+        path: from_json(path, read_bytes(path))
         for path in files
         if path.suffix == ".json" and path.with_suffix(LOST) not in files
     }
-    return sorted(id_of(path) for path in _under_way(root, now, files, pins))
+    return sorted(id_of(path) for path in _under_way(table, now, files, pins))
 
 
 def _under_way(
-    root: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+    table: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, Operation]
 ) -> list[Place]:
-    manifests = _readable(root)
-    past = {manifest.snapshot for manifest in lineage(root)} | {0}
+    manifests = _readable(table)
+    past = {manifest.snapshot for manifest in lineage(table)} | {0}
     first = min((manifest.snapshot for manifest in manifests), default=1)
     batches = manifests[-1].batches if manifests else {}
     done: dict[str, list[int]] = {}
     for manifest in manifests:
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
 
-    def is_done(path: Place, pinned: _Pinned) -> bool:
+    def is_done(path: Place, pinned: Operation) -> bool:
         # A rolled-back operation is not done, unless it will be pinned again.
         made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
@@ -169,25 +170,14 @@ def _under_way(
     ]
 
 
-def _readable(root: WebTable) -> list[Manifest]:
+def _readable(table: WebTable) -> list[Manifest]:
     """Returns all manifests, oldest first, without those that a repair has noted as lost."""
-    known = root.snapshots()
-    lost = load_manifest(root, known[-1]).lost if known else ()
-    return [load_manifest(root, number) for number in known if number not in lost]
+    known = table.snapshots()
+    lost = load_manifest(table, known[-1]).lost if known else ()
+    return [load_manifest(table, number) for number in known if number not in lost]
 
 
-class _Pinned(NamedTuple):
-    job: str
-    snapshot: int
-    batch: str | None
-
-
-def _pinned(path: Place) -> _Pinned:
-    record = parse_record(path, read_bytes(path))
-    return _Pinned(record["job"], record["snapshot"], record["batch"])
-
-
-def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
+def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
     """Returns whether the batch is already in the phase that the operation would bring it to."""
     if pinned.job not in _PHASES or pinned.batch is None:
         return False
@@ -195,8 +185,8 @@ def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
     return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASES[pinned.job])
 
 
-def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) -> int:
-    known = root.commit_times()
+def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -> int:
+    known = table.commit_times()
     # No snapshot was made later than the next one, or than now, whatever a clock said.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
     found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
@@ -208,11 +198,11 @@ def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) ->
     return max(first, min([*kept, *pinned], default=0))
 
 
-def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+def named_files(table: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Args:
-        root: The table.
+        table: The table.
         manifests: Of the snapshots.
         whole_from: The first snapshot of which every list must be there.
 
@@ -222,28 +212,28 @@ def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int =
     named: set[str] = set()
     for manifest in manifests:
         for component in manifest.components.values():
-            gone = manifest.snapshot < whole_from and size_of(root / component.list) is None
+            gone = manifest.snapshot < whole_from and size_of(table / component.list) is None
             if component.list not in named and not gone:
-                named.update(file.path for file in load_files(root, component))
+                named.update(file.path for file in load_files(table, component))
             named.add(component.list)
     return named
 
 
 def _unnamed(
-    root: WebTable, until: float, since: float, now: float, oldest: int
+    table: WebTable, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # Listed before the names are read: files that are committed meanwhile are younger.
-    files = [(f.path, f.changed) for name in _folders() for f in list_files(root / name)]
-    newest = root.latest_snapshot()
-    kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
+    files = [(f.path, f.changed) for name in _folders() for f in list_files(table / name)]
+    newest = table.latest_snapshot()
+    kept = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.
-    named = named_files(root, kept, whole_from=newest)
-    batches = load_manifest(root, newest).batches
+    named = named_files(table, kept, whole_from=newest)
+    batches = load_manifest(table, newest).batches
     open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
     touched = set()
     for path, written in files:
-        place = PurePosixPath(below(root, path))
+        place = PurePosixPath(below(table, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
         # A file that is as old as the operation may be its own: the clock of S3 has whole seconds.
         if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
@@ -260,6 +250,6 @@ def _unnamed(
             touched.add(place.parts[1])
         yield path
     # A killed attempt may leave an empty folder.
-    for batch in touched.union(empty_folders(root / "batches", min(until, since))):
-        folder = root / "batches" / batch
+    for batch in touched.union(empty_folders(table / "batches", min(until, since))):
+        folder = table / "batches" / batch
         remove_empty_folders(folder / "aside" if batch in batches else folder)

@@ -51,40 +51,42 @@ class Event:
     undone: bool = False
 
 
-def events(root: WebTable, last: int = 0) -> Iterator[Event]:
+def events(table: WebTable, last: int = 0) -> Iterator[Event]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
-        root: The table.
+        table: The table.
         last: How many of the newest; 0 is all.
     """
-    shown = root.snapshots()[-last:]
+    shown = table.snapshots()[-last:]
     try:
-        past = {manifest.snapshot for manifest in lineage(root, shown[0] - 1 if shown else 0)}
+        past = {manifest.snapshot for manifest in lineage(table, shown[0] - 1 if shown else 0)}
     except UserError:  # history shows damaged tables, too
         past = set(shown)
     for number in shown:
         try:
-            manifest = load_manifest(root, number)
-            yield Event(number, manifest, _changes(root, manifest), undone=number not in past)
+            manifest = load_manifest(table, number)
+            yield Event(number, manifest, _changes(table, manifest), undone=number not in past)
         except UserError as error:
             yield Event(number, None, error=str(error))
 
 
-def _changes(root: WebTable, manifest: Manifest) -> dict[str, Change]:
+def _changes(table: WebTable, manifest: Manifest) -> dict[str, Change]:
     try:
-        before = load_manifest(root, manifest.snapshot - 1)
+        before = load_manifest(table, manifest.snapshot - 1)
     except UserError:
         return {}  # nothing to compare it with
     names = sorted({*before.components, *manifest.components})
     pairs = {name: (before.components.get(name), manifest.components.get(name)) for name in names}
-    return {name: _change(root, name, old, new) for name, (old, new) in pairs.items() if old != new}
+    return {
+        name: _change(table, name, old, new) for name, (old, new) in pairs.items() if old != new
+    }
 
 
-def _change(root: WebTable, name: str, old: Component | None, new: Component | None) -> Change:
-    if root.in_files(name):
+def _change(table: WebTable, name: str, old: Component | None, new: Component | None) -> Change:
+    if table.in_files(name):
         with contextlib.suppress(UserError):  # a list is gone
-            were, are = _by_path(root, old), _by_path(root, new)
+            were, are = _by_path(table, old), _by_path(table, new)
             added = [file for path, file in are.items() if path not in were]
             removed = [file for path, file in were.items() if path not in are]
             return Change(totals(added), totals(removed))
@@ -95,10 +97,10 @@ def _change(root: WebTable, name: str, old: Component | None, new: Component | N
     return Change(more, less, exact=False)
 
 
-def _by_path(root: WebTable, component: Component | None) -> dict[str, DataFile]:
-    if component is not None and not file_version(root / component.list):
+def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile]:
+    if component is not None and not file_version(table / component.list):
         raise UserError("the list is gone")
-    return {file.path: file for file in load_files(root, component)}
+    return {file.path: file for file in load_files(table, component)}
 
 
 def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
@@ -170,11 +172,13 @@ def _check_number(to: int, numbers: list[int]) -> None:
         raise UsageError(f"no snapshot {to} in this table, it has {known}")
 
 
-def _way_back(root: WebTable, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
+def _way_back(table: WebTable, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
     """Returns the files of changes, by component, that restore older rows."""
     try:
-        lists = {name: load_files(root, latest.components.get(name)) for name in kinds_in_tablets()}
-        return {name: root.way_back(name, tablets(files), to) for name, files in lists.items()}
+        lists = {
+            name: load_files(table, latest.components.get(name)) for name in kinds_in_tablets()
+        }
+        return {name: table.way_back(name, tablets(files), to) for name, files in lists.items()}
     except SnapshotTooOld as error:
         raise UsageError(
             f"cannot go back to snapshot {to}: Bigtable may have removed versions of rows that it "
@@ -182,8 +186,8 @@ def _way_back(root: WebTable, latest: Manifest, to: int) -> dict[str, list[DataF
         ) from error
 
 
-def _check_purges(root: WebTable, to: int) -> None:
-    for manifest in lineage(root, to):
+def _check_purges(table: WebTable, to: int) -> None:
+    for manifest in lineage(table, to):
         if manifest.job == "purge" and not manifest.counts.get("unbarred"):
             raise UsageError(
                 f"snapshot {manifest.snapshot} is a purge: what it took out would come back with "
@@ -191,20 +195,20 @@ def _check_purges(root: WebTable, to: int) -> None:
             )
 
 
-def _check_files(root: WebTable, manifest: Manifest) -> None:
-    gone = list(_missing(root, manifest))
+def _check_files(table: WebTable, manifest: Manifest) -> None:
+    gone = list(_missing(table, manifest))
     if gone:
         raise UserError(
             f"cannot go back to snapshot {manifest.snapshot}: {len(gone)} of its files are gone "
-            f"or not whole, such as {root / gone[0]}: choose another one of nutbeam history"
+            f"or not whole, such as {table / gone[0]}: choose another one of nutbeam history"
         )
 
 
-def _missing(root: WebTable, manifest: Manifest) -> Iterator[str]:
+def _missing(table: WebTable, manifest: Manifest) -> Iterator[str]:
     """Yields the files of a snapshot that are not there in their full size."""
     for name, component in manifest.components.items():
-        if size_of(root / component.list) is None:
+        if size_of(table / component.list) is None:
             yield component.list
-        elif root.in_files(name):
-            files = load_files(root, component)
-            yield from (file.path for file in files if size_of(root / file.path) != file.bytes)
+        elif table.in_files(name):
+            files = load_files(table, component)
+            yield from (file.path for file in files if size_of(table / file.path) != file.bytes)

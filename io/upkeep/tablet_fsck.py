@@ -21,23 +21,23 @@ _KEYS = with_number(pa.schema([("key", TEXT)]))
 
 
 def check_tablets(
-    root: WebTable, manifest: Manifest, broken: set[str], quick: bool
+    table: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds tablets that are not consistent, though their files are whole.
 
     Args:
-        root: The table's folder.
+        table: The table.
         manifest: The snapshot.
         broken: Paths of the files that are not whole.
         quick: Whether to leave runs unread.
     """
     for name, component in manifest.components.items():
-        if kind_of(name).in_tablets and root.in_files(name) and not list_problem(root, component):
-            known = load_files(root, component)
+        if kind_of(name).in_tablets and table.in_files(name) and not list_problem(table, component):
+            known = load_files(table, component)
             yield from check_overlaps(name, known)
             for tablet in tablets(known) if not quick else ():
                 if tablet.runs and not broken.intersection(tablet.paths):
-                    problem = check_runs(root, name, tablet)
+                    problem = check_runs(table, name, tablet)
                     yield from [problem] if problem else []
 
 

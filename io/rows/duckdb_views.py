@@ -36,7 +36,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
     }  # fmt: skip
     rows = [{"batch": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    return pl.DataFrame(rows, schema=schema)
 
 
 def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:

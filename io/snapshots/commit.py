@@ -161,10 +161,8 @@ def _new_list(
 
     parts = [part for part in written if part.component == name]
     applied = [part for part in parts if not part.tidies or is_as_it_was(part)]
-    added = [file for part in applied for file in part.files]
-    replaced = {path for part in applied for path in part.replaced}
     try:
-        files = operation.root.files_after(name, before, added, replaced)
+        files = operation.root.files_after(name, before, applied)
     except ConflictError as error:
         raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:

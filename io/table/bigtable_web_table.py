@@ -28,7 +28,7 @@ from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
 from ..tablets.tablets import Due, Tablet
 from ..tablets.written import Written
-from .edits import Edit, EditCounts, Edited
+from .edits import CountedEdit, Edit, Edited
 from .folder_table import FolderTable
 from .web_table import WebTable
 
@@ -244,12 +244,9 @@ class BigtableWebTable(WebTable):
 
     @_of_rows
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
+        added = [file for part in written for file in part.files]
         return grown(component, known, added, self.samples)
 
     def samples(self) -> Samples:
@@ -328,16 +325,15 @@ class BigtableWebTable(WebTable):
         """Writes the edits of rows of a range as files of changes."""
         from ..bigtable.changes import changed_rows, write_changes, write_deletions
 
-        counts = EditCounts(component)
+        counted = CountedEdit(edit, component)
         gone, changed = [], []
         for frame in frames:
-            rows, *numbers = edit(frame.to_arrow(), component)
-            counts.add(*numbers)
-            left = to_frame(rows)
+            before = counted.mentions
+            left = to_frame(counted(frame.to_arrow()))
             if len(left) < len(frame):
                 keys = frame.get_column("key")
                 gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
-            if numbers[1]:
+            if counted.mentions > before:
                 changed.append(changed_rows(frame, left))
         done = [write_deletions(self.files, component, pl.concat(gone))] if gone else []
         if changed:
@@ -348,7 +344,7 @@ class BigtableWebTable(WebTable):
         if files:
             base = tablet.base.path
             files = [dataclasses.replace(file, base=base) for file in files]
-            yield Written(component, tuple(files), counts=counts.named())
+            yield Written(component, tuple(files), counts=counted.counts())
 
     @property
     def _pinned(self) -> int:

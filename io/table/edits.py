@@ -37,21 +37,28 @@ class Edited(NamedTuple):
     parts: Sequence[Written]
 
 
-class EditCounts:
-    """Counts removed rows, and mentions of names that are removed from other rows."""
+class CountedEdit:
+    """Edits rows of one component; counts removed rows, and mentions of names removed from others.
 
-    def __init__(self, component: str) -> None:
+    Attributes:
+        rows: Number of removed rows.
+        mentions: Number of removed mentions.
+    """
+
+    def __init__(self, edit: Edit, component: str) -> None:
         self.rows = self.mentions = 0
-        self._kind = component.rpartition("/")[2]
+        self._edit, self._component = edit, component
 
-    def add(self, rows: int, mentions: int) -> None:
-        """Adds what an edit of some rows has returned."""
+    def __call__(self, table: pa.Table) -> pa.Table:
+        left, rows, mentions = self._edit(table, self._component)
         self.rows += rows
         self.mentions += mentions
+        return left
 
-    def named(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Returns the counts by name."""
-        counts = {f"rows/{self._kind}": self.rows, f"mentions/{self._kind}": self.mentions}
+        kind = self._component.rpartition("/")[2]
+        counts = {f"rows/{kind}": self.rows, f"mentions/{kind}": self.mentions}
         return {name: number for name, number in counts.items() if number}
 
 
@@ -71,32 +78,22 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
     if is_touched(root / file.path, component, edit):
         check_file(root, file)
         new = root / component / new_name()
-        counts, facts = rewrite(root / file.path, new, component, edit)
+        counted = CountedEdit(edit, component)
+        facts = rewrite(root / file.path, new, counted)
         formerly = file.formerly or file.path
         kept = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
-        yield Written(component, (kept,), (file.path,), counts.named())
+        yield Written(component, (kept,), (file.path,), counted.counts())
 
 
-def rewrite(
-    path: Place, new: Place, component: str, edit: Edit
-) -> tuple[EditCounts, dict[str, Any]]:
-    """Writes a file with edited rows; returns the counts, and what describes the new file."""
-    schema, counts = schema_of(path), EditCounts(component)
-    keys: list[str] = []
+def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:
+    """Writes a file with edited rows; returns the fields of the new file's description."""
+    schema, keys = schema_of(path), list[str]()
     with ParquetWriter(new, schema) as writer:
         for group in row_groups(path, schema):
-            rows, *numbers = edit(group, component)
-            counts.add(*numbers)
+            rows = edit(group)
             if len(rows):
                 writer.write(rows)
                 keys += [key.as_py() for key in pc.min_max(rows["key"]).values() if key.is_valid]
         size = writer.close()
     first, last = min(keys, default=None), max(keys, default=None)
-    facts = {
-        "rows": writer.rows,
-        "bytes": size,
-        "crc32": writer.crc32,
-        "first": first,
-        "last": last,
-    }
-    return counts, facts
+    return {"rows": writer.rows, "bytes": size, "crc32": writer.crc32, "first": first, "last": last}

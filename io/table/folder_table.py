@@ -28,7 +28,7 @@ from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_
 from ..tablets.resolve import Resolution, resolve_range, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
-from .edits import Edit, EditCounts, Edited, edit_file, is_touched
+from .edits import CountedEdit, Edit, Edited, edit_file, is_touched
 from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
@@ -196,15 +196,12 @@ class FolderTable(WebTable):
             yield Written(component, write_bases(self.place, component, rows, schema))
 
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
+        replaced = {path for part in written for path in part.replaced}
         live = {file.path: file for file in known if file.path not in replaced}
-        live |= {file.path: file for file in added}
-        missing = {*replaced} - {file.path for file in known}
+        live |= {file.path: file for part in written for file in part.files}
+        missing = replaced - {file.path for file in known}
         missing |= {file.base for file in live.values() if file.base and file.base not in live}
         if missing:
             # The rows are still the same, but they are in other files now.
@@ -226,16 +223,11 @@ class FolderTable(WebTable):
             yield from edit_file(self.place, component, tablet.base, edit)
             return
         check_tablets(self.place, tablet)
-        counts, schema = EditCounts(component), stored_schema(self.place, component, tablet)
-
-        def left() -> Iterator[pl.DataFrame]:
-            for frame in folded(self.place, schema, tablet):
-                rows, *numbers = edit(frame.to_arrow(), component)
-                counts.add(*numbers)
-                yield to_frame(rows)
-
-        files = write_bases(self.place, component, left(), schema)
-        yield Written(component, files, tablet.paths, counts.named())
+        counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
+        frames = folded(self.place, schema, tablet)
+        left = (to_frame(counted(frame.to_arrow())) for frame in frames)
+        files = write_bases(self.place, component, left, schema)
+        yield Written(component, files, tablet.paths, counted.counts())
 
     def edit_again(
         self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]

@@ -225,19 +225,14 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         """Returns the list of a component after a commit.
 
         Args:
             component: Its name.
             known: Its list before.
-            added: Files that were written.
-            replaced: Paths of the files that they replace.
+            written: Files that were written.
 
         Raises:
             ConflictError: A file that was replaced, or the base of a run, is gone.

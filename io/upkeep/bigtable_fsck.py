@@ -39,7 +39,7 @@ class Cells(NamedTuple):
     damaged: Mapping[bytes, str]
 
 
-def check_rows(table: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
+def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
     """Checks the last commit, and all rows of a snapshot.
 
     Args:

@@ -79,7 +79,7 @@ def _complete_history(table: BigtableWebTable, head: Head) -> None:
             table.log.time_again(number, load_manifest(table, number).time)
 
 
-def repair(
+def repair_rows(
     table: BigtableWebTable,
     operation: str,
     snapshot: int,
@@ -170,8 +170,9 @@ def _mend(
     undone, purges = _past(table)
     cells: dict[bytes, bytes | None] = {}
     for key, versions in _versions(table.log.table, kind, keys, snapshot):
-        # Other keys, and cells of a newer version, are left as they are.
-        if _is_text(key) and versions and not is_newer(versions[0][1], kind):
+        # Keys that are no text, and cells of a newer version, are left as they are.
+        is_text = key.decode(errors="ignore").encode() == key
+        if is_text and versions and not is_newer(versions[0][1], kind):
             cells[key] = _whole(kind, versions, undone, purges)
     back = {key: cell for key, cell in cells.items() if cell is not None}
     gone = [key.decode() for key, cell in cells.items() if cell is None]
@@ -245,11 +246,3 @@ def _read(table: BigtableTable, request: types.ReadRowsRequest) -> dict[bytes, V
                 versions.append((chunk.timestamp_micros // 1000, chunk.value))
             goes_on = chunk.value_size > 0
     return found
-
-
-def _is_text(key: bytes) -> bool:
-    try:
-        key.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

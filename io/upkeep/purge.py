@@ -23,7 +23,7 @@ from ..storage.formats import json_object
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..storage.reach import is_shared
-from ..table.edits import is_touched, rewrite
+from ..table.edits import CountedEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
@@ -140,7 +140,7 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> boo
     if parts[2] == "pages":  # under a name of its own, of the same attempt
         head, _, number = path.stem.rpartition("-")
         new = path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet")
-        rewrite(path, new, component, purge)
+        rewrite(path, new, CountedEdit(purge, component))
     return False
 
 

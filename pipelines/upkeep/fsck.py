@@ -33,7 +33,12 @@ from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import KIND as OPERATION
 from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
-from ...io.upkeep.table_checks import checks_of
+from ...io.upkeep.table_checks import (
+    can_check_rows,
+    check_rows,
+    finish_commit,
+    repair_table,
+)
 from ...policy.kinds import kinds_in_tablets
 from ...policy.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
@@ -104,7 +109,7 @@ def run(invocation: Invocation) -> int:
     root = open_table(table)
     if not root.begun_snapshot():
         newest_manifest(table)  # says that there is none
-    finished = checks_of(root).finish(options.drop) if options.repair else None
+    finished = finish_commit(root, options.drop) if options.repair else None
     with live_view(invocation.progress):
         found = look(root, options)
     mended = _mend_operations(root, found, options)
@@ -147,7 +152,7 @@ def _repair(table: str, found: Findings, options: Options) -> Repair:
             known = drop.get(problem.component, frozenset())
             drop[problem.component] = known | {problem.path}
     left_out = drop if options.drop else None
-    return checks_of(root).repair(operation, found.snapshot, found.rows, left_out)
+    return repair_table(root, operation, found.snapshot, found.rows, left_out)
 
 
 def _damage(found: Findings) -> bool:
@@ -173,8 +178,7 @@ def look(root: WebTable, options: Options) -> Findings:
         # What belongs together, and what is left over, only the newer version can say.
         return Findings(newest, tuple(problems), Left(), 0)
     manifest = next(readable_manifests(root), Manifest())
-    checks = checks_of(root)
-    if not checks.can_check(manifest.snapshot):
+    if not can_check_rows(root, manifest.snapshot):
         return Findings(manifest.snapshot, tuple(problems), left_over(root), 0)
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
@@ -184,7 +188,7 @@ def look(root: WebTable, options: Options) -> Findings:
             problems += [problem] if problem else []
     PROGRESS.finish()
     broken = {problem.path for problem in problems}
-    rows = checks.check(manifest, broken, options.quick, options.threads)
+    rows = check_rows(root, manifest, broken, options.quick, options.threads)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)

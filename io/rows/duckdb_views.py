@@ -1,6 +1,8 @@
 """The table as views of DuckDB: their files and columns."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 import polars as pl
 import pyarrow as pa
@@ -119,11 +121,9 @@ def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> It
         if layered:
             yield from _folded(root, layered)
         return
-    by_batch: dict[str, list[DataFile]] = {}
-    for batch, file in files:
-        by_batch.setdefault(batch, []).append(file)
-    for batch, some in by_batch.items():
-        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
+    for batch, some in itertools.groupby(files, key=itemgetter(0)):
+        read = _read(root, [file for _, file in some])
+        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {read}"
 
 
 def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:

@@ -90,10 +90,6 @@ class BigtableWebTable(WebTable):
     def _in_files(self) -> FolderTable:
         return FolderTable(self.files)
 
-    @property
-    def seed_component(self) -> str:
-        return SEED_HOSTS
-
     def at(self, snapshot: int) -> "BigtableWebTable":
         return dataclasses.replace(self, snapshot=snapshot)
 

@@ -63,10 +63,6 @@ class FolderTable(WebTable):
     def files(self) -> Place:
         return self.place
 
-    @property
-    def seed_component(self) -> str:
-        return "hosts"
-
     def check_place(self) -> None:
         found = set(folder_names(self.place, str(self)))
         strange = sorted(
@@ -123,23 +119,19 @@ class FolderTable(WebTable):
         return not is_shared(self.place) and exists(self / MADE / f"{snapshot:08d}")
 
     def commit_times(self) -> list[tuple[int, float]]:
-        return [(number, written) for number, _, written in self._manifests()]
+        folder = self / "manifest"
+        return sorted(
+            (int(file.path.stem), file.changed)
+            for file in list_files(folder)
+            if file.path.parent == folder and _MANIFEST.fullmatch(file.path.name)
+        )
 
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
         return dict(self.commit_times()).get(snapshot, 0.0)
 
     def forget_snapshots(self, before: int) -> tuple[int, int]:
-        old = [path for number, path, _ in self._manifests() if number < before]
-        return len(old), sum(remove_file(path) for path in old)
-
-    def _manifests(self) -> list[tuple[int, Place, float]]:
-        """Returns (number, path, when it was written) of all manifests, oldest first."""
-        folder = self / "manifest"
-        return sorted(
-            (int(file.path.stem), file.path, file.changed)
-            for file in list_files(folder)
-            if file.path.parent == folder and _MANIFEST.fullmatch(file.path.name)
-        )
+        old = [number for number, _ in self.commit_times() if number < before]
+        return len(old), sum(remove_file(manifest_path(self.place, number)) for number in old)
 
     # Rows.
 

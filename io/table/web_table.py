@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
+from ...policy.kinds import SEED_HOSTS
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
@@ -35,9 +36,9 @@ class WebTable(abc.ABC):
         """Where the files of the table are."""
 
     @property
-    @abc.abstractmethod
     def seed_component(self) -> str:
         """Component whose files name the hosts of seeds."""
+        return "hosts" if self.in_files("hosts") else SEED_HOSTS
 
     def at(self, snapshot: int) -> "WebTable":
         """Returns the table whose rows are read as a snapshot has them."""

@@ -91,8 +91,7 @@ def plan_ranges(
     lows = [None, *(_low(*pair) for pair in itertools.pairwise(tablets))]
     ranges: list[Range] = []
     coming: list[float] = []  # rows of changes, by range
-    for at, low in enumerate(lows):
-        high = lows[at + 1] if at + 1 < len(lows) else None
+    for at, (low, high) in enumerate(itertools.pairwise([*lows, None])):
         base = tablets[at] if tablets else None
         start = 0 if low is None else int(np.searchsorted(keys, low))
         end = len(keys) if high is None else int(np.searchsorted(keys, high))

@@ -144,7 +144,6 @@ def write_run(
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
         writer.write(rows)
         size = writer.close()
-    described = zone(rows)
     return DataFile(
         path=below(root, path),
         rows=len(rows),
@@ -153,7 +152,7 @@ def write_run(
         order=order,
         fresh=fresh,
         crc32=writer.crc32,
-        **described,  # type: ignore[arg-type]
+        **zone(rows),  # type: ignore[arg-type]
     )
 
 

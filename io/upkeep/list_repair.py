@@ -33,7 +33,7 @@ def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFil
 class _Rebuild:
     """Finds the live files of a component whose list is gone."""
 
-    root: WebTable
+    table: WebTable
     manifest: Manifest
     name: str
 
@@ -41,10 +41,10 @@ class _Rebuild:
         others = self._described_elsewhere()
         files: list[DataFile] = []  # newest first
         runs: list[Place] = []  # no list says on which base they are
-        for file in sorted(list_files(self.root / self.name), key=lambda file: -file.changed):
+        for file in sorted(list_files(self.table / self.name), key=lambda file: -file.changed):
             if file.path.suffix != ".parquet" or file.path.name.startswith("."):
                 continue
-            path = below(self.root, file.path)
+            path = below(self.table, file.path)
             try:
                 if path not in others and NUMBER in schema_of(file.path).names:
                     runs.append(file.path)
@@ -66,18 +66,18 @@ class _Rebuild:
 
     def _described_elsewhere(self) -> dict[str, DataFile]:
         """Returns what the lists of other snapshots say about the files, by path."""
-        others = [other.components.get(self.name) for other in readable_manifests(self.root)]
+        others = [other.components.get(self.name) for other in readable_manifests(self.table)]
         lists = {component.list: component for component in reversed(others) if component}
         lists.pop(self.manifest.components[self.name].list, None)
         found: dict[str, DataFile] = {}
         for component in lists.values():
             with contextlib.suppress(UserError):
-                found |= {file.path: file for file in load_files(self.root, component)}
+                found |= {file.path: file for file in load_files(self.table, component)}
         return found
 
     def _described(self, path: Place) -> DataFile | None:
         """Returns a file's description by its content and its name; None if these are not enough."""
-        file, kind = described(self.root, path), kind_of(self.name)
+        file, kind = described(self.table, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
         if kind.name in ("pages", "learnt"):
@@ -95,16 +95,16 @@ class _Rebuild:
         columns = {"key", "fetch_time", "score", "status"}.intersection(
             KINDS[self.name].schema.names
         )
-        rows = scan([self.root / file.path], KINDS[self.name].schema).select(*columns)
+        rows = scan([self.table / file.path], KINDS[self.name].schema).select(*columns)
         return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
 
     def _paired(self, file: DataFile) -> DataFile | None:
         """Gives a file of documents the place of the file of pages that they were made from."""
         pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
         with contextlib.suppress(UserError):
-            files = load_files(self.root, pages)
+            files = load_files(self.table, pages)
             for known in files:
-                keys = scan([self.root / known.path], KINDS["pages"].schema).select("key")
+                keys = scan([self.table / known.path], KINDS["pages"].schema).select("key")
                 # A file without rows can only belong to the only file of pages.
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
@@ -142,14 +142,14 @@ class _Rebuild:
 
     def _run(self, older: list[DataFile], path: Place, rows: pl.DataFrame) -> DataFile:
         fresh = int((rows.get_column(NUMBER) >= totals(older)[1]).sum())
-        order = self.manifest.snapshot
-        made = dataclasses.replace(described(self.root, path), base=older[0].path, order=order)
-        return self._with_zone(dataclasses.replace(made, fresh=fresh))
+        made, order = described(self.table, path), self.manifest.snapshot
+        made = dataclasses.replace(made, base=older[0].path, order=order, fresh=fresh)
+        return self._with_zone(made)
 
     def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
         """Returns whether a run replaces rows of a base; of a run that only adds rows this is unknown."""
         changed = rows.filter(pl.col(NUMBER) < base.rows)
-        path = self.root / base.path
+        path = self.table / base.path
         keys = collect(scan([path], KINDS[self.name].schema).select("key")).get_column("key")
         right = keys.gather(changed.get_column(NUMBER))
         return bool(len(changed)) and right.equals(changed.get_column("key"))

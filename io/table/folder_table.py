@@ -25,7 +25,7 @@ from ..storage.reach import exists, folder_names, is_shared, names_and_versions
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
-from ..tablets.resolve import Resolution, resolve_range, write_bases
+from ..tablets.resolve import Resolution, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
 from .edits import CountedEdit, Edit, Edited, edit_file, is_touched
@@ -176,7 +176,7 @@ class FolderTable(WebTable):
         return _resting_hosts(self.place, known, now)
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-        return resolve_range(self.place, how, changes)
+        return apply_changes(self.place, how, changes)
 
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         frames = iter(frames)

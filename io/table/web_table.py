@@ -218,7 +218,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-        """Resolves the changes of one range, and writes what they change; see ``resolve_range``."""
+        """Resolves the changes of one range, and writes what they change; see ``apply_changes``."""
 
     @abc.abstractmethod
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:

@@ -73,7 +73,7 @@ class Resolution:
         return KINDS[self.component].schema
 
 
-def resolve_range(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
+def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
     """Resolves the changes of one range, and writes what they change.
 
     Args:

@@ -1,16 +1,16 @@
 """Commits a fetch or a parse without the rows that were purged while it ran.
 
 Both only write files of their batch. So a purge that is committed meanwhile need not cost them hours
-of work: barred rows are removed from their files before these are committed.
+of work: blocked rows are removed from their files before these are committed.
 """
 
 import dataclasses
 from collections.abc import Iterable
 
-from ...policy.bars import REASON
+from ...policy.blocklist import REASON
 from ...policy.kinds import kind_of
-from ..rows.bars import COMPONENT as BARS
-from ..rows.bars import read_bars
+from ..rows.blocklist import COMPONENT as BLOCKLIST
+from ..rows.blocklist import read_blocklist
 from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
@@ -38,7 +38,7 @@ def commit_over_purges(
         ConflictError: Another job has changed a component of ``reads``, or a purge
             has deleted files that it has written.
     """
-    written, reads = list(written), reads | {BARS}
+    written, reads = list(written), reads | {BLOCKLIST}
     newest, left = operation, written
     while True:
         try:
@@ -51,8 +51,8 @@ def commit_over_purges(
         if done is not None:
             return done
         newest = _after_purges(operation, written, reads)
-        purge = Purge(read_bars(newest))
-        left = [_without_barred(operation, part, purge) for part in written]
+        purge = Purge(read_blocklist(newest))
+        left = [_without_blocked(operation, part, purge) for part in written]
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:
@@ -61,7 +61,7 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
     with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
-        for component in reads - {BARS}:
+        for component in reads - {BLOCKLIST}:
             # Files by the names that they had before a purge rewrote them.
             was, now = (
                 {file.formerly or file.path for file in one.files(component)}
@@ -75,8 +75,8 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
     return newest
 
 
-def _without_barred(operation: Operation, part: Written, purge: Purge) -> Written:
-    """Returns written files without barred rows."""
+def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Written:
+    """Returns written files without blocked rows."""
     if not kind_of(part.component).flushed:
         return part
     counts, files = dict(part.counts), list[DataFile]()

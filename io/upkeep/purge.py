@@ -1,4 +1,4 @@
-"""Takedown in a table's files: which rows an edit removes, the list of bars, and deleting old files."""
+"""Takedown in a table's files: which rows an edit removes, the blocklist, and deleting old files."""
 
 import contextlib
 import dataclasses
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 import pyarrow as pa
 
-from ...policy.bars import Bars, Names, bars_of
+from ...policy.blocklist import Blocklist, Names, blocklist_of
 from ...policy.kinds import folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
-from ...policy.schema import BARS, empty
+from ...policy.schema import BLOCKLIST, empty
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key
-from ..rows.bars import COMPONENT
+from ..rows.blocklist import COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
@@ -32,27 +32,27 @@ from .retention import named_files
 
 def purge_of(names: Names) -> "Purge":
     """Returns the edit that removes names from rows."""
-    return Purge(bars_of(names.rows(0)), pattern_of(names))
+    return Purge(blocklist_of(names.rows(0)), pattern_of(names))
 
 
 @dataclasses.dataclass(frozen=True)
 class Purge:
-    """Removes barred rows, and mentions of names in other rows; counts both.
+    """Removes blocked rows, and mentions of names in other rows; counts both.
 
     Attributes:
         bars: Names, as bars.
         pattern: Names, as a regular expression for texts; without one, nothing is named.
     """
 
-    bars: Bars
+    blocklist: Blocklist
     pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        return purge_rows(table, self.bars, self.pattern, kind_of(component).of_hosts)
+        return purge_rows(table, self.blocklist, self.pattern, kind_of(component).of_hosts)
 
 
 def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
-    """Writes the list of bars with further names, or without some.
+    """Writes the blocklist with further names, or without some.
 
     Args:
         operation: The purge.
@@ -60,7 +60,7 @@ def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
         lift: Whether to take them off it instead.
     """
     root, files = operation.root, operation.files(COMPONENT)
-    known = collect(scan([root / f.path for f in files], BARS)) if files else empty(BARS)
+    known = collect(scan([root / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
     rows = names.rows(operation.now)
     if lift:
         after = known.join(rows.select("key"), on="key", how="anti")
@@ -70,7 +70,7 @@ def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
     if not changed:
         return Written()
     written = write_bases(root, COMPONENT, [after.sort("key")])
-    counts = {"unbarred" if lift else "barred": changed}
+    counts = {"unblocked" if lift else "blocked": changed}
     return Written(COMPONENT, written, tuple(f.path for f in files), counts)
 
 
@@ -153,7 +153,7 @@ def _forget_in_leases(root: Place, purge: Purge) -> None:
             record = json_object(read_bytes(found.path))
             hosts: Mapping[str, object] = record["hosts"]
             keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)
-            gone = purge.bars.hosts_hit(keys).to_list()
+            gone = purge.blocklist.blocks_hosts(keys).to_list()
             if any(gone):
                 left = {h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad}
                 overwrite_bytes(found.path, json.dumps({**record, "hosts": left}).encode())

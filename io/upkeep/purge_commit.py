@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...policy.bars import Names
+from ...policy.blocklist import Names
 from ...web.base.errors import UserError
-from ..rows.bars import COMPONENT as BARS
+from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
@@ -26,7 +26,7 @@ from .purge import purge_of, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail when rows or bars change while they run. Fetch and parse do not, see ``over_purges``.
+# Jobs that fail when rows or the blocklist change while they run. Fetch and parse do not, see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
 # Most tries: fewer jobs are under way at once.
 TRIES = 20
@@ -39,7 +39,7 @@ class Piece:
     Attributes:
         operation: The purge.
         component: Where it belongs.
-        part: A tablet, or a file as one; None is the list of bars.
+        part: A tablet, or a file as one; None is the blocklist.
     """
 
     operation: Operation
@@ -53,7 +53,7 @@ class Task:
 
     Attributes:
         names: Names to purge.
-        lift: Whether the names are rather to be barred no longer; then nothing else is touched.
+        lift: Whether the names are rather to be blocked no longer; then nothing else is touched.
     """
 
     names: Names
@@ -61,9 +61,9 @@ class Task:
 
     def pieces(self, operation: Operation) -> Iterator[Piece]:
         """Yields the pieces of a table."""
-        yield Piece(operation, BARS)
+        yield Piece(operation, BLOCKLIST)
         for component in () if self.lift else operation.manifest().components:
-            if component != BARS:
+            if component != BLOCKLIST:
                 parts = parts_of(component, operation.files(component))
                 yield from (Piece(operation, component, part) for part in parts)
 
@@ -158,7 +158,7 @@ def rebase(purged: Purged, task: Task) -> Purged:
     now = dataclasses.replace(purged.operation, snapshot=newest)
     written: list[Written] = []
     others = () if task.lift else now.manifest().components
-    for component in sorted({BARS, *others}):
+    for component in sorted({BLOCKLIST, *others}):
         written += _rebase_component(purged, now, component, task)
     return Purged(now, tuple(written))
 
@@ -170,8 +170,8 @@ def _rebase_component(
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
-    if component == BARS:
-        return task(Piece(now, BARS))
+    if component == BLOCKLIST:
+        return task(Piece(now, BLOCKLIST))
     before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

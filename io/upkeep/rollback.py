@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.kinds import kinds_in_tablets
 from ...web.base.errors import UsageError, UserError
-from ..rows.bars import COMPONENT as BARS
+from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
 from ..snapshots.table_clock import clock_notes
@@ -115,7 +115,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
     """Makes a new snapshot whose content is that of an older one. Nothing is deleted.
 
     Operations that were done in between do not count as done any more. Barred
-    names stay barred.
+    names stay blocked.
 
     Args:
         table: The table's address.
@@ -142,8 +142,8 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
             _check_purges(root, to)
         content = load_manifest(root, to)
         _check_files(root, content)
-        older = {name: some for name, some in content.components.items() if name != BARS}
-        bars = {BARS: latest.components[BARS]} if BARS in latest.components else {}
+        older = {name: some for name, some in content.components.items() if name != BLOCKLIST}
+        bars = {BLOCKLIST: latest.components[BLOCKLIST]} if BLOCKLIST in latest.components else {}
         made = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
@@ -188,7 +188,7 @@ def _way_back(table: WebTable, latest: Manifest, to: int) -> dict[str, list[Data
 
 def _check_purges(table: WebTable, to: int) -> None:
     for manifest in lineage(table, to):
-        if manifest.job == "purge" and not manifest.counts.get("unbarred"):
+        if manifest.job == "purge" and not manifest.counts.get("unblocked"):
             raise UsageError(
                 f"snapshot {manifest.snapshot} is a purge: what it took out would come back with "
                 f"snapshot {to}; --past_purge true allows it, purge it again afterwards"

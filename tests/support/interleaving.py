@@ -33,7 +33,7 @@ GATES = [
         for kind in (FolderTable, BigtableWebTable)
         for name in ("read", "resolve", "edit")
     ),
-    (inject, "read_bars"),
+    (inject, "read_blocklist"),
     *((generate, name) for name in ("put_aside", "take_up", "write_file")),
     *((update, name) for name in ("place", "changes_of")),
     (dedup, "place"),

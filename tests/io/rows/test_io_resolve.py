@@ -15,7 +15,7 @@ from nutbeam.io.tablets.resolve import (
     Resolution,
     Resolved,
     changed_rows,
-    resolve_range,
+    apply_changes,
     within,
     write_bases,
 )
@@ -79,7 +79,7 @@ def test_resolving_a_range_is_resolving_all_its_rows_at_once(
         patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
         part = Range(low, high, base, whole=False)
         written = list(
-            resolve_range(tmp_path, Resolution("state", part, put, {"outcome": "o/ut"}), frame)
+            apply_changes(tmp_path, Resolution("state", part, put, {"outcome": "o/ut"}), frame)
         )
     expected = {key: score for key, score in old.items() if base and inside(key)}
     expected |= dict(changes)
@@ -115,7 +115,7 @@ def test_a_resolver_that_fails_leaves_no_half_file(tmp_path):
     frame = frame_of(CHANGES, {"key": "com.a:http/"}, {"key": "com.b:http/"})
     with pytest.raises(RuntimeError, match=r"stop"):
         list(
-            resolve_range(
+            apply_changes(
                 tmp_path, Resolution("state", Range(None, None, base, whole=False), fail), frame
             )
         )
@@ -132,7 +132,7 @@ def test_rewriting_again_and_again_does_not_crumble_the_row_groups(tmp_path, mon
         keys = [f"com.a:http/{n:03d}" for n in range(2 * round_ + 1, 200, 25)]
         frame = frame_of(CHANGES, *({"key": key, "inlink_score": 1.0} for key in keys))
         part = Range(None, None, Tablet(base), whole=False)
-        (done, *_) = resolve_range(
+        (done, *_) = apply_changes(
             tmp_path, Resolution("state", part, put, {"outcome": "o"}), frame
         )
         (base,) = done.files
@@ -161,7 +161,7 @@ class Kept:
         written = [
             done
             for number, part in split_by_range(chunk, ranges)
-            for done in resolve_range(
+            for done in apply_changes(
                 self.root,
                 Resolution("state", ranges[number], put, {"outcome": "o"}, self.snapshot),
                 pl.from_arrow(part),
@@ -325,7 +325,7 @@ def test_a_tablet_that_changes_swamp_is_cut_and_rewritten(tmp_path):
     ranges = plan_ranges(tablets(kept.files), samples, 15)
     assert len(ranges) > 1
     nothing = frame_of(CHANGES)
-    parts = [resolve_range(tmp_path, Resolution("state", part, put), nothing) for part in ranges]
+    parts = [apply_changes(tmp_path, Resolution("state", part, put), nothing) for part in ranges]
     kept.replace([done for part in parts for done in part])
     assert all(file.base is None for file in kept.files)
     kept.check()

@@ -22,7 +22,7 @@ from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
-from nutbeam.policy.bars import Names
+from nutbeam.policy.blocklist import Names
 from nutbeam.policy.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 

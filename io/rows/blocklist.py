@@ -1,0 +1,23 @@
+"""Reads the list of what is blocked from a table."""
+
+import functools
+
+from ...policy.blocklist import Blocklist, blocklist_of
+from ...policy.schema import BLOCKLIST
+from ..snapshots.manifest import Pinned
+from ..storage.parquet_files import collect, scan
+from ..storage.places import Folder
+
+COMPONENT = "bars"
+
+
+def read_blocklist(pinned: Pinned) -> Blocklist:
+    """Returns what is blocked in the snapshot that is read."""
+    return _read(pinned.root, tuple(file.path for file in pinned.files(COMPONENT)))
+
+
+@functools.lru_cache(maxsize=4)
+def _read(root: Folder, paths: tuple[str, ...]) -> Blocklist:
+    if not paths:
+        return Blocklist()
+    return blocklist_of(collect(scan([root / path for path in paths], BLOCKLIST)))

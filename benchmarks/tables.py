@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from nutbeam.io.batches.batches import place, write_file
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
@@ -17,6 +17,7 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER
 from nutbeam.io.tablets.tablets import tablets as known_tablets
+from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
@@ -100,7 +101,7 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
         tablet_writer.TABLET_ROWS = tablet_rows
     sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
     operation = begin(str(root), "load", "load", now=now)
-    writer = tablet_writer.TabletWriter(root, "state", "state")
+    writer = tablet_writer.TabletWriter(root, "state", STATE)
     for start in range(0, rows, _STEP):
         frame = state_rows(sizes, start, min(start + _STEP, rows), now)
         writer.write(pl.from_arrow(conform(frame, STATE)))

@@ -19,10 +19,11 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.snapshots.commit import Written, commit
+from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
+from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import changes_under_way, sweep
 from ..policy.kinds import kind_of, kinds_in_tablets

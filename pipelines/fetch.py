@@ -26,12 +26,13 @@ from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed, shared_pool
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
-from ..io.snapshots.commit import Written, check_batch, sum_counts
+from ..io.snapshots.commit import check_batch
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import Operation, committed
 from ..io.storage.parquet_files import collect, scan
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
+from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import place_of

@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from ..io.batches.batches import claimed_keys, place, put_aside, remove_aside, take_up, write_file
 from ..io.rows.blocklist import read_blocklist
-from ..io.snapshots.commit import Written
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import clock_of
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
+from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
@@ -256,7 +256,7 @@ def _divide(
 
 
 def _clock(operation: Operation) -> Clock:
-    return clock_of(operation.root, operation.manifest(), operation.now)
+    return clock_of(operation.manifest(), operation.now)
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:

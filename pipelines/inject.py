@@ -19,13 +19,13 @@ import polars as pl
 
 from ..io.batches.seeds import Source, is_url, read_seeds, sources
 from ..io.rows.blocklist import read_blocklist
-from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
 from ..io.storage.places import in_store
 from ..io.storage.reach import absolute
 from ..io.table.opening import open_table
 from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions

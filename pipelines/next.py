@@ -7,8 +7,7 @@ under way names the same operation, which is applied once.
 import dataclasses
 from typing import Any
 
-from ..io.snapshots.manifest import Manifest
-from ..io.snapshots.newest import newest_manifest
+from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.selection import GenerateOptions

@@ -15,9 +15,9 @@ from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
 from ..io.rows.hosts import seed_files
-from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
+from ..io.tablets.written import Written
 from ..policy.documents import DocumentOptions
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..transforms.parse_pages import ParsePages, document_options

@@ -15,13 +15,13 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.commit import Written
 from ..io.snapshots.hold import held
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
-from ..io.upkeep.purge import Piece, sweep
-from ..io.upkeep.purge_commit import Task, commit_purge, prepare_purge
+from ..io.tablets.written import Written
+from ..io.upkeep.purge import sweep
+from ..io.upkeep.purge_commit import Piece, Task, commit_purge, prepare_purge
 from ..policy.blocklist import Names
 from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.errors import UsageError

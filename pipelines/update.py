@@ -18,13 +18,13 @@ import polars as pl
 from ..io.batches.batches import place
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
-from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
+from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty

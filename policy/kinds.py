@@ -5,10 +5,35 @@ Its kind is the last part of its name. To add a component is to declare its kind
 """
 
 import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
 
+import polars as pl
 import pyarrow as pa
 
+from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
+from .schedule import ScheduleOptions
 from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
+
+
+class Times(NamedTuple):
+    """How the times of rows are corrected that a wrong clock has left.
+
+    Attributes:
+        wrong: ``wrong(now, options)`` says which rows have impossible times.
+        set_right: ``set_right(rows, now, options, since)`` returns (rows, how many were
+            wrong); the oldest result that may still come in is of ``since``.
+    """
+
+    wrong: Callable[[int, ScheduleOptions], pl.Expr]
+    set_right: Callable[[pl.DataFrame, int, ScheduleOptions, int], tuple[pl.DataFrame, int]]
+
+
+STATE_TIMES = Times(wrong_times, set_right)
+HOST_TIMES = Times(
+    lambda now, _: wrong_hosts(now),
+    lambda rows, now, _options, _since: set_right_hosts(rows, now),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +50,7 @@ class Kind:
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has one of its own.
         flushed: Whether a fetch writes files of it before it commits.
+        times: How fsck corrects its times; None where its rows have none that need it.
     """
 
     name: str
@@ -35,6 +61,7 @@ class Kind:
     in_order: bool = False
     of_batch: bool = False
     flushed: bool = False
+    times: Times | None = None
 
 
 # Files with the hosts of seeds, in tables whose hosts are in rows.
@@ -43,8 +70,23 @@ SEED_HOSTS = "seed_hosts"
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("state", STATE, in_tablets=True, in_rows=True, in_order=True),
-        Kind("hosts", HOSTS, of_hosts=True, in_tablets=True, in_rows=True, in_order=True),
+        Kind(
+            "state",
+            STATE,
+            in_tablets=True,
+            in_rows=True,
+            in_order=True,
+            times=STATE_TIMES,
+        ),
+        Kind(
+            "hosts",
+            HOSTS,
+            of_hosts=True,
+            in_tablets=True,
+            in_rows=True,
+            in_order=True,
+            times=HOST_TIMES,
+        ),
         Kind(SEED_HOSTS, HOSTS, of_hosts=True),
         Kind("bars", BLOCKLIST, in_order=True),
         Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),

@@ -9,11 +9,11 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.snapshots.commit import Written
 from ..io.snapshots.operations import Operation
 from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from ..io.tablets.resolve import Resolver
+from ..io.tablets.resolve import Resolution, Resolver
 from ..io.tablets.tablets import tablets
+from ..io.tablets.written import Written
 from ..policy.schema import to_frame
 from .chunks import Chunk
 from .display import Displayed
@@ -141,8 +141,7 @@ def _resolve(
     changes = pl.concat([wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal")
     places = {extra: place.format(batch=operation.batch) for extra, place in target.places.items()}
     resolver = target.resolver(operation)
-    order = operation.snapshot + 1
+    how = Resolution(name, part, resolver, places, operation.snapshot + 1)
     with operation.reading():
-        for done in operation.root.resolve(name, part, changes, resolver, places, order):
-            yield Written(done.component, done.files, done.replaced, done.counts)
+        yield from operation.root.resolve(how, changes)
     yield Written(done={RESOLVE: len(changes)})

@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.snapshots.commit import Written, sum_counts
+from ..io.tablets.written import Written, sum_counts
 from ..policy.schema import to_frame
 from ..policy.selection import GenerateOptions
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints

@@ -11,10 +11,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.portability import common_urns
 
-from ..io.snapshots.commit import Written, check_whole, commit, sum_counts
+from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
 from ..io.storage.errors import PurgedMeanwhile
+from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
 from ..web.base.errors import UserError
 from ..web.base.json_logs import working_on

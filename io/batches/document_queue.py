@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from ...policy.documents import NEEDED
 from ..parsing.parse_worker import Job
-from ..snapshots.commit import Written
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 from .documents import Parser, write_documents
 
 PUMP_SECONDS = 0.02

@@ -9,10 +9,10 @@ import pyarrow as pa
 from ...policy.documents import DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
-from ..snapshots.commit import Written
 from ..storage.parquet_files import row_group_count
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 from .batches import place, write_file
 
 # The largest number of row groups, of 4 MB each, in one job.

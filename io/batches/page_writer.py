@@ -25,10 +25,10 @@ from ...web.exchange.status import (
     UNCHECKED,
     classify,
 )
-from ..snapshots.commit import Written
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
 from .batches import page_name, page_order, page_started, place, write_file
 from .document_queue import DocumentQueue
 from .documents import Parser, parse_file

@@ -1,6 +1,8 @@
-"""The table as views of DuckDB: which files each one reads, and what it shows of them."""
+"""The table as views of DuckDB: their files and columns."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 import polars as pl
 import pyarrow as pa
@@ -36,7 +38,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
     }  # fmt: skip
     rows = [{"batch": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+    return pl.DataFrame(rows, schema=schema)
 
 
 def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
@@ -68,7 +70,8 @@ def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> 
         view: Its name.
         files: Of ``files_of``.
     """
-    return f"CREATE VIEW {view} AS SELECT {_first(view)} * FROM ({' '.join(_parts(root, view, files))})"
+    name = "host_of(key) AS host" if kind_of(view).of_hosts else "url_of(key) AS url"
+    return f"CREATE VIEW {view} AS SELECT {name}, * FROM ({' '.join(_parts(root, view, files))})"
 
 
 def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -107,12 +110,6 @@ def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
                link.anchor AS anchor, link.rel AS rel FROM every"""
 
 
-def _first(view: str) -> str:
-    if kind_of(view).of_hosts:
-        return "host_of(key) AS host,"
-    return "url_of(key) AS url,"
-
-
 def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
     if kind_of(view).in_tablets:
@@ -124,11 +121,9 @@ def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> It
         if layered:
             yield from _folded(root, layered)
         return
-    by_batch: dict[str, list[DataFile]] = {}
-    for batch, file in files:
-        by_batch.setdefault(batch, []).append(file)
-    for batch, some in by_batch.items():
-        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {_read(root, some)}"
+    for batch, some in itertools.groupby(files, key=itemgetter(0)):
+        read = _read(root, [file for _, file in some])
+        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {read}"
 
 
 def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:

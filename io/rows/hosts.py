@@ -1,4 +1,4 @@
-"""What the host table says: who the seeds are, and what was learnt before."""
+"""Reads the hosts of seeds from the host table."""
 
 import functools
 
@@ -12,7 +12,7 @@ from ..storage.places import Folder
 
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
-    """Returns the paths of the files that say who the seeds are, for ``read_seeds_hosts``."""
+    """Returns the paths of the files that name the hosts of seeds, for ``read_seeds_hosts``."""
     return tuple(file.path for file in pinned.files(pinned.root.seed_component))
 
 

@@ -1,6 +1,6 @@
-"""What the workers of an operation wrote, and the next snapshot that is made of it.
+"""Commits the next snapshot of a table from the files that an operation's workers wrote.
 
-``commit`` makes it exactly once. Somebody else's commits in between are kept,
+Each operation makes its snapshot exactly once. Commits of other operations in between are kept,
 unless they changed what the operation has read.
 """
 
@@ -10,36 +10,13 @@ from types import MappingProxyType
 
 from ...policy.rule_counts import capped
 from ...policy.schedule import TOLERANCE_MS
-from ...web.base.errors import UserError
 from ..storage.errors import ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
+from ..tablets.written import Written, sum_counts
 from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
-from .operations import Operation, committed, note_loss
-
-
-@dataclasses.dataclass(frozen=True)
-class Written:
-    """What a worker has done: files that it wrote, by component, and what it counted.
-
-    Attributes:
-        component: Where the files belong, such as ``state``.
-        files: New files.
-        replaced: Paths of live files that they stand for.
-        counts: By counter name, such as ``dropped/out_of_scope``.
-        tidies: Whether what the table says stays the same. Then it is left out
-            if somebody has changed those files in the meantime.
-        due: How much work there is in all, by step; one of a step's parts tells.
-        done: How much of it this is, by step.
-    """
-
-    component: str = ""
-    files: tuple[DataFile, ...] = ()
-    replaced: tuple[str, ...] = ()
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    tidies: bool = False
-    due: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    done: Mapping[str, int] = dataclasses.field(default_factory=dict)
+from .operations import Operation, committed, losses_noted
+from .table_clock import clock_notes
 
 
 def commit(
@@ -50,33 +27,30 @@ def commit(
     batch: Batch | None = None,
     others: Mapping[str, Batch] | None = None,
     forgets: frozenset[str] = frozenset(),
-    latest: int | None = None,
+    past: Manifest | None = None,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
-    Somebody else's commits in between are kept, provided that they changed
+    Commits of other operations in between are kept, provided that they changed
     nothing that this operation has read.
 
     Args:
-        operation: What was pinned.
-        written: All that its workers did.
+        operation: The pinned operation.
+        written: Everything that its workers wrote.
         reads: Components that it has read and that must not have changed;
             ``batches`` stands for the list of open batches, ``*`` for all
-            that the table has.
-        batch: What is known of the operation's batch from now on.
-        others: What is known of further batches.
-        forgets: Batches that are named no longer once they have no files.
-        latest: The latest time that rows may have, ms, if that is now or known from elsewhere.
+            components of the table.
+        batch: The new record of the operation's batch.
+        others: New records of further batches.
+        forgets: Batches whose records are removed if they have no files left.
+        past: The snapshot whose notes of clocks go on; None is the newest of this table.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing is changed.
     """
-    try:
-        return commit_once(operation, list(written), reads, batch, others or {}, forgets, latest)
-    except ConflictError:
-        note_loss(operation)
-        raise
+    with losses_noted(operation):
+        return commit_once(operation, list(written), reads, batch, others or {}, forgets, past)
 
 
 def commit_once(
@@ -86,12 +60,14 @@ def commit_once(
     batch: Batch | None = None,
     others: Mapping[str, Batch] = MappingProxyType({}),
     forgets: frozenset[str] = frozenset(),
-    seen: int | None = None,
+    past: Manifest | None = None,
 ) -> Manifest:
-    """Does what ``commit`` does, for who tries again: a conflict is not noted."""
+    """Does the same as ``commit``, but does not note a conflict: the caller tries again."""
     before = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
-    changes = _by_component(written)
+    changes: dict[str, list[DataFile]] = {}
+    for part in written:
+        changes.setdefault(part.component, []).extend(part.files)
     while True:
         done = committed(operation)
         if done is not None:
@@ -101,34 +77,29 @@ def commit_once(
         check_there(operation, written)
         if batch is not None:
             check_batch(operation, latest)
-        known = dict(others)
-        if batch is not None and operation.batch is not None:
-            known[operation.batch] = batch
-        following = _following(operation, latest, written, known, lists)
-        noted = latest.latest_time if seen is None else seen
-        following = dataclasses.replace(following, latest=max(noted, operation.now))
-        following = _forget(following, forgets)
+        own = {operation.batch: batch} if batch is not None and operation.batch is not None else {}
+        following = _following(operation, latest, written, {**others, **own}, lists)
+        used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
+        batches = {
+            name: some
+            for name, some in following.batches.items()
+            if name in used or name not in forgets
+        }
+        following = dataclasses.replace(following, batches=batches, **clock_notes(past or latest))
         if store_manifest(operation.root, following, changes):
             return following
 
 
-def _by_component(written: Iterable[Written]) -> dict[str, list[DataFile]]:
-    found: dict[str, list[DataFile]] = {}
-    for part in written:
-        found.setdefault(part.component, []).extend(part.files)
-    return found
-
-
 def check_there(operation: Operation, written: list[Written]) -> None:
-    """Sees whether a purge that left nothing behind has taken our files, too.
+    """Checks that no purge has deleted the files that an operation has written.
 
     Raises:
-        ConflictError: It has.
+        ConflictError: One has.
     """
     if purged_since(operation.root, operation.snapshot):
         root = operation.root
         for name, file in ((part.component, file) for part in written for file in part.files):
-            # What a commit is to apply must not go behind it: that would stop the table.
+            # Files of changes must be there when the commit applies them: else the table stops.
             if not root.in_files(name) or size_of(root / file.path) is None:
                 raise ConflictError(
                     f"{operation.job}: {file.path} was purged in the meantime; "
@@ -146,7 +117,7 @@ def _following(
     components = dict(latest.components)
     for name in sorted({part.component for part in written if part.files or part.replaced}):
         old = components.get(name)
-        if (name, old) not in lists:  # not again for each lost race
+        if (name, old) not in lists:  # else it was written before a lost race
             lists[name, old] = _new_list(operation, name, old, written)
         components[name] = lists[name, old]
     components = {name: some for name, some in components.items() if some.files or not some.content}
@@ -164,7 +135,7 @@ def _following(
 
 
 def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
-    """Gives batches that were made while a clock was ahead the time that counts as now."""
+    """Moves batches that were made while a clock was ahead to the time that counts as now."""
     return {
         name: batch
         if batch.created <= now + TOLERANCE_MS
@@ -178,17 +149,20 @@ def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
 def _new_list(
     operation: Operation, name: str, old: Component | None, written: list[Written]
 ) -> Component:
-    parts = [part for part in written if part.component == name]
-    before = {file.path: file for file in load_files(operation.root, old)}
-    runs: dict[str, set[str]] = {}
-    for file in before.values():
+    before = load_files(operation.root, old)
+    runs: dict[str, set[str]] = {file.path: set() for file in before}
+    for file in before:
         if file.base is not None:
             runs.setdefault(file.base, set()).add(file.path)
-    applied = [part for part in parts if not part.tidies or _is_as_it_was(part, before, runs)]
-    added = [file for part in applied for file in part.files]
-    replaced = {path for part in applied for path in part.replaced}
+
+    def is_as_it_was(part: Written) -> bool:
+        gone = set(part.replaced)
+        return all(path in runs and runs[path] <= gone for path in gone)
+
+    parts = [part for part in written if part.component == name]
+    applied = [part for part in parts if not part.tidies or is_as_it_was(part)]
     try:
-        files = operation.root.files_after(name, [*before.values()], added, replaced)
+        files = operation.root.files_after(name, before, applied)
     except ConflictError as error:
         raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:
@@ -199,46 +173,31 @@ def _new_list(
     return made
 
 
-def _is_as_it_was(
-    part: Written, known: Mapping[str, DataFile], runs: Mapping[str, set[str]]
-) -> bool:
-    gone = set(part.replaced)
-    return gone <= known.keys() and all(runs.get(path, set()) <= gone for path in gone)
-
-
-def _forget(manifest: Manifest, batches: frozenset[str]) -> Manifest:
-    used = {name.split("/")[1] for name in manifest.components if name.startswith("batches/")}
-    gone = batches - used
-    known = {name: batch for name, batch in manifest.batches.items() if name not in gone}
-    return dataclasses.replace(manifest, batches=known)
-
-
 def _check_unchanged(
     operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
 ) -> None:
     every = {*before.components, *latest.components} if "*" in reads else set()
     for name in sorted((reads | every) - {"*"}):
-        if name == "batches":
-            same = before.open_batches(operation.now) == latest.open_batches(operation.now)
-        else:
-            same = _identity(before, name) == _identity(latest, name)
-        if not same:
+        was, now = (_identity(manifest, name, operation.now) for manifest in (before, latest))
+        if was != now:
             raise ConflictError(
                 f"{operation.job}: {name} was changed by {latest.job} (operation "
                 f"{latest.operation!r}) in the meantime; nothing was written: run it again"
             )
 
 
-def _identity(manifest: Manifest, component: str) -> str | None:
-    found = manifest.components.get(component)
+def _identity(manifest: Manifest, name: str, now: int) -> object:
+    if name == "batches":
+        return manifest.open_batches(now)
+    found = manifest.components.get(name)
     return None if found is None else found.identity
 
 
 def check_batch(operation: Operation, latest: Manifest) -> None:
-    """Sees whether the batch of an operation is as it was when that was pinned.
+    """Checks that the batch of an operation is in the phase in which it was pinned.
 
     Raises:
-        ConflictError: Another operation has brought it further.
+        ConflictError: Another operation has changed its phase.
     """
     name = str(operation.batch)
     if _stage(operation.manifest(), name) != _stage(latest, name):
@@ -251,46 +210,6 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
 
 
 def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
-    """Returns how far a batch is; its times may be set right meanwhile."""
+    """Returns the phase of a batch; its times may have been corrected meanwhile."""
     batch = manifest.batches.get(name)
     return None if batch is None else (batch.phase, batch.deduped)
-
-
-def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
-    """Sees whether all work of an operation was done.
-
-    A runner may go on with what is left when part of a step has failed: Prism
-    does, for as long as it takes to stop the job.
-
-    Args:
-        job: Name of the job.
-        written: All that its workers did.
-        steps: Names of the steps whose work must be whole.
-
-    Raises:
-        UserError: Some of it is missing.
-
-    >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
-    """
-    written = list(written)
-    due = sum_counts(part.due for part in written)
-    done = sum_counts(part.done for part in written)
-    for step in steps:
-        if step not in due or due[step] != done.get(step, 0):
-            raise UserError(
-                f"{job}: step {step!r} did {done.get(step, 0)} of {due.get(step, 'its')} parts; "
-                "nothing was written: run it again"
-            )
-
-
-def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Returns what several counts come to, in the order of their names.
-
-    >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
-    {'a': 1, 'b': 3}
-    """
-    total: dict[str, int] = {}
-    for part in parts:
-        for name, number in part.items():
-            total[name] = total.get(name, 0) + number
-    return dict(sorted(total.items()))

@@ -1,4 +1,4 @@
-"""The root of a snapshot: ``TABLE/manifest/00000042.json`` and its file lists.
+"""Manifests, the records of snapshots: ``TABLE/manifest/00000042.json``, and their file lists.
 
 A manifest names one Parquet list of live files per component (``state``,
 ``hosts``, ``batches/ID/pages`` …) and says in which phase each batch is. It is
@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...web.base.errors import UserError
+from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
 from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
@@ -29,14 +29,14 @@ PHASES = ("generated", "fetched", "parsed", "updated")
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """What is known of a batch: the phase that it has reached, and its making.
+    """The record of a batch.
 
     Attributes:
         phase: One of ``PHASES``.
         created: ms.
-        partitions: Into how many partitions generate dealt its slots.
-        urls: How many URLs it was going to fetch.
-        blocks_until: When its generate mark expires, ms.
+        partitions: Number of partitions into which generate divided it.
+        urls: Number of URLs to fetch.
+        blocks_until: Time until which its URLs are in no other batch, ms.
         deduped: Whether its pages were compared with the others of the table.
     """
 
@@ -55,18 +55,21 @@ class Manifest:
     Attributes:
         snapshot: Its number; 0 is the table before its first commit.
         operation: Id of the operation that made it.
-        job: Which job that was.
-        batch: Which batch it worked on, or None.
-        time: When, ms.
+        job: Name of its job.
+        batch: The batch that it worked on, or None.
+        time: The time that counted as now for it, ms.
         counts: What the operation reports, summed over committed files.
         components: Live files by component.
         batches: By batch id.
         restores: Number of the snapshot that this one went back to, or None:
-            what lies between the two is no longer part of the table's past.
-        lost: Numbers of snapshots whose manifests are gone or damaged, and
-            that nobody is to look for.
+            the snapshots between the two are no longer part of the table's past.
+        lost: Numbers of snapshots whose manifests are gone or damaged, so
+            that checks accept it.
         latest: The latest time that has counted as now for the table so far, ms:
             a later one than now says that a clock was ahead. 0 is not noted.
+        earliest: The earliest such time, ms; 0 is not noted.
+        right_since: Since when the clock is right again, ms, while ``latest`` is in the
+            future; None where it was not ahead, or was never right before.
     """
 
     snapshot: int = 0
@@ -80,10 +83,12 @@ class Manifest:
     restores: int | None = None
     lost: tuple[int, ...] = ()
     latest: int = 0
+    earliest: int = 0
+    right_since: int | None = None
 
     @property
     def latest_time(self) -> int:
-        """The latest time that has counted as now, ms, as far as that is noted."""
+        """The latest time that has counted as now, ms."""
         return max(self.latest, self.time)
 
     def open_batches(self, now: int) -> list[str]:
@@ -100,50 +105,50 @@ class Manifest:
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
-def lineage(root: WebTable, since: int = 0) -> Iterator[Manifest]:
+def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's past: the newest snapshot, the one it was made from, and so on.
 
-    What a rollback has gone back behind is left out, and so is what has expired.
+    Snapshots that a rollback has left out, or that have expired, are not yielded.
 
     Args:
-        root: The table.
+        table: The table.
         since: Number of the snapshot at which to stop; it is not yielded.
 
     Raises:
         UserError: One of the manifests is missing or damaged.
     """
-    known = root.snapshots()
+    known = table.snapshots()
     number, lost = max(known, default=0), set[int]()
     while known and number > since and number >= known[0]:
         if number in lost:
             number -= 1
             continue
-        manifest = load_manifest(root, number)
+        manifest = load_manifest(table, number)
         yield manifest
         lost.update(manifest.lost)
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def purged_since(root: WebTable, snapshot: int) -> bool:
+def purged_since(table: WebTable, snapshot: int) -> bool:
     """Returns whether a purge was committed after a snapshot."""
-    return any(manifest.job == "purge" for manifest in lineage(root, snapshot))
+    return any(manifest.job == "purge" for manifest in lineage(table, snapshot))
 
 
-def undone_by(root: WebTable, snapshot: int) -> int | None:
-    """Returns the number of the snapshot that has gone back behind another one, or None."""
-    for manifest in lineage(root, snapshot):
+def undone_by(table: WebTable, snapshot: int) -> int | None:
+    """Returns the number of the rollback that has left a snapshot out, or None."""
+    for manifest in lineage(table, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
             return manifest.snapshot
     return None
 
 
-def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(table: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
-        root: The table.
+        table: The table.
         snapshot: Number of the snapshot.
-        pinned: What reads this one snapshot alone, if it does.
+        pinned: The operation or export that reads this snapshot, if one does.
 
     Raises:
         UserError: It is missing, damaged, or of a newer format.
@@ -151,33 +156,41 @@ def load_manifest(root: WebTable, snapshot: int, pinned: "Pinned | None" = None)
     if snapshot == 0:
         return Manifest()
     try:
-        version = root.record_version(snapshot, pinned)
-        return _cached(root, snapshot, version) if version else _read(root, snapshot)
+        version = table.record_version(snapshot, pinned)
+        return _cached(table, snapshot, version) if version else _read(table, snapshot)
     except UserError:
-        check_kept(root, snapshot)
+        check_kept(table, snapshot)
         raise
 
 
-def check_kept(root: WebTable, snapshot: int) -> None:
-    """Sees whether a snapshot that was pinned is still there.
+def readable_manifests(table: WebTable) -> Iterator[Manifest]:
+    """Yields the snapshots whose manifests can be read, newest first."""
+    for number in reversed(table.snapshots()):
+        with contextlib.suppress(UserError):
+            yield load_manifest(table, number)
+
+
+def check_kept(table: WebTable, snapshot: int) -> None:
+    """Checks that a pinned snapshot is still there.
 
     Raises:
         SnapshotTooOld: It was deleted.
     """
-    if snapshot and snapshot < root.latest_snapshot() and not root.is_kept(snapshot):
+    kept = table.snapshots() if snapshot else []
+    if snapshot and snapshot not in kept and snapshot < table.latest_snapshot():
         raise SnapshotTooOld(
-            f"snapshot too old: {snapshot} of table {root} was deleted by compact "
+            f"snapshot too old: {snapshot} of table {table} was deleted by compact "
             "(--snapshot_retention): run it again"
         )
 
 
 @functools.lru_cache(maxsize=256)
-def _cached(root: WebTable, snapshot: int, version: Hashable) -> Manifest:
-    return _read(root, snapshot)
+def _cached(table: WebTable, snapshot: int, version: Hashable) -> Manifest:
+    return _read(table, snapshot)
 
 
-def _read(root: WebTable, snapshot: int) -> Manifest:
-    data, label = root.record(snapshot), root.record_label(snapshot)
+def _read(table: WebTable, snapshot: int) -> Manifest:
+    data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
         check_format(record, FORMAT, label)
@@ -189,42 +202,55 @@ def _read(root: WebTable, snapshot: int) -> Manifest:
         return manifest
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {root}"
+            f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {table}"
         ) from error
 
 
 def store_manifest(
-    root: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
+    table: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
 ) -> bool:
     """Commits a snapshot.
 
     Args:
-        root: The table.
+        table: The table.
         manifest: The snapshot.
         changes: Files of changes, by component; see ``WebTable.store``.
 
     Returns:
-        False if its number was taken by somebody else.
+        False if another commit has taken its number.
     """
     record: dict[str, Any] = {"format": FORMAT, WRITER: this_version()} | vars(manifest)
     for name in ("components", "batches"):
         # vars(), not asdict(): their number grows with the batches, and a round is short.
         record[name] = {key: vars(value) for key, value in record[name].items()}
     record["digest"] = _digest(record)  # a bit that flips may leave good JSON
-    return root.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
+    return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
 
-def check_newest(root: WebTable, snapshot: int) -> None:
-    """Sees whether the newest snapshot that is there is the newest that was made.
+def newest_manifest(table: str) -> Manifest:
+    """Returns the newest snapshot of a table.
+
+    Raises:
+        UsageError: There is no table at the address.
+    """
+    root = open_table(table)
+    manifest = load_manifest(root, root.latest_snapshot())
+    if manifest.snapshot == 0:
+        raise UsageError(root.why_empty())
+    return manifest
+
+
+def check_newest(table: WebTable, snapshot: int) -> None:
+    """Checks that the newest manifest that is there is of the newest snapshot that was made.
 
     Raises:
         UserError: The manifest of the next one is missing.
     """
     if (
-        root.is_made(snapshot + 1) and root.latest_snapshot() == snapshot
-    ):  # nobody has made it just now
-        label = root.record_label(snapshot + 1)
-        raise UserError(f"manifest is missing: {label}: run nutbeam fsck {root}")
+        table.is_made(snapshot + 1) and table.latest_snapshot() == snapshot
+    ):  # it was not made just now
+        label = table.record_label(snapshot + 1)
+        raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 
 
 def _digest(record: Mapping[str, Any]) -> str:
@@ -232,12 +258,10 @@ def _digest(record: Mapping[str, Any]) -> str:
 
 
 def _from_record(record: dict[str, Any]) -> Manifest:
-    fields = {field.name for field in dataclasses.fields(Manifest)}
-    known = {name: value for name, value in record.items() if name in fields}
-    known["components"] = {n: _known(Component, c) for n, c in record["components"].items()}
-    known["batches"] = {n: _known(Batch, b) for n, b in record["batches"].items()}
-    known["lost"] = tuple(record.get("lost") or ())
-    return Manifest(**known)
+    for name, kind in (("components", Component), ("batches", Batch)):
+        record[name] = {key: _known(kind, value) for key, value in record[name].items()}
+    found: Manifest = _known(Manifest, record | {"lost": tuple(record.get("lost") or ())})
+    return found
 
 
 def _known(kind: type, record: dict[str, Any]) -> Any:
@@ -246,7 +270,7 @@ def _known(kind: type, record: dict[str, Any]) -> Any:
 
 
 class Pinned:
-    """What reads one snapshot of a table: an operation, or an export.
+    """A reader of one snapshot of a table: an operation, or an export.
 
     Attributes:
         table: The table's address.
@@ -263,7 +287,7 @@ class Pinned:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Says of a file that is missing whether its snapshot is too old, or a purge deleted it."""
+        """Explains a missing file: its snapshot is too old, or a purge has deleted it."""
         try:
             yield
         except UserError as error:

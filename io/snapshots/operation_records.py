@@ -1,6 +1,6 @@
-"""Records of operations: ``operations/ID.json`` says what is pinned, ``ID.lost`` that it lost to a commit.
+"""Records of operations: ``operations/ID.json``, and ``ID.lost`` after a lost race with another commit.
 
-One that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
+The record of an operation that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
 """
 
 from typing import Any
@@ -13,12 +13,12 @@ from ..storage.places import Place
 
 FORMAT = 1
 FOLDER = "operations"
-# Ending of what says that a pinned operation has lost to a commit, beside its record.
+# Ending of the note that a pinned operation has lost to another commit, beside its record.
 LOST = ".lost"
-# What a record must have; a format, and which process pinned it, are younger.
+# Fields of a record and their types; older records have no format and no process.
 _KINDS: dict[str, tuple[type, ...]] = {
     "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
-    "batch": (str, type(None)),
+    "batch": (str, type(None)), "process": (dict, type(None)),
 }  # fmt: skip
 
 
@@ -28,25 +28,23 @@ def id_of(path: Place) -> str:
 
 
 def parse_record(path: Place, data: bytes) -> dict[str, Any]:
-    """Returns what a record says.
+    """Returns the fields of a record.
 
     Raises:
         NewerFormat: A later version has written it.
         UserError: It is damaged.
     """
     try:
-        record = json_object(data)
-        check_format({"format": 1} | record, FORMAT, f"operation file {path}")
+        record = {"format": 1, "process": None} | json_object(data)
+        check_format(record, FORMAT, f"operation file {path}")
         for name, kinds in _KINDS.items():
             if type(record[name]) not in kinds:
                 raise ValueError(f"{name} is {record[name]!r}"[:100])
         if record["snapshot"] < 0:
             raise ValueError(f"snapshot is {record['snapshot']}"[:100])
-        if type(record.get("process")) not in (dict, type(None)):
-            raise ValueError(f"process is {record['process']!r}"[:100])
         if record["id"] != id_of(path):
             raise ValueError(f"it is of operation {record['id']!r}"[:100])
-        return {name: record[name] for name in (*_KINDS, "process") if name in record}
+        return {name: record[name] for name in _KINDS}
     except (ValueError, KeyError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
         raise UserError(

@@ -1,8 +1,8 @@
 """Operations: a function from a snapshot to a snapshot, applied exactly once.
 
-``begin`` pins what an operation works on; ``written.commit`` puts its result in
-place. Both run inside the pipeline, on a worker. A retry or a relaunch with the
-same id reads what was pinned; an id that is already in the history is success.
+``begin`` pins the snapshot that an operation reads; ``commit`` makes the next one. Both run inside
+the pipeline, on a worker. A retry or a relaunch with the same id reads the same snapshot; an id that
+is already in the history is a success.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..storage.errors import SnapshotTooOld
+from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.exclusive import check_exclusive, create_exclusive
 from ..storage.files import list_files, read_bytes, read_if_there
 from ..storage.places import Place
@@ -26,7 +26,7 @@ from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
 
-# How many snapshots after the newest may be lost, where no marker says which were made.
+# Most snapshots after the newest that may be lost, where no marker says which were made.
 MOST_AHEAD = 100
 
 
@@ -66,7 +66,7 @@ def new_id(now: float | None = None) -> str:
 def begin(
     table: str, job: str, operation: str, batch: str | None = None, now: int | None = None
 ) -> Operation:
-    """Pins an operation, or reads what was pinned under its id before.
+    """Pins an operation, or reads its earlier record.
 
     Args:
         table: The table's address.
@@ -82,28 +82,19 @@ def begin(
     path, known = _pin(root, operation)
     if known is None and job != "crawl":  # its phases wait, each for itself
         wait_for_purge(root, operation)
-    pinned = Operation(
-        table=table,
-        id=operation,
-        job=job,
-        snapshot=root.settled_snapshot(),
-        now=0,
-        seed=zlib.crc32(operation.encode()),
-        batch=batch,
-        process=this_process(),
-    )
-    newest = load_manifest(
-        root, pinned.snapshot
-    )  # a damaged table fails before anything is written
-    pinned = dataclasses.replace(pinned, now=now_ms(newest.latest_time) if now is None else now)
-    check_newest(root, pinned.snapshot)
+    snapshot = root.settled_snapshot()
+    newest = load_manifest(root, snapshot)  # a damaged table fails before anything is written
+    check_newest(root, snapshot)
     if known is None:
-        if pinned.snapshot == 0:
+        if snapshot == 0:
             check_exclusive(path.parent)
+        now = now_ms(newest.latest_time) if now is None else now
+        seed, process = zlib.crc32(operation.encode()), this_process()
+        pinned = Operation(table, operation, job, snapshot, now, seed, batch, process=process)
         if create_exclusive(path, to_json(pinned)):
             return pinned
         known = read_bytes(path)
-    pinned = dataclasses.replace(_from_json(path, known), table=table)
+    pinned = from_json(path, known, table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -112,28 +103,28 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(root: WebTable, operation: str) -> tuple[Place, bytes | None]:
-    """Returns the file in which an operation is pinned, or is to be, and what it holds so far.
+def _pin(table: WebTable, operation: str) -> tuple[Place, bytes | None]:
+    """Returns the file of an operation's record, and its content; None where it is not pinned yet.
 
-    What was pinned in a past that the table has gone back behind is not
-    deleted, but it does not count: the operation is pinned anew. So is one that
-    has lost to another one's commit: what it has read will never be true again.
+    A record that was pinned before a rollback is not deleted, but it does not count:
+    the operation is pinned again. So is an operation that has lost to another
+    commit: the rows that it has read have changed.
     """
-    *_, (path, data) = _pins(root, operation)
+    *_, (path, data) = _pins(table, operation)
     return path, data
 
 
-def _pins(root: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
     """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
-    path = root / "operations" / f"{operation}.json"
+    path = table / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
         yield path, data
-        pinned = dataclasses.replace(_from_json(path, data), table=str(root))
-        behind = undone_by(root, pinned.snapshot) or _lost_to(path)
+        pinned = from_json(path, data, str(table))
+        over = undone_by(table, pinned.snapshot) or _lost_to(path)
         # Numbers grow, so this comes to an end.
-        if behind is None or behind <= pinned.snapshot or committed(pinned) is not None:
+        if over is None or over <= pinned.snapshot or committed(pinned) is not None:
             return
-        path = root / "operations" / f"{operation}@{behind}.json"
+        path = table / "operations" / f"{operation}@{over}.json"
     yield path, None
 
 
@@ -144,21 +135,31 @@ def _lost_to(path: Place) -> int | None:
 
 
 def note_loss(operation: Operation) -> None:
-    """Notes that what an operation has pinned is of no use: the same id will be pinned anew."""
+    """Notes that an operation has lost to another commit: the same id will be pinned again."""
     newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
-        if data is not None and _from_json(path, data).snapshot == operation.snapshot:
+        if data is not None and from_json(path, data).snapshot == operation.snapshot:
             create_exclusive(path.with_suffix(LOST), newest)
             return
+
+
+@contextlib.contextmanager
+def losses_noted(operation: Operation) -> Iterator[None]:
+    """Notes a conflict within the block as the loss of an operation; see ``note_loss``."""
+    try:
+        yield
+    except ConflictError:
+        note_loss(operation)
+        raise
 
 
 def committed(operation: Operation) -> Manifest | None:
     """Returns the snapshot that the operation made, or None if it is not in the history.
 
-    What was rolled back is not.
+    An operation that was rolled back is not.
 
     Raises:
-        SnapshotTooOld: Nobody knows: the snapshots of that time were deleted.
+        SnapshotTooOld: This is unknown: the snapshots of that time were deleted.
     """
     for manifest in since_pinned(operation):
         if manifest.operation == operation.id:
@@ -202,37 +203,37 @@ def has_committed(operation: Operation) -> bool:
 def find(table: str, operation: str) -> Operation | None:
     """Returns the operation pinned under an id, or None."""
     path, data = _pin(open_table(table), operation)
-    return dataclasses.replace(_from_json(path, data), table=table) if data is not None else None
+    return from_json(path, data, table) if data is not None else None
 
 
-def reach(root: WebTable) -> tuple[int, int]:
+def reach(table: WebTable) -> tuple[int, int]:
     """Returns (the newest snapshot known to be made, the newest that an operation can have read).
 
     In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
     operation may be all that says that a newer one was there.
     """
-    made = root.made_snapshots()
-    newest = max([root.latest_snapshot(), *made])
+    made = table.made_snapshots()
+    newest = max([table.latest_snapshot(), *made])
     return newest, newest if made else newest + MOST_AHEAD
 
 
-def seen_snapshots(root: WebTable) -> list[int]:
+def seen_snapshots(table: WebTable) -> list[int]:
     """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
-    found, (_, most) = root.made_snapshots(), reach(root)
-    for file in list_files(root / "operations"):
+    found, (_, most) = table.made_snapshots(), reach(table)
+    for file in list_files(table / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
-                found.append(_from_json(file.path, read_bytes(file.path)).snapshot)
+                found.append(from_json(file.path, read_bytes(file.path)).snapshot)
     return [number for number in found if number <= most]
 
 
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    return json.dumps(
-        {name: record[name] for name in record if name not in ("table", "idle")}
-    ).encode()
+    del record["table"], record["idle"]
+    return json.dumps(record).encode()
 
 
-def _from_json(path: Place, data: bytes) -> Operation:
-    return Operation(table="", **parse_record(path, data))
+def from_json(path: Place, data: bytes, table: str = "") -> Operation:
+    """Returns the operation of a record; raises as ``parse_record`` does."""
+    return Operation(table=table, **parse_record(path, data))

@@ -1,4 +1,4 @@
-"""Which round a crawl has come to: read off the table's history, nothing else."""
+"""Finds the round of a crawl from the table's history alone."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,12 @@ from .table_clock import clock_of
 STOP = ".STOP"  # Nutch's name
 
 
-def stop_file(root: WebTable) -> Place | None:
-    """Returns the file that ends a crawl's loop, if somebody has put it into the table.
+def stop_file(table: WebTable) -> Place | None:
+    """Returns the file that ends a crawl's loop, if it is in the table.
 
     It is in the folder of the table's files, in a store or of a table in Bigtable, too.
     """
-    place = root.files / STOP
+    place = table.files / STOP
     return place if size_of(place) is not None else None
 
 
@@ -32,7 +32,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
 def next_round(
     table: str, launched: str, rounds: int, due: Callable[[Clock], Due]
 ) -> tuple[int, str | None] | None:
-    """Returns the round that a crawl has come to.
+    """Returns the present round of a crawl.
 
     Batches that were open when the crawl was launched are finished first, each
     in a round of its own. Where there is a ``stop_file``, no round is begun; one
@@ -72,11 +72,11 @@ def next_round(
     return number, None
 
 
-def may_have_due(root: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
+def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due."""
-    known = tablets(load_files(root, manifest.components.get("state")))
-    due = due_at(clock_of(root, manifest))
-    shown = root.at(manifest.snapshot)
+    known = tablets(load_files(table, manifest.components.get("state")))
+    due = due_at(clock_of(manifest))
+    shown = table.at(manifest.snapshot)
     return any(shown.may_have_due(tablet, due) for tablet in known)
 
 

@@ -1,42 +1,55 @@
-"""What a table tells of clocks that were wrong."""
+"""The time for a table, and its notes of clocks that were wrong."""
 
 import datetime
-import functools
+from typing import Any
 
 from ...policy.schedule import LONGEST_RETRY_S, TOLERANCE_MS, Clock, ScheduleOptions
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
-from ...web.base.errors import UserError
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
-from .manifest import Manifest, lineage
+from .manifest import Manifest
 
 
-def clock_of(root: WebTable, manifest: Manifest, now: int | None = None) -> Clock:
-    """Returns the time for a table, and what it knows of clocks that were ahead.
+def clock_of(manifest: Manifest, now: int | None = None) -> Clock:
+    """Returns the time for a table, and its notes of clocks that were ahead.
 
     Args:
-        root: The table.
-        manifest: A snapshot of it.
+        manifest: A snapshot of the table.
         now: ms; None is what the clock says, see ``now_ms``.
     """
     now = now_ms(manifest.latest_time) if now is None else now
-    if manifest.latest_time <= now + TOLERANCE_MS:
-        return Clock(now)
-    return Clock(now, manifest.latest_time, _back(root, manifest.snapshot, now))
+    latest = manifest.latest_time if manifest.latest_time > now + TOLERANCE_MS else 0
+    return Clock(now, latest, right_since(manifest, now))
 
 
-@functools.lru_cache(maxsize=4)
-def _back(root: WebTable, snapshot: int, now: int) -> int | None:
-    """Returns when the clock was right again, of a table where it was right, then ahead."""
-    try:
-        times = [made.time for made in lineage(root) if made.snapshot <= snapshot][::-1]
-    except UserError:  # of what cannot be read nothing is known
+def right_since(manifest: Manifest, now: int) -> int | None:
+    """Returns since when the clock is right again, see ``Manifest.right_since``.
+
+    Args:
+        manifest: The newest snapshot.
+        now: ms, by a clock that is taken to be right.
+    """
+    late = now + TOLERANCE_MS
+    if manifest.latest_time <= late:
         return None
-    ahead = [at for at, time in enumerate(times) if time > now + TOLERANCE_MS]
-    if not ahead or ahead[0] == 0:
-        return None
-    return times[ahead[-1] + 1] if ahead[-1] + 1 < len(times) else now
+    if manifest.time <= late:
+        return manifest.right_since  # since an earlier snapshot
+    return now if (manifest.earliest or manifest.time) <= late else None
+
+
+def clock_notes(before: Manifest) -> dict[str, Any]:
+    """Returns the notes of clocks for a new snapshot; older snapshots may be deleted.
+
+    Args:
+        before: The snapshot that it is made from.
+    """
+    now = now_ms(before.latest_time)
+    return {
+        "latest": before.latest_time,
+        "earliest": min(now, before.earliest or before.time or now),
+        "right_since": right_since(before, now),
+    }
 
 
 def oldest_open(manifest: Manifest, now: int) -> int:
@@ -46,11 +59,11 @@ def oldest_open(manifest: Manifest, now: int) -> int:
 
 
 def clock_warnings(
-    root: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
+    table: WebTable, manifest: Manifest, options: ScheduleOptions | None = None
 ) -> list[str]:
-    """Returns a line for each thing that is wrong with the clock, or with a table's times.
+    """Returns a line for each defect of the clock, or of a table's times.
 
-    Zone maps and the manifest tell; no row is read.
+    It follows from zone maps and the manifest; no row is read.
     """
     says, now = clock_ms(), now_ms(manifest.latest_time)
     found = []
@@ -59,19 +72,19 @@ def clock_warnings(
             f"the clock of this machine says {date_of(says)}, which cannot be: "
             f"{date_of(now)} counts as now; set the clock"
         )
-    latest = max(manifest.latest_time, _due(root, manifest, now, options))
+    latest = max(manifest.latest_time, _due(table, manifest, now, options))
     if latest > now + TOLERANCE_MS:
         found.append(
             f"the table has times of the future, up to {date_of(latest)}; the clock says "
-            f"{date_of(now)}: if that is right, nutbeam fsck {root} --repair sets them right"
+            f"{date_of(now)}: if that is right, nutbeam fsck {table} --repair sets them right"
         )
     return found
 
 
-def _due(root: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
+def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
     """Returns the latest due time by zone maps, ms, if it is one that no option allows; else 0."""
     longest = max((options or ScheduleOptions()).max_fetch_interval, LONGEST_RETRY_S)
-    known = tablets(load_files(root, manifest.components.get("state")))
+    known = tablets(load_files(table, manifest.components.get("state")))
     latest = max((tablet.max_fetch_time or 0 for tablet in known), default=0)
     return latest if latest > now + longest * 1000 + TOLERANCE_MS else 0
 
@@ -84,5 +97,5 @@ def date_of(time_ms: int) -> str:
     """
     try:
         return f"{datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC):%Y-%m-%d %H:%M}"
-    except (ValueError, OverflowError, OSError):  # of no year that there is
+    except (ValueError, OverflowError, OSError):  # the year does not exist
         return f"{time_ms} ms"

@@ -1,12 +1,12 @@
 """A web table whose state and hosts are rows in Bigtable; all else is in files.
 
-Google's libraries are loaded when Bigtable is asked for something, so imports of them are late.
+Google's libraries are loaded with the first request to Bigtable, so imports of them are late.
 """
 
 import dataclasses
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -25,9 +25,10 @@ from ..storage.reach import folder_names
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
-from ..tablets.resolve import Extras, Part, Resolved, Resolver
+from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
 from ..tablets.tablets import Due, Tablet
-from .edits import Edit, EditCounts
+from ..tablets.written import Written
+from .edits import CountedEdit, Edit, Edited
 from .folder_table import FolderTable
 from .web_table import WebTable
 
@@ -36,6 +37,21 @@ if TYPE_CHECKING:
 
 _KEYS_AT_ONCE = 50_000
 _FEW_KEYS = 5_000  # rows of hosts are long
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _of_rows(method: _Method) -> _Method:
+    """Wraps a method of components in rows: of components in files, the table of files does it."""
+
+    @functools.wraps(method)
+    def chosen(self: "BigtableWebTable", component: str, *args: Any, **named: Any) -> Any:
+        if self.in_files(component):
+            return getattr(self._in_files, method.__name__)(component, *args, **named)
+        return method(self, component, *args, **named)
+
+    return chosen  # type: ignore[return-value]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +90,6 @@ class BigtableWebTable(WebTable):
     def _in_files(self) -> FolderTable:
         return FolderTable(self.files)
 
-    @property
-    def seed_component(self) -> str:
-        return SEED_HOSTS
-
     def at(self, snapshot: int) -> "BigtableWebTable":
         return dataclasses.replace(self, snapshot=snapshot)
 
@@ -105,9 +117,6 @@ class BigtableWebTable(WebTable):
     def settled_snapshot(self) -> int:
         return self.log.roll_forward().snapshot
 
-    def is_kept(self, snapshot: int) -> bool:
-        return snapshot in self.snapshots()
-
     def record(self, snapshot: int) -> bytes:
         log = self.log
         try:
@@ -119,13 +128,10 @@ class BigtableWebTable(WebTable):
             raise UserError(f"manifest is missing: {label}: run nutbeam fsck {self}") from error
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        return reader  # a table may be dropped and made again: who has pinned it knows that it is the same
+        return reader  # a table may be dropped and made again, but not while an operation reads it
 
     def record_name(self, snapshot: int) -> str:
         return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
-
-    def record_label(self, snapshot: int) -> str:
-        return f"snapshot {snapshot} of {self}"
 
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
@@ -149,6 +155,7 @@ class BigtableWebTable(WebTable):
 
     # Rows.
 
+    @_of_rows
     def read(
         self,
         component: str,
@@ -157,8 +164,6 @@ class BigtableWebTable(WebTable):
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
-        if self.in_files(component):
-            return self._in_files.read(component, some, columns, narrow, due)
         needed = columns if narrow is None else None
         parts = [empty(KINDS[component].schema).select(columns)]
         for tablet in some:
@@ -167,9 +172,8 @@ class BigtableWebTable(WebTable):
                 parts.append(kept.select(columns))
         return pl.concat(parts)
 
+    @_of_rows
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        if self.in_files(component):
-            return self._in_files.scan(component, tablet)
         return self._received(component, tablet)
 
     def _received(
@@ -183,11 +187,10 @@ class BigtableWebTable(WebTable):
 
         return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
 
+    @_of_rows
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
         from ..bigtable.stored_rows import find_rows
 
-        if self.in_files(component):
-            return self._in_files.find(component, known, keys)
         return find_rows(self.log, component, keys, self._pinned)
 
     def find_in_pieces(
@@ -205,96 +208,72 @@ class BigtableWebTable(WebTable):
         rows = self.find("hosts", (), host_keys(keys).unique())
         return rows.filter(resting(now)).get_column("key")
 
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Part]:
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         from ..bigtable.stored_rows import resolve_changes
 
-        if self.in_files(component):
-            table = self._in_files
-            yield from table.resolve(component, part, changes, resolver, places, order)
+        if self.in_files(how.component):
+            yield from self._in_files.resolve(how, changes)
             return
         if not len(changes):
             return
-        if component == "hosts":
+        resolver, places = how.resolver, how.places
+        if how.component == "hosts":
             resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
         with Extras(self.files, places) as extras:
             # The commit brings the file into the rows.
             done = resolve_changes(
-                self.log, self.files, component, changes,
+                self.log, self.files, how.component, changes,
                 lambda old, new: extras.take(resolver(old, new)), self._pinned,
             )  # fmt: skip
-            extras.count({f"dropped/{reason}": number for reason, number in done.dropped.items()})
-            base = part.base.base.path if part.base is not None else None
+            extras.counts.update({f"dropped/{why}": number for why, number in done.dropped.items()})
+            base = how.part.base.base.path if how.part.base is not None else None
             found = [done.file] if done.file is not None else []
-            files = (dataclasses.replace(file, base=base, order=order) for file in found)
-            yield Part(component, tuple(files), counts=extras.counts)
-            yield from extras.close()
+            files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
+            yield Written(how.component, tuple(files), counts=extras.counts)
+            yield from extras.finish()
 
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
-        if self.in_files(component):
-            yield from self._in_files.load(component, frames)
-            return
-        anywhere = Range(None, None, None)
+    @_of_rows
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
+        how = Resolution(component, Range(None, None, None), lambda _, new: Resolved(new))
         for rows in frames:
-            yield from self.resolve(component, anywhere, rows, lambda _, new: Resolved(new), {})
+            yield from self.resolve(how, rows)
 
+    @_of_rows
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
-        if self.in_files(component):
-            return self._in_files.files_after(component, known, added, replaced)
+        added = [file for part in written for file in part.files]
         return grown(component, known, added, self.samples)
 
     def samples(self) -> Samples:
         """Returns (key, bytes before it) of some rows, in key order."""
         return self.log.table.samples()
 
+    @_of_rows
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
         from ..bigtable.stored_rows import way_back
 
-        if self.in_files(component):
-            return []
-        back = partial(way_back, self.log, self.files, component)
+        back = functools.partial(way_back, self.log, self.files, component)
         done = (written for tablet in known for written in back(_range(tablet), to))
         return [written.file for written in done if written.file is not None]
 
     # Takedown.
 
-    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
-        if self.in_files(component):
-            return self._in_files.edit(component, tablet, edit)
+    @_of_rows
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
         return self._edit(component, tablet, self._fresh_rows(component, tablet), edit)
 
+    @_of_rows
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Part],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
-    ) -> Iterator[Part]:
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
+    ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        if self.in_files(component):
-            yield from self._in_files.edit_again(component, edit, done, before, since, now)
-            return
-        files = [file for part in done for file in part.files]
+        files = [file for part in before.parts for file in part.files]
         schema = KINDS[component].schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
-            found = list(changed_keys(self.log, component, _range(tablet), since))
+            found = list(changed_keys(self.log, component, _range(tablet), before.snapshot))
             found += [_within(keys, tablet) for keys in edited]
             if found:
                 some = pl.concat(found).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
@@ -322,7 +301,7 @@ class BigtableWebTable(WebTable):
         """Yields the rows of a range, each as some snapshot has it, pinned or newer.
 
         Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
-        snapshot; what was changed since the pinned one must be read again anyway.
+        snapshot; rows that were changed since the pinned one must be read again anyway.
         """
         table = self
         while True:
@@ -330,28 +309,27 @@ class BigtableWebTable(WebTable):
                 for rows in table.scan(component, tablet):
                     table.log.check_fresh(table._pinned)
                     yield rows
-                    behind = f"{rows.get_column('key')[-1]}\0"
-                    tablet = Tablet(dataclasses.replace(tablet.base, first=behind))
+                    first = f"{rows.get_column('key')[-1]}\0"
+                    tablet = Tablet(dataclasses.replace(tablet.base, first=first))
                 return
             except SnapshotTooOld:
                 table = self.at(self.latest_snapshot())
 
     def _edit(
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
-    ) -> Iterator[Part]:
-        """Writes what is to become of rows of a range as files of changes."""
+    ) -> Iterator[Written]:
+        """Writes the edits of rows of a range as files of changes."""
         from ..bigtable.changes import changed_rows, write_changes, write_deletions
 
-        counts = EditCounts(component)
+        counted = CountedEdit(edit, component)
         gone, changed = [], []
         for frame in frames:
-            rows, *numbers = edit(frame.to_arrow(), component)
-            counts.add(*numbers)
-            left = to_frame(rows)
+            before = counted.mentions
+            left = to_frame(counted(frame.to_arrow()))
             if len(left) < len(frame):
                 keys = frame.get_column("key")
                 gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
-            if numbers[1]:
+            if counted.mentions > before:
                 changed.append(changed_rows(frame, left))
         done = [write_deletions(self.files, component, pl.concat(gone))] if gone else []
         if changed:
@@ -362,7 +340,7 @@ class BigtableWebTable(WebTable):
         if files:
             base = tablet.base.path
             files = [dataclasses.replace(file, base=base) for file in files]
-            yield Part(component, tuple(files), counts=counts.named())
+            yield Written(component, tuple(files), counts=counted.counts())
 
     @property
     def _pinned(self) -> int:
@@ -375,13 +353,13 @@ def _range(tablet: Tablet) -> KeyRange:
 
 
 def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
-    """Returns those keys that are in a range, whose last one belongs to the next."""
+    """Returns the keys that are in a range, without its end."""
     keys = keys.filter(keys >= (tablet.first or ""))
     return keys if tablet.last is None else keys.filter(keys < tablet.last)
 
 
 def _naming_seeds(resolver: Resolver) -> Resolver:
-    """Makes hosts that become seeds' a frame of their own: filters of links need them all."""
+    """Adds a frame of the hosts that become hosts of seeds: filters of links need them all."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         found = resolver(rows, changes)

@@ -1,41 +1,99 @@
-"""Edits of rows for good: what a purge takes out, and how often."""
+"""Permanent edits of rows, as a purge makes them; in files, and their counts."""
 
-from typing import Protocol
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.purging import BODIES
-from ..storage.parquet_files import row_groups, schema_of
-from ..storage.places import Place
+from ..storage.files import new_name
+from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
+from ..storage.places import Place, below
+from ..tablets.checksums import check_file
+from ..tablets.file_lists import DataFile
+from ..tablets.tablets import Tablet
+from ..tablets.written import Written
 
 
 class Edit(Protocol):
-    """Takes rows of a component out, or changes them; returns (rows left, taken out, changed)."""
+    """Removes or changes rows of a component; returns (rows left, number removed, number changed)."""
 
     def __call__(self, table: pa.Table, component: str, /) -> tuple[pa.Table, int, int]: ...
 
 
-class EditCounts:
-    """Counts rows that are taken out, and mentions of a name that are taken out of others."""
+class Edited(NamedTuple):
+    """A component that was edited, as it was in a snapshot.
 
-    def __init__(self, component: str) -> None:
+    Attributes:
+        snapshot: Number of the snapshot.
+        tablets: Its tablets.
+        parts: Edited files, with the paths of the files that they replace.
+    """
+
+    snapshot: int
+    tablets: Sequence[Tablet]
+    parts: Sequence[Written]
+
+
+class CountedEdit:
+    """Edits rows of one component; counts removed rows, and mentions of names removed from others.
+
+    Attributes:
+        rows: Number of removed rows.
+        mentions: Number of removed mentions.
+    """
+
+    def __init__(self, edit: Edit, component: str) -> None:
         self.rows = self.mentions = 0
-        self._kind = component.rpartition("/")[2]
+        self._edit, self._component = edit, component
 
-    def add(self, rows: int, mentions: int) -> None:
-        """Adds what an edit of some rows has returned."""
+    def __call__(self, table: pa.Table) -> pa.Table:
+        left, rows, mentions = self._edit(table, self._component)
         self.rows += rows
         self.mentions += mentions
+        return left
 
-    def named(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Returns the counts by name."""
-        counts = {f"rows/{self._kind}": self.rows, f"mentions/{self._kind}": self.mentions}
+        kind = self._component.rpartition("/")[2]
+        counts = {f"rows/{kind}": self.rows, f"mentions/{kind}": self.mentions}
         return {name: number for name, number in counts.items() if number}
 
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
-    """Returns whether an edit takes something out of a file, or changes it; bodies are left unread."""
+    """Returns whether an edit changes a file; bodies are left unread."""
     schema = schema_of(path)
     columns = [name for name in schema.names if name not in BODIES]
     groups = row_groups(path, schema, columns)
     return any(sum(edit(group, component)[1:]) for group in groups)
+
+
+def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
+    """Rewrites a file that is not of a tablet, if an edit changes it.
+
+    A file that has no rows left is kept: pages and documents come in pairs.
+    """
+    if is_touched(root / file.path, component, edit):
+        check_file(root, file)
+        new = root / component / new_name()
+        counted = CountedEdit(edit, component)
+        facts = rewrite(root / file.path, new, counted)
+        formerly = file.formerly or file.path
+        kept = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
+        yield Written(component, (kept,), (file.path,), counted.counts())
+
+
+def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:
+    """Writes a file with edited rows; returns the fields of the new file's description."""
+    schema, keys = schema_of(path), list[str]()
+    with ParquetWriter(new, schema) as writer:
+        for group in row_groups(path, schema):
+            rows = edit(group)
+            if len(rows):
+                writer.write(rows)
+                keys += [key.as_py() for key in pc.min_max(rows["key"]).values() if key.is_valid]
+        size = writer.close()
+    first, last = min(keys, default=None), max(keys, default=None)
+    return {"rows": writer.rows, "bytes": size, "crc32": writer.crc32, "first": first, "last": last}

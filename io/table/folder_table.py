@@ -3,12 +3,17 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
+import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import methodcaller
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.clocks import resting
-from ...policy.kinds import folders
+from ...policy.kinds import KINDS, folders, kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
@@ -21,24 +26,25 @@ from ..storage.files import (
     read_bytes,
     remove_file,
 )
-from ..storage.parquet_files import may_have_values
+from ..storage.parquet_files import batches, may_have_values
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, is_shared
 from ..tablets.checksums import check_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import Narrow, folded, pieces_of_keys, read_tablets, rows_of_keys
-from ..tablets.ranges import Range
-from ..tablets.resolve import Part, Resolver, apply_changes, write_bases
+from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
+from ..tablets.resolve import Resolution, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
-from .edits import Edit, EditCounts, is_touched
+from ..tablets.written import Written
+from .edits import CountedEdit, Edit, Edited, edit_file, is_touched
 from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
-# What the folder of a table may hold, besides rows, before its first snapshot is there.
+_MANIFEST = re.compile(r"(\d{8}|[1-9]\d{8,})\.json")
+# Names in the folder of a table, besides those of rows, before its first snapshot.
 _KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
-# Of each table in a store the versions of its manifests, as they were listed last: a manifest
-# is asked for after a listing, and need not be looked at again.
+# The versions of the manifests of tables in stores, as they were listed last: a manifest is read
+# after a listing, so its version need not be requested again.
 _LISTED: dict[Place, Mapping[str, str]] = {}
 
 
@@ -64,10 +70,6 @@ class FolderTable(WebTable):
     def files(self) -> Place:
         return self.place
 
-    @property
-    def seed_component(self) -> str:
-        return "hosts"
-
     def check_place(self) -> None:
         found = set(folder_names(self.place, str(self)))
         strange = sorted(
@@ -87,13 +89,10 @@ class FolderTable(WebTable):
     def snapshots(self) -> list[int]:
         found = names_and_versions(self.place / "manifest", f"table {self}")
         _LISTED[self.place] = found
-        return sorted({int(n[:-5]) for n in found if n.endswith(".json") and n[:-5].isdigit()})
+        return sorted(int(name[:-5]) for name in found if _MANIFEST.fullmatch(name))
 
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
-
-    def is_kept(self, snapshot: int) -> bool:
-        return bool(file_version(manifest_path(self.place, snapshot)))
 
     def record(self, snapshot: int) -> bytes:
         return read_bytes(manifest_path(self.place, snapshot))
@@ -108,16 +107,13 @@ class FolderTable(WebTable):
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
 
-    def record_label(self, snapshot: int) -> str:
-        return str(manifest_path(self.place, snapshot))
-
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
     ) -> bool:
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
         if not is_shared(self.place):
-            with contextlib.suppress(UserError):  # it is committed, whatever becomes of this
+            with contextlib.suppress(UserError):  # it is committed, even without a marker
                 create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
@@ -130,25 +126,19 @@ class FolderTable(WebTable):
         return not is_shared(self.place) and exists(self / MADE / f"{snapshot:08d}")
 
     def commit_times(self) -> list[tuple[int, float]]:
-        return [(number, written) for number, _, written in self._manifests()]
+        folder = self / "manifest"
+        return sorted(
+            (int(file.path.stem), file.changed)
+            for file in list_files(folder)
+            if file.path.parent == folder and _MANIFEST.fullmatch(file.path.name)
+        )
 
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
         return dict(self.commit_times()).get(snapshot, 0.0)
 
     def forget_snapshots(self, before: int) -> tuple[int, int]:
-        old = [path for number, path, _ in self._manifests() if number < before]
-        return len(old), sum(remove_file(path) for path in old)
-
-    def _manifests(self) -> list[tuple[int, Place, float]]:
-        """Returns (number, path, when it was written) of all manifests, oldest first."""
-        folder = self / "manifest"
-        return sorted(
-            (int(file.path.stem), file.path, file.changed)
-            for file in list_files(folder)
-            if file.path.parent == folder
-            and file.path.suffix == ".json"
-            and file.path.stem.isdigit()
-        )
+        old = [number for number, _ in self.commit_times() if number < before]
+        return len(old), sum(remove_file(manifest_path(self.place, number)) for number in old)
 
     # Rows.
 
@@ -163,15 +153,25 @@ class FolderTable(WebTable):
         return read_tablets(self.place, component, some, columns, narrow)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        return folded(self.place, component, tablet)
+        return folded(self.place, stored_schema(self.place, component, tablet), tablet)
 
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
-        return rows_of_keys(self.place, component, known, keys)
+        some = tablets_of_keys(known, keys)
+        sought = pl.col("key").is_in(keys.unique().implode())
+        return self.read(
+            component, some, KINDS[component].schema.names, methodcaller("filter", sought)
+        )
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        return pieces_of_keys(self.place, component, known, keys)
+        schema, sought = KINDS[component].schema, keys.to_arrow()
+        # Of a base and its runs, oldest first, the last has the row that counts.
+        paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
+        for path in paths:
+            for rows in batches(self / path, schema, schema.names):
+                if len(found := rows.filter(pc.is_in(rows["key"], sought))):
+                    yield to_frame(found)
 
     def may_have_values(self, tablet: Tablet, column: str) -> bool:
         return any(may_have_values(self / path, column) for path in tablet.paths)
@@ -182,33 +182,28 @@ class FolderTable(WebTable):
     def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
         return _resting_hosts(self.place, known, now)
 
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Part]:
-        return apply_changes(self.place, component, part, changes, resolver, places, order)
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
+        return apply_changes(self.place, how, changes)
 
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
-        yield Part(component, write_bases(self.place, component, frames))
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
+        frames = iter(frames)
+        for first in frames:
+            schema = KINDS[component].schema
+            added = first.drop(schema.names, strict=False).to_arrow().schema
+            schema = pa.schema([*schema, *added])
+            rows = itertools.chain([first], frames)
+            yield Written(component, write_bases(self.place, component, rows, schema))
 
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
+        replaced = {path for part in written for path in part.replaced}
         live = {file.path: file for file in known if file.path not in replaced}
-        live |= {file.path: file for file in added}
-        missing = {*replaced} - {file.path for file in known}
+        live |= {file.path: file for part in written for file in part.files}
+        missing = replaced - {file.path for file in known}
         missing |= {file.base for file in live.values() if file.base and file.base not in live}
         if missing:
-            # What was read is still true, but it lies in other files now.
+            # The rows are still the same, but they are in other files now.
             raise ConflictError(
                 f"{component} was compacted in the meantime; nothing was written: run it again"
             )
@@ -218,34 +213,26 @@ class FolderTable(WebTable):
 
     def edit(
         self, component: str, tablet: Tablet, edit: Edit, clean: Collection[str] = ()
-    ) -> Iterator[Part]:
-        # Each file by itself: what a run supersedes is still in the file below.
+    ) -> Iterator[Written]:
+        # Each file by itself: the base still has rows that a run supersedes.
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
             return
+        if not kind_of(component).in_tablets:
+            yield from edit_file(self.place, component, tablet.base, edit)
+            return
         check_tablets(self.place, tablet)
-        counts = EditCounts(component)
-
-        def left() -> Iterator[pl.DataFrame]:
-            for frame in folded(self.place, component, tablet):
-                rows, *numbers = edit(frame.to_arrow(), component)
-                counts.add(*numbers)
-                yield to_frame(rows)
-
-        files = write_bases(self.place, component, left())
-        yield Part(component, files, tablet.paths, counts.named())
+        counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
+        frames = folded(self.place, schema, tablet)
+        left = (to_frame(counted(frame.to_arrow())) for frame in frames)
+        files = write_bases(self.place, component, left, schema)
+        yield Written(component, files, tablet.paths, counted.counts())
 
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Part],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
-    ) -> Iterator[Part]:
-        edited = {part.replaced: part for part in done}
-        seen = {tablet.paths for tablet in before}
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
+    ) -> Iterator[Written]:
+        edited = {part.replaced: part for part in before.parts}
+        seen = {tablet.paths for tablet in before.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:
             if tablet.paths in edited:
@@ -254,7 +241,7 @@ class FolderTable(WebTable):
                 yield from self.edit(component, tablet, edit, clean)
 
     def erase(self, path: Place, oldest: int) -> None:
-        """Does nothing: what older snapshots show is in files of their own."""
+        """Does nothing: older snapshots have files of their own."""
 
 
 @functools.lru_cache(maxsize=4)

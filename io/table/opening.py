@@ -8,7 +8,7 @@ from .web_table import WebTable
 
 
 def open_table(address: str) -> WebTable:
-    """Returns the table at an address; nothing is asked for there.
+    """Returns the table at an address, without a request.
 
     Raises:
         UsageError: The address is malformed, or of a kind that is not supported.

@@ -1,4 +1,4 @@
-"""The interface of a web table: what jobs may ask of it, wherever its rows are.
+"""The interface of a web table for jobs, wherever its rows are.
 
 ``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps the rows of
 state and hosts in Bigtable, all else in files. ``open_table`` chooses.
@@ -10,13 +10,14 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
+from ...policy.kinds import SEED_HOSTS
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow
-from ..tablets.ranges import Range
-from ..tablets.resolve import Part, Resolver
+from ..tablets.resolve import Resolution
 from ..tablets.tablets import Due, Tablet
-from .edits import Edit
+from ..tablets.written import Written
+from .edits import Edit, Edited
 
 
 class WebTable(abc.ABC):
@@ -35,9 +36,9 @@ class WebTable(abc.ABC):
         """Where the files of the table are."""
 
     @property
-    @abc.abstractmethod
     def seed_component(self) -> str:
         """Component whose files name the hosts of seeds."""
+        return "hosts" if self.in_files("hosts") else SEED_HOSTS
 
     def at(self, snapshot: int) -> "WebTable":
         """Returns the table whose rows are read as a snapshot has them."""
@@ -49,7 +50,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def check_place(self) -> None:
-        """Refuses a place where no web table is, nor can be made.
+        """Refuses a place that has no web table and cannot have one.
 
         Raises:
             UsageError: It is a file, or a folder with something else in it.
@@ -87,10 +88,6 @@ class WebTable(abc.ABC):
         return self.latest_snapshot()
 
     @abc.abstractmethod
-    def is_kept(self, snapshot: int) -> bool:
-        """Returns whether the record of a snapshot is still there."""
-
-    @abc.abstractmethod
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot: its manifest, as JSON.
 
@@ -100,7 +97,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        """Returns a value that is another one where the record may be another one; None is not known.
+        """Returns a value that differs where the record may differ; None is not known.
 
         Args:
             snapshot: Number of the snapshot.
@@ -111,9 +108,9 @@ class WebTable(abc.ABC):
     def record_name(self, snapshot: int) -> str:
         """Returns the name of a record below the table."""
 
-    @abc.abstractmethod
     def record_label(self, snapshot: int) -> str:
-        """Returns what errors call a record."""
+        """Returns the name of a record in errors."""
+        return f"{self}/{self.record_name(snapshot)}"
 
     @abc.abstractmethod
     def store(
@@ -124,11 +121,11 @@ class WebTable(abc.ABC):
         Args:
             snapshot: Its number.
             record: Its record.
-            changes: Files of changes, by component: those of rows are applied. What
-                lies in files is in the lists that the record names.
+            changes: Files of changes, by component: those of rows are applied. Files of
+                other components are in the lists that the record names.
 
         Returns:
-            False if somebody else has taken the number.
+            False if another commit has taken the number.
         """
 
     def made_snapshots(self) -> list[int]:
@@ -211,7 +208,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
-        """Returns the hosts (reversed) that asked to be left alone until after ``now`` (ms).
+        """Returns the hosts (reversed) that must not get requests before a time after ``now`` (ms).
 
         Args:
             known: Live files of the host table.
@@ -220,36 +217,23 @@ class WebTable(abc.ABC):
         """
 
     @abc.abstractmethod
-    def resolve(
-        self,
-        component: str,
-        part: Range,
-        changes: pl.DataFrame,
-        resolver: Resolver,
-        places: Mapping[str, str],
-        order: int = 1,
-    ) -> Iterator[Part]:
+    def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         """Resolves the changes of one range, and writes what they change; see ``apply_changes``."""
 
     @abc.abstractmethod
-    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Part]:
+    def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         """Writes rows, in key order, of a component that has none."""
 
     @abc.abstractmethod
     def files_after(
-        self,
-        component: str,
-        known: Sequence[DataFile],
-        added: Sequence[DataFile],
-        replaced: Collection[str],
+        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         """Returns the list of a component after a commit.
 
         Args:
             component: Its name.
             known: Its list before.
-            added: Files that were written.
-            replaced: Paths of the files that they stand for.
+            written: Files that were written.
 
         Raises:
             ConflictError: A file that was replaced, or the base of a run, is gone.
@@ -268,36 +252,26 @@ class WebTable(abc.ABC):
     # Takedown.
 
     @abc.abstractmethod
-    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Part]:
-        """Writes a tablet's rows without what ``edit`` takes out, for good; nothing where that is none.
+    def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
+        """Writes an edited tablet, permanently; nothing where the edit changes nothing.
 
         Args:
-            component: ``state`` or ``hosts``.
-            tablet: The tablet.
+            component: Any component.
+            tablet: The tablet; of a component that is not in tablets, one of its files.
             edit: Takes rows out, or changes them.
         """
 
     @abc.abstractmethod
     def edit_again(
-        self,
-        component: str,
-        edit: Edit,
-        done: Sequence[Part],
-        before: Sequence[Tablet],
-        since: int,
-        now: Sequence[Tablet],
-    ) -> Iterator[Part]:
-        """Edits a component that was edited in an older snapshot, as it is now.
-
-        What has not changed since is not read again.
+        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
+    ) -> Iterator[Written]:
+        """Edits a component that was edited in an older snapshot; reads only what has changed since.
 
         Args:
-            component: ``state`` or ``hosts``.
+            component: Any component.
             edit: Takes rows out, or changes them.
-            done: Parts of the older snapshot that ``edit`` has given.
-            before: Tablets of the older snapshot.
-            since: Number of the older snapshot.
-            now: Tablets now.
+            before: The component as it was edited.
+            now: Its tablets now.
         """
 
     def needed_files(self) -> set[str]:

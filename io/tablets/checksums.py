@@ -1,4 +1,4 @@
-"""What is damaged is not passed on: whoever writes rows or files anew compares checksums first."""
+"""Verifies checksums before data is rewritten, so that damage is not passed on."""
 
 from ...web.base.errors import UserError
 from ..storage.file_errors import fsck_advice
@@ -9,33 +9,31 @@ from .tablets import Tablet
 
 
 def check_tablets(root: Folder, *some: Tablet) -> None:
-    """Sees whether the files of tablets are what was written.
+    """Checks that the files of tablets are unchanged.
 
-    Where a bit has flipped, a reader may not see it; under a new checksum nobody would.
+    A reader may not notice a flipped bit; under a new checksum nobody would.
 
     Raises:
-        UserError: One is missing, cannot be read, or is something else.
+        UserError: One is missing, cannot be read, or has another checksum.
     """
     for file in (file for tablet in some for file in tablet.files):
         check_file(root, file)
 
 
 def check_file(root: Folder, file: DataFile) -> None:
-    """Sees whether a file is what was written; see ``check_tablets``."""
+    """Checks that a file is unchanged; see ``check_tablets``."""
     check_bytes(root / file.path, file.crc32)
 
 
-def check_bytes(path: Place, crc32: int | None) -> None:
-    """Sees whether a file has the checksum that was noted, if there is one."""
-    if crc32 is not None and crc32_of(path) != crc32:
-        raise _damaged(path)
-
-
 def check_list(root: Folder, component: Component) -> None:
-    """Sees whether a list of files is what was written; see ``check_tablets``."""
-    path = root / component.list
-    if component.crc32 is not None and crc32_of(path) != component.crc32:
-        raise _damaged(path, "file list")
+    """Checks that a list of files is unchanged; see ``check_tablets``."""
+    check_bytes(root / component.list, component.crc32, "file list")
+
+
+def check_bytes(path: Place, crc32: int | None, kind: str = "data file") -> None:
+    """Checks that a file has its checksum, if there is one."""
+    if crc32 is not None and crc32_of(path) != crc32:
+        raise _damaged(path, kind)
 
 
 def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
@@ -52,10 +50,9 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
     path, copy = source / file.path, target / file.path
     if size_of(copy) == file.bytes and crc32_of(copy) == (file.crc32 or crc32_of(path)):
         return
-    found = copy_bytes(path, copy)
-    if file.crc32 not in (None, found):
-        raise _damaged(path)
+    if file.crc32 not in (None, copy_bytes(path, copy)):
+        raise _damaged(path, "data file")
 
 
-def _damaged(path: Place, kind: str = "data file") -> UserError:
+def _damaged(path: Place, kind: str) -> UserError:
     return UserError(f"{kind} is damaged: {path}: its checksum is another{fsck_advice(path)}")

@@ -1,12 +1,13 @@
-"""File lists: of each component the live files, in Parquet, a row per file.
+"""File lists: the live files of each component, in Parquet, a row per file.
 
 A list is written under a new name whenever it changes; a manifest names it.
 """
 
 import dataclasses
 import functools
+import io
 import zlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -39,7 +40,7 @@ class DataFile:
         statuses: Zone map: one bit per status that occurs.
         formerly: Path of the file whose place it has taken: rows of the state
             that name that one mean this one. None where there was no other.
-        crc32: Checksum of the whole file; None where nobody has made one.
+        crc32: Checksum of the whole file; None in older lists.
     """
 
     path: str
@@ -60,7 +61,7 @@ class DataFile:
 
     @property
     def live_rows(self) -> int:
-        """How many rows it adds to the component; a run's others supersede what is below."""
+        """Number of rows that it adds to the component; other rows of a run replace older ones."""
         return self.rows if self.base is None else self.fresh or 0
 
 
@@ -83,7 +84,7 @@ class Component:
         bytes: Their size.
         content: The list at the last change of what the rows say, where files
             were only folded since; None is this one.
-        crc32: Checksum of the list; None where nobody has made one.
+        crc32: Checksum of the list; None in older manifests.
     """
 
     list: str
@@ -94,8 +95,13 @@ class Component:
     crc32: int | None = None
 
     @property
+    def totals(self) -> tuple[int, int, int]:
+        """(files, rows, bytes)."""
+        return self.files, self.rows, self.bytes
+
+    @property
     def identity(self) -> str:
-        """The same as long as all rows are the same, in whatever files they lie."""
+        """The same value as long as all rows are the same, whatever their files are."""
         return self.content or self.list
 
 
@@ -116,10 +122,8 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     try:
         rows = pl.read_parquet(data)
-        known = [field.name for field in dataclasses.fields(DataFile)]
-        files = [
-            DataFile(**row) for row in rows.select(*(set(known) & set(rows.columns))).to_dicts()
-        ]
+        known = rows.select(name for name in rows.columns if name in FILE_LIST)
+        files = [DataFile(**row) for row in known.iter_rows(named=True)]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(
             f"file list is damaged: {path}: {first_line(error)[:200]}{fsck_advice(path)}"
@@ -127,19 +131,18 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 
 
+def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:
+    """Returns (files, rows, bytes) of files together."""
+    return len(files), sum(file.live_rows for file in files), sum(file.bytes for file in files)
+
+
 def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component:
     """Writes the list of a component's live files under a new name."""
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
-    data = _to_parquet(pl.DataFrame([dataclasses.asdict(f) for f in files], schema=FILE_LIST))
-    write_bytes(root / path, data)
-    rows, size = sum(file.live_rows for file in files), sum(file.bytes for file in files)
-    return Component(str(path), len(files), rows, size, crc32=zlib.crc32(data))
-
-
-def _to_parquet(rows: pl.DataFrame) -> bytes:
-    import io
-
     sink = io.BytesIO()
+    rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
     rows.write_parquet(sink, compression="zstd")
-    return sink.getvalue()
+    data = sink.getvalue()
+    write_bytes(root / path, data)
+    return Component(str(path), *totals(files), crc32=zlib.crc32(data))

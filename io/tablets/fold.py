@@ -1,25 +1,32 @@
-"""Reads tablets: the rows of bases and runs, of several of one key the newest.
+"""Reads tablets: the rows of bases and runs, and of rows of one key the newest.
 
-No keys are compared: a run says with each of its rows which row of the tablet
-it is (``NUMBER``). So to fold is to look up, row by row, whether a newer run
-has that number. Predicates narrow each file by itself; what is superseded goes
-afterwards, and so it never comes back where a newer row does not match.
+No keys are compared: a run has the number of each of its rows in the tablet
+(``NUMBER``). So folding checks, row by row, whether a newer run has that number.
+Predicates filter each file by itself. Superseded rows are removed afterwards, so
+they do not come back where a newer row does not match.
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS
-from ...policy.schema import conform, empty, to_frame
+from ...policy.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
-from ..storage.parquet_files import ROW_GROUP_ROWS, batches, collect, reads_parts, row_groups, scan
+from ..storage.parquet_files import (
+    ROW_GROUP_ROWS,
+    collect,
+    reads_parts,
+    row_groups,
+    scan,
+    schema_of,
+)
 from ..storage.places import Folder, Place
-from .tablets import NUMBER, Tablet, run_schema
+from .tablets import NUMBER, Tablet, with_number
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 _AT = "_row_of_files"
@@ -38,12 +45,12 @@ def read_tablets(
         root: The folder of the table.
         component: ``state`` or ``hosts``.
         some: Tablets.
-        columns: What is wanted of the rows.
+        columns: Columns to return.
         narrow: Filters rows, each by itself; it sees all columns.
 
     Returns:
         In key order where no tablet has runs. Where some have, the rows of
-        runs come behind those of their base.
+        runs come after those of their base.
 
     Raises:
         UserError: A file is missing or damaged.
@@ -61,42 +68,6 @@ def read_tablets(
     found = collect(rows.select(*columns, _AT))
     live = np.concatenate([_live(tablet, _numbers(root, tablet)) for tablet in some])
     return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
-
-
-def rows_of_keys(
-    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
-) -> pl.DataFrame:
-    """Returns the rows of some keys; of tablets only those are read that may hold one.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        known: All of its tablets.
-        keys: Sought keys.
-    """
-    some = tablets_of_keys(known, keys)
-    sought = pl.col("key").is_in(keys.unique().implode())
-    names = KINDS[component].schema.names
-    return read_tablets(root, component, some, names, lambda rows: rows.filter(sought))
-
-
-def pieces_of_keys(
-    root: Folder, component: str, known: Sequence[Tablet], keys: pl.Series
-) -> Iterator[pl.DataFrame]:
-    """Yields rows of some keys, few at a time: for long texts. Of a key, the last row counts.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        known: All of its tablets.
-        keys: Sought keys.
-    """
-    schema, sought = KINDS[component].schema, keys.to_arrow()
-    # Of a base and its runs, oldest first, the last has the row that counts.
-    for path in (root / path for tablet in tablets_of_keys(known, keys) for path in tablet.paths):
-        for rows in batches(path, schema, schema.names):
-            if len(found := rows.filter(pc.is_in(rows["key"], sought))):
-                yield to_frame(found)
 
 
 def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
@@ -135,62 +106,84 @@ def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> 
     )
 
 
+def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
+    """Returns the declared columns of a component, and others that files of tablets have.
+
+    A later version has added those. Code that rewrites rows keeps them.
+    """
+    schema = KINDS[component].schema
+    for path in (path for tablet in some for path in tablet.paths):
+        for field in schema_of(root / path):
+            if field.name not in (*schema.names, NUMBER):
+                schema = schema.append(field)
+    return schema
+
+
 def newest_rows(
-    root: Folder, component: str, tablet: Tablet, over: pl.DataFrame | None = None
+    root: Folder, schema: pa.Schema, tablet: Tablet, over: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Returns the rows of a tablet's runs, in key order, with their numbers.
 
     Args:
         root: The folder of the table.
-        component: ``state`` or ``hosts``.
+        schema: Columns to read.
         tablet: The tablet.
         over: Rows of a run that is newer than all of them.
     """
-    parts = [empty(run_schema(component))]
+    numbered = with_number(schema)
+    parts = [empty(numbered)]
     if tablet.runs:
-        paths = [root / run.path for run in tablet.runs]
-        parts.append(collect(scan(paths, run_schema(component))))
+        parts.append(collect(scan([root / run.path for run in tablet.runs], numbered)))
     if over is not None:
-        parts.append(to_frame(conform(over, run_schema(component))))
+        parts.append(to_frame(conform(over, numbered)))
     return pl.concat(parts).unique(NUMBER, keep="last", maintain_order=True).sort("key")
+
+
+class Groups(NamedTuple):
+    """Row groups of a base, and the runs' rows among them.
+
+    Attributes:
+        start: Number of the first one; a base in a store is read from its beginning.
+        stop: Number of the first one after them; None is open.
+        after: Rows up to this key are left out: the last one before ``start``.
+    """
+
+    start: int = 0
+    stop: int | None = None
+    after: str = ""
 
 
 def folded(
     root: Folder,
-    component: str,
+    schema: pa.Schema,
     tablet: Tablet,
     over: pl.DataFrame | None = None,
-    start: int = 0,
-    stop: int | None = None,
-    behind: str = "",
+    only: Groups = Groups(),  # noqa: B008
 ) -> Iterator[pl.DataFrame]:
     """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
 
     Args:
         root: The folder of the table.
-        component: ``state`` or ``hosts``.
+        schema: Columns to read.
         tablet: The tablet.
         over: Rows of a run that is newer than all that it has.
-        start: Number of the first row group of the base that is wanted; a base
-            in a store is read from its beginning.
-        stop: Number of the first behind those that are wanted; None is open.
-        behind: Rows up to this key are not wanted: the last one before ``start``.
+        only: The row groups to read.
 
     Yields:
         For each row group of the base its rows, and those of runs up to its
         last key (``group_bounds``); then the rest of the runs, if there is one.
     """
-    groups = _groups(root, component, tablet, start, stop)
+    groups = _groups(root, schema, tablet, only)
     if not tablet.runs and over is None:
         yield from (rows for _, rows in groups)
         return
-    runs = newest_rows(root, component, tablet, over)
+    runs = newest_rows(root, schema, tablet, over)
     numbers = runs.get_column(NUMBER).to_numpy()
     live = np.ones(tablet.base.rows, dtype=bool)
     live[numbers[numbers < tablet.base.rows]] = False
     runs = runs.drop(NUMBER)
     keys = runs.get_column("key")
-    done = int(keys.search_sorted(behind, side="right")) if behind else 0
+    done = int(keys.search_sorted(only.after, side="right")) if only.after else 0
     for begin, rows in groups:
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
         kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
@@ -200,41 +193,40 @@ def folded(
         yield runs.slice(done)
 
 
-def group_bounds(root: Folder, component: str, tablet: Tablet) -> pl.Series:
+def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
-    base = root / tablet.base.path
+    base, rows = root / tablet.base.path, tablet.base.rows
+    schema = pa.schema([("key", TEXT)])
     if not reads_parts(base):
-        ends = [rows.get_column("key")[-1] for rows in _pieces(base, component, ["key"])]
+        ends = [piece.get_column("key")[-1] for piece in _pieces(base, schema)]
         return pl.Series("key", ends, dtype=pl.String)
-    keys = scan([base], KINDS[component].schema).select("key")
-    stops = range(ROW_GROUP_ROWS, tablet.base.rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
-    last = [keys.slice(min(end, tablet.base.rows) - 1, 1) for end in stops]
+    keys = scan([base], schema)
+    stops = range(ROW_GROUP_ROWS, rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
+    last = [keys.slice(min(end, rows) - 1, 1) for end in stops]
     return collect(pl.concat(last)).get_column("key")
 
 
 def _groups(
-    root: Folder, component: str, tablet: Tablet, start: int = 0, stop: int | None = None
+    root: Folder, schema: pa.Schema, tablet: Tablet, only: Groups
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yields the rows of the base, a row group at a time, each with the number of its first row."""
-    base = root / tablet.base.path
+    base, end = root / tablet.base.path, tablet.base.rows
     if not reads_parts(base):
         begin = 0
-        for number, piece in enumerate(itertools.islice(_pieces(base, component), stop)):
-            if number >= start:
+        for number, piece in enumerate(itertools.islice(_pieces(base, schema), only.stop)):
+            if number >= only.start:
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], KINDS[component].schema)
-    end = tablet.base.rows if stop is None else min(stop * ROW_GROUP_ROWS, tablet.base.rows)
-    for at in range(start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
+    rows = scan([base], schema)
+    end = end if only.stop is None else min(only.stop * ROW_GROUP_ROWS, end)
+    for at in range(only.start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
         yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
 
 
-def _pieces(
-    base: Place, component: str, columns: Sequence[str] | None = None
-) -> Iterator[pl.DataFrame]:
+def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:
     """Yields row groups as they are: to read parts of a file in a store costs requests."""
-    for group in row_groups(base, KINDS[component].schema, columns):
+    for group in row_groups(base, schema, schema.names):
         if len(group):
             yield to_frame(group)
 
@@ -252,7 +244,7 @@ def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
 
 
 def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns which rows of the base and the runs, one behind the other, are the newest."""
+    """Returns which rows of the base and then of the runs are the newest."""
     seen = np.zeros(tablet.rows, dtype=bool)
     parts = []
     for run in reversed(numbers):

@@ -1,6 +1,6 @@
-"""Plans: into which ranges of keys the changes of an operation are cut, and what may be folded.
+"""Plans the key ranges into which the changes of an operation are cut, and the tablets to fold.
 
-Nothing here sorts or shuffles the table: changes find their range by binary
+The table is neither sorted nor shuffled: changes find their range by binary
 search among the tablets.
 """
 
@@ -20,9 +20,9 @@ from .tablets import MOST_RUNS, RUN_SHARE, Tablet, host_start
 RANGE_BYTES = 32 << 20
 SAMPLES_PER_CHUNK = 256
 
-# What one operation may spend on folding, in bytes of the tablets: so much, or what its own
-# changes take (in memory, some four times as on disk) times a factor, or a share of the table,
-# whatever is most. So no round costs much more than the last one, and all tablets get their turn.
+# Limits of folding by one operation, in bytes of the tablets: a constant, or the size of its own
+# changes (in memory, about four times as on disk) times a factor, or a share of the table; the
+# largest counts. So no round costs much more than the last one, and all tablets are folded in turn.
 FOLD_BYTES = 64 << 20
 FOLD_FACTOR = 4
 FOLD_SHARE = 0.02
@@ -58,7 +58,7 @@ class Range:
 
 
 def sample_keys(chunk: pa.Table) -> Sample:
-    """Returns about ``SAMPLES_PER_CHUNK`` keys that stand for the chunk's bytes."""
+    """Returns about ``SAMPLES_PER_CHUNK`` keys, each with its share of the chunk's bytes."""
     keys = to_frame(chunk.select(["key"])).get_column("key")
     every = max(1, len(keys) // SAMPLES_PER_CHUNK)
     # Taken as they come, then sorted: to sort all of them costs more than to resolve them.
@@ -91,16 +91,13 @@ def plan_ranges(
     lows = [None, *(_low(*pair) for pair in itertools.pairwise(tablets))]
     ranges: list[Range] = []
     coming: list[float] = []  # rows of changes, by range
-    for at, low in enumerate(lows):
-        high = lows[at + 1] if at + 1 < len(lows) else None
+    for at, (low, high) in enumerate(itertools.pairwise([*lows, None])):
         base = tablets[at] if tablets else None
         start = 0 if low is None else int(np.searchsorted(keys, low))
         end = len(keys) if high is None else int(np.searchsorted(keys, high))
         cuts = _cuts(keys[start:end], weights[start:end], low, range_bytes)
         edges = [low, *cuts, high]
-        ranges += [
-            Range(edges[i], edges[i + 1], base, whole=not cuts) for i in range(len(edges) - 1)
-        ]
+        ranges += [Range(*pair, base, whole=not cuts) for pair in itertools.pairwise(edges)]
         coming += [float(numbers[start:end].sum())] * (len(edges) - 1)
     budget = max(
         FOLD_BYTES,
@@ -117,7 +114,7 @@ def past_limits(tablet: Tablet, coming: float, times: float = 1) -> bool:
     Args:
         tablet: The tablet.
         coming: How many rows the next run has.
-        times: How many times what is allowed is too much.
+        times: Factor of the limits.
     """
     most = RUN_SHARE * tablet.base.rows
     return len(tablet.runs) >= MOST_RUNS * times or tablet.run_rows + coming > most * times
@@ -138,7 +135,7 @@ def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> s
         if past_limits(tablet, rows):
             share = (tablet.run_rows + rows) / max(1, RUN_SHARE * tablet.base.rows)
             weight = max(share, len(tablet.runs) / MOST_RUNS)
-            cost = tablet.run_bytes if merges(tablet, rows) else tablet.bytes
+            cost = tablet.bytes - merges(tablet, rows) * tablet.base.bytes
             overdue = past_limits(tablet, rows, OVERDUE)
             waiting.append((not overdue, -weight, number, cost))
     chosen = set()
@@ -152,7 +149,7 @@ def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> s
 def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) -> list[str]:
     last, host = low or "", ""
     cuts: list[str] = []
-    filled = of_host = 0.0  # what the range holds, and of that what its last host does
+    filled = of_host = 0.0  # bytes of the range, and of its last host
     for key, weight in zip(keys, weights, strict=True):
         start = host_start(key)
         if start != host:

@@ -3,24 +3,28 @@
 A resolver decides what changes do to the rows of their keys, and sees no other rows.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, Self
+from typing import Protocol
 
 import polars as pl
+import pyarrow as pa
 
 from ...policy.kinds import KINDS
 from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import check_tablets
 from .file_lists import DataFile
-from .fold import find_rows, folded, group_bounds, newest_rows
+from .fold import Groups, find_rows, folded, group_bounds, newest_rows
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import NUMBER, RUN_SHARE, Tablet
+from .written import Written
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,154 +49,128 @@ class Resolver(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """What was written of a range into one component.
+class Resolution:
+    """How the changes of one range are resolved.
 
     Attributes:
-        component: Where the files belong.
-        files: New files.
-        replaced: Paths of live files that they stand for.
-        counts: By counter name.
+        component: ``state`` or ``hosts``.
+        part: The range.
+        resolver: Decides.
+        places: Component names of the resolver's further frames, by its names:
+            ``{"outcome": "batches/ID/outcome"}``.
+        order: Number of the snapshot that is being made.
     """
 
     component: str
-    files: tuple[DataFile, ...] = ()
-    replaced: tuple[str, ...] = ()
-    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    part: Range
+    resolver: Resolver
+    places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    order: int = 1
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Declared columns of the component."""
+        return KINDS[self.component].schema
 
 
-def apply_changes(
-    root: Folder,
-    component: str,
-    part: Range,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    places: Mapping[str, str],
-    order: int = 1,
-) -> Iterator[Part]:
-    """Applies the changes of one range, and writes the rows that differ.
+def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
+    """Resolves the changes of one range, and writes what they change.
 
     Args:
         root: The table's folder.
-        component: ``state`` or ``hosts``.
-        part: The range.
-        changes: Its changes, in any order.
-        resolver: Decides.
-        places: Component names of what the resolver gives besides, by its name
-            for it: ``{"outcome": "batches/ID/outcome"}``.
-        order: Number of the snapshot that is being made.
+        how: The range and the resolver.
+        changes: The changes of the range, in any order.
     """
+    part = how.part
     if not len(changes) and part.whole:
         return
-    tablet = part.base
-    with Extras(root, places) as extras:
-        if tablet is None or not part.whole or _swamped(tablet, changes):
-            found = _rewrite(root, component, part, changes, resolver, extras)
+    with Extras(root, how.places) as extras:
+        if part.base is None or not part.whole or _swamped(part.base, changes):
+            found = _rewrite(root, how, changes, extras)
         else:
-            found = _add_run(root, component, part, tablet, changes, resolver, extras, order)
+            found = _add_run(root, how, part.base, changes, extras)
         yield dataclasses.replace(found, counts=extras.counts)
-        yield from extras.close()
+        yield from extras.finish()
 
 
 def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
     return changes.get_column("key").n_unique() > RUN_SHARE * tablet.base.rows
 
 
-class Extras:
-    """What resolvers give besides rows: further frames, and counts."""
+class Extras(contextlib.ExitStack):
+    """Collects the further frames and the counts of resolvers, and writes the frames.
+
+    Attributes:
+        counts: By counter name.
+    """
 
     def __init__(self, root: Folder, places: Mapping[str, str]) -> None:
-        self.counts: dict[str, int] = {}
+        super().__init__()
+        self.counts = Counter[str]()
         self._root = root
         self._places = places
         self._writers: dict[str, TabletWriter] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for writer in self._writers.values():
-                writer.abandon()
-
     def take(self, resolved: Resolved) -> pl.DataFrame:
-        """Keeps what comes besides; returns the rows."""
+        """Keeps further frames and counts; returns the rows."""
         for name, frame in resolved.extra.items():
             if name not in self._writers:
-                self._writers[name] = TabletWriter(self._root, self._places[name], name)
+                writer = TabletWriter(self._root, self._places[name], KINDS[name].schema)
+                self._writers[name] = self.enter_context(writer)
             self._writers[name].write(frame)
-        self.count(resolved.counts)
+        self.counts.update(resolved.counts)
         return resolved.rows
 
-    def count(self, counts: Mapping[str, int]) -> None:
-        for name, number in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + number
-
-    def close(self) -> Iterator[Part]:
+    def finish(self) -> Iterator[Written]:
+        """Completes the files of further frames."""
         for writer in self._writers.values():
-            yield Part(writer.place, tuple(writer.close()))
+            yield Written(writer.place, tuple(writer.close()))
 
 
-def _rewrite(
-    root: Folder,
-    component: str,
-    part: Range,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    extras: Extras,
-) -> Part:
+def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
     """Writes bases for a range: its rows, row group by row group, with its changes."""
-    if part.base is not None:
-        check_tablets(root, part.base)
+    base = how.part.base
+    if base is not None:
+        check_tablets(root, base)
     rewritten = (
-        extras.take(resolver(rows, some)) if len(some) else rows
-        for rows, some in _pairs(root, component, part, changes)
+        extras.take(how.resolver(rows, some)) if len(some) else rows
+        for rows, some in _pairs(root, how, changes)
     )
-    files = write_bases(root, component, rewritten)
-    return Part(component, files, part.base.paths if part.base is not None else ())
+    files = write_bases(root, how.component, rewritten)
+    return Written(how.component, files, base.paths if base is not None else ())
 
 
 def write_bases(
-    root: Folder, component: str, frames: Iterable[pl.DataFrame]
+    root: Folder, component: str, frames: Iterable[pl.DataFrame], schema: pa.Schema | None = None
 ) -> tuple[DataFile, ...]:
-    """Writes rows in key order as new tablets."""
-    writer = TabletWriter(root, component, component)
-    try:
+    """Writes rows in key order as new tablets, with the declared columns or those of ``schema``."""
+    with TabletWriter(root, component, schema or KINDS[component].schema) as writer:
         for rows in frames:
             writer.write(rows)
         return tuple(writer.close())
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def _add_run(
-    root: Folder,
-    component: str,
-    part: Range,
-    tablet: Tablet,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    extras: Extras,
-    order: int,
-) -> Part:
+    root: Folder, how: Resolution, tablet: Tablet, changes: pl.DataFrame, extras: Extras
+) -> Written:
     """Writes what changed as a run; folds the tablet where it may and must."""
+    component = how.component
     old = find_rows(root, component, tablet, changes.get_column("key"))
-    resolved = conform(extras.take(resolver(old.drop(NUMBER), changes)), KINDS[component].schema)
+    resolved = conform(extras.take(how.resolver(old.drop(NUMBER), changes)), how.schema)
     rows = changed_rows(old, to_frame(resolved), tablet.rows)
     if not len(rows):
-        return Part(component)
-    if not (part.fold and past_limits(tablet, len(rows))):
-        fresh = int((rows.get_column(NUMBER) >= tablet.rows).sum())
-        return Part(component, (write_run(root, component, tablet.base, rows, fresh, order),))
-    check_tablets(root, tablet)
-    if merges(tablet, len(rows)):
-        rows = newest_rows(root, component, tablet, rows)
-        fresh = int((rows.get_column(NUMBER) >= tablet.base.rows).sum())
-        run = write_run(root, component, tablet.base, rows, fresh, order)
-        return Part(component, (run,), tuple(run.path for run in tablet.runs))
-    files = write_bases(root, component, folded(root, component, tablet, rows))
-    return Part(component, files, tablet.paths)
+        return Written(component)
+    known, replaced = tablet.rows, tuple[str, ...]()
+    if how.part.fold and past_limits(tablet, len(rows)):
+        check_tablets(root, tablet)
+        if not merges(tablet, len(rows)):
+            files = write_bases(root, component, folded(root, how.schema, tablet, rows))
+            return Written(component, files, tablet.paths)
+        rows = newest_rows(root, how.schema, tablet, rows)
+        known, replaced = tablet.base.rows, tablet.paths[1:]
+    fresh = int((rows.get_column(NUMBER) >= known).sum())
+    run = write_run(root, component, tablet.base, rows, fresh, how.order)
+    return Written(component, (run,), replaced)
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
@@ -222,29 +200,30 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 
 
 def _pairs(
-    root: Folder, component: str, part: Range, changes: pl.DataFrame
+    root: Folder, how: Resolution, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields rows in key order, and with them the changes that fall among them."""
+    part, schema = how.part, how.schema
     if part.base is None:
-        yield empty(KINDS[component].schema), changes
+        yield empty(schema), changes
         return
-    bounds = group_bounds(root, component, part.base)
+    bounds = group_bounds(root, part.base)
     # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
     start = 0 if part.low is None else int(bounds.search_sorted(part.low, side="left"))
     stop = len(bounds)
     if part.high is not None:
         stop = min(stop, int(bounds.search_sorted(part.high, side="left")) + 1)
-    behind = bounds[start - 1] if start else ""
+    after = bounds[start - 1] if start else ""
     # The changes are not sorted: to compare with a few bounds is much cheaper.
     piece = bounds.search_sorted(changes.get_column("key"), side="left")
     changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
     pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
     edges = changes.get_column("_piece").search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
     changes = changes.drop("_piece")
-    frames = folded(root, component, part.base, None, start, stop, behind)
+    frames = folded(root, schema, part.base, None, Groups(start, stop, after))
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
-        rows = empty(KINDS[component].schema) if rows is None else within(rows, part.low, part.high)
+        rows = empty(schema) if rows is None else within(rows, part.low, part.high)
         yield rows, changes.slice(begin, end - begin)
 
 

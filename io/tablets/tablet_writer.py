@@ -1,13 +1,15 @@
 """Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
 
-import numpy as np
-import polars as pl
+import dataclasses
+from typing import Self
 
-from ...policy.kinds import KINDS
+import polars as pl
+import pyarrow as pa
+
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder, below
-from .file_lists import DataFile
+from .file_lists import FILE_LIST, DataFile
 from .tablets import NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
@@ -28,10 +30,10 @@ class TabletWriter:
         place: Component that the files belong to.
     """
 
-    def __init__(self, root: Folder, place: str, kind: str) -> None:
+    def __init__(self, root: Folder, place: str, schema: pa.Schema) -> None:
         self.place = place
         self._root = root
-        self._schema = KINDS[kind].schema
+        self._schema = schema
         self._writer: ParquetWriter | None = None
         self._rows = 0  # of the file at hand,
         self._pending: list[pl.DataFrame] = []  # and those that are not yet written
@@ -41,7 +43,7 @@ class TabletWriter:
         self._host_rows = 0  # that it has so far, in all files
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Appends rows, all behind those that were written before."""
+        """Appends rows; their keys are larger than those written before."""
         while len(rows):
             cut, complete = self._cut(rows.get_column("key"))
             if cut:
@@ -73,8 +75,11 @@ class TabletWriter:
         self._finish()
         return self._files
 
-    def abandon(self) -> None:
-        """Leaves no half-written file behind."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves no half-written file."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer, self._rows, self._pending = None, 0, []
@@ -110,21 +115,16 @@ class TabletWriter:
                 writer.write(rest)
             self._rows, self._pending = 0, []
             size = writer.close()
-        zones = pl.DataFrame(self._zones, schema=ZONE)
-        self._files.append(
-            DataFile(
-                path=below(self._root, writer.path),
-                rows=writer.rows,
-                bytes=size,
-                first=zones.get_column("first")[0],
-                last=zones.get_column("last")[-1],
-                min_fetch_time=zones.get_column("min_fetch_time").min(),  # type: ignore[arg-type]
-                max_fetch_time=zones.get_column("max_fetch_time").max(),  # type: ignore[arg-type]
-                max_score=zones.get_column("max_score").max(),  # type: ignore[arg-type]
-                statuses=_union(zones.get_column("statuses")),
-                crc32=writer.crc32,
-            )
+        merged = pl.DataFrame(self._zones, schema=ZONE).select(
+            pl.first("first"),
+            pl.last("last"),
+            pl.min("min_fetch_time"),
+            pl.max("max_fetch_time", "max_score"),
+            pl.col("statuses").bitwise_or(),
         )
+        path = below(self._root, writer.path)
+        described = DataFile(path, writer.rows, size, crc32=writer.crc32)
+        self._files.append(dataclasses.replace(described, **merged.row(0, named=True)))
 
 
 def write_run(
@@ -144,7 +144,6 @@ def write_run(
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
         writer.write(rows)
         size = writer.close()
-    described = zone(rows)
     return DataFile(
         path=below(root, path),
         rows=len(rows),
@@ -153,14 +152,14 @@ def write_run(
         order=order,
         fresh=fresh,
         crc32=writer.crc32,
-        **described,  # type: ignore[arg-type]
+        **zone(rows),  # type: ignore[arg-type]
     )
 
 
 ZONE = {
-    "first": pl.String, "last": pl.String, "min_fetch_time": pl.Int64,
-    "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
-}  # fmt: skip
+    name: FILE_LIST[name]
+    for name in ("first", "last", "min_fetch_time", "max_fetch_time", "max_score", "statuses")
+}
 
 
 def zone(rows: pl.DataFrame) -> dict[str, object]:
@@ -173,11 +172,6 @@ def zone(rows: pl.DataFrame) -> dict[str, object]:
         record["max_score"] = rows.get_column("score").max()
         record["statuses"] = sum(1 << s for s in rows.get_column("status").unique().drop_nulls())
     return record
-
-
-def _union(bits: pl.Series) -> int | None:
-    known = bits.drop_nulls().to_list()
-    return int(np.bitwise_or.reduce(known)) if known else None
 
 
 def _host_end(keys: pl.Series) -> int:

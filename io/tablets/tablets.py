@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import KINDS, kind_of
 from ...web.urls.row_keys import host_of
 from .file_lists import DataFile
 
@@ -20,7 +20,7 @@ MOST_RUNS = 8
 RUN_SHARE = 0.2
 
 # Each row of a tablet has a number: its place in the base; what runs added is numbered on
-# from there. A run says with each row which one it is, so nobody compares keys to fold.
+# from there. A run has the number of each of its rows, so folding compares no keys.
 NUMBER = "row_number"
 
 
@@ -62,12 +62,8 @@ class Tablet:
         return sum(run.rows for run in self.runs)
 
     @property
-    def run_bytes(self) -> int:
-        return sum(run.bytes for run in self.runs)
-
-    @property
     def bytes(self) -> int:
-        return self.base.bytes + self.run_bytes
+        return sum(file.bytes for file in self.files)
 
     @cached_property
     def first(self) -> str | None:
@@ -117,6 +113,11 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
     return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
+def parts_of(component: str, files: Iterable[DataFile]) -> list[Tablet]:
+    """Returns the tablets of a component; of one that is not in tablets, each file as one."""
+    return tablets(files) if kind_of(component).in_tablets else [Tablet(file) for file in files]
+
+
 def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     """Returns how many rows hosts (reversed) have in tablets that are theirs alone.
 
@@ -131,9 +132,14 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     return found
 
 
+def with_number(schema: pa.Schema) -> pa.Schema:
+    """Returns the columns of a run: those of its rows, and which row of the tablet each one is."""
+    return schema.append(pa.field(NUMBER, pa.uint32()))
+
+
 def run_schema(component: str) -> pa.Schema:
-    """Returns what a row of a run is: that of the component, and which of the tablet's it is."""
-    return KINDS[component].schema.append(pa.field(NUMBER, pa.uint32()))
+    """Returns the declared columns of a component's runs."""
+    return with_number(KINDS[component].schema)
 
 
 def host_start(key: str) -> str:

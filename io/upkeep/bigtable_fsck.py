@@ -1,13 +1,13 @@
-"""Looks whether what a web table has in Bigtable is whole: the last commit, the ranges, every row.
+"""Checks that a table's rows in Bigtable are whole: the last commit, the ranges, every cell.
 
-The twin of ``tablet_fsck``. A cell has no checksum: what is found are cells that
-do not fit their layout, not a number in which a bit has flipped.
+``tablet_fsck`` does so for tablets in files. A cell has no checksum: a cell that does not fit its
+layout is found, a number in which a bit has flipped is not.
 """
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -23,76 +23,74 @@ from .fsck import Problem, Rows, list_problem, without
 
 # Ranges that a thread reads, one after another: they differ in size.
 _PER_THREAD = 4
-# So many layouts on, a cell may be of a newer nutbeam, and is no damage.
+# A cell whose layout is at most this much newer may be of a newer nutbeam, and is no damage.
 _NEWER = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Cells:
-    """What was read of a component.
+class Cells(NamedTuple):
+    """The cells of a component.
 
     Attributes:
         rows: How many rows there are.
-        damaged: What is wrong with those that cannot be read, by key.
+        damaged: Why rows cannot be read, by key.
     """
 
     rows: int
     damaged: Mapping[bytes, str]
 
 
-def check_rows(root: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
-    """Looks at the last commit, and at all rows of a snapshot.
+def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
+    """Checks the last commit, and all rows of a snapshot.
 
     Args:
-        root: The table.
+        table: The table.
         manifest: The snapshot, the newest that can be read.
         quick: Whether to leave rows unread.
         threads: How many ranges to read at a time.
 
     Raises:
-        SnapshotTooOld: So much was committed meanwhile that nobody can tell.
+        SnapshotTooOld: Too much was committed meanwhile.
     """
-    unfinished, problems = check_changes(root, quick)
-    for number in untimed(root.log, manifest.lost):
+    unfinished, problems = check_changes(table, quick)
+    for number in untimed(table.log, manifest.lost):
         text = "does not say when it was committed"
-        problems.append(Problem("manifest", f"snapshot/{number:08d}", text))
+        problems.append(Problem("manifest", table.record_name(number), text))
     numbers: dict[str, int] = {}
     damaged: dict[str, tuple[bytes, ...]] = {}
     for name in CELLS:
         component = manifest.components.get(name)
-        wrong = component is not None and list_problem(root, component)
-        if not wrong:
-            problems += check_ranges(name, load_files(root, component))
+        if component is None or not list_problem(table, component):
+            problems += check_ranges(name, load_files(table, component))
         if quick:
             continue
-        known = component.rows if component is not None else 0
+        path, known = (component.list, component.rows) if component is not None else (name, 0)
         PROGRESS.start(f"fsck {name}", total=known, unit="rows")
-        found = read_cells(root.log, name, manifest.snapshot, threads)
+        found = read_cells(table.log, name, manifest.snapshot, threads)
         PROGRESS.finish()
         numbers[name], damaged[name] = found.rows, tuple(found.damaged)
         for key, text in found.damaged.items():
-            problems.append(Problem("cell", f"{name}/{key_text(key)}", text, name))
+            shown = key.decode("utf-8", "backslashreplace")
+            problems.append(Problem("cell", f"{name}/{shown}", text, name))
         if found.rows != known:
-            path = component.list if component is not None else name
             text = f"names {known:,} rows, in Bigtable are {found.rows:,}"
             problems.append(Problem("rows", path, text, name))
     return Rows(tuple(problems), numbers, damaged, unfinished)
 
 
 def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
-    """Returns the snapshots of which the history does not say when they were committed."""
+    """Returns the snapshots without a commit time in the history."""
     before, times = log.snapshots(), log.times()
-    there = set(log.snapshots())  # what is deleted meanwhile says nothing
+    there = set(log.snapshots())  # without those deleted meanwhile
     return [n for n in before if n in there and n not in times and n not in lost]
 
 
-def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
-    """Looks at the commit that is the last one.
+def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
+    """Checks the last commit.
 
     Returns:
-        (number of the snapshot if it is not wholly applied, what is wrong with its files).
+        (number of the snapshot if it is not wholly applied, problems of its files).
     """
-    log = root.log
+    log = table.log
     while True:
         head = log.head()
         problems = []
@@ -100,23 +98,23 @@ def check_changes(root: BigtableWebTable, quick: bool) -> tuple[int | None, list
             if change.lost:
                 text = f"is lost: snapshot {head.snapshot} is without its rows"
                 problems.append(Problem("changes", change.path, text, change.component))
-            elif head.applying and (text := unreadable(root, change, quick)):
+            elif head.applying and (text := unreadable(table, change, quick)):
                 text = f"{text}: without it snapshot {head.snapshot} cannot be finished"
                 problems.append(Problem("changes", change.path, text, change.component))
-        # Who has finished it meanwhile may have deleted its files.
+        # Another process may have finished it meanwhile, and deleted its files.
         if not problems or log.head().value == head.value:
             return (head.snapshot if head.applying else None), problems
 
 
-def unreadable(root: BigtableWebTable, change: Change, quick: bool = False) -> str:
-    """Returns what is wrong with a file of changes; empty if it can be applied."""
+def unreadable(table: BigtableWebTable, change: Change, quick: bool = False) -> str:
+    """Returns why a file of changes cannot be applied; empty if it can."""
     try:
-        # Quickly: whether there is a file that begins and ends as one.
-        for _ in root.log.rows_of(dataclasses.replace(change, crc32=None) if quick else change):
+        # Quickly: only whether the file begins and ends as Parquet does.
+        for _ in table.log.rows_of(dataclasses.replace(change, crc32=None) if quick else change):
             if quick:
                 break
     except UserError as error:
-        return without(error, root / change.path)
+        return without(error, table / change.path)
     return ""
 
 
@@ -127,18 +125,17 @@ def check_ranges(component: str, ranges: Sequence[DataFile]) -> Iterator[Problem
     >>> [problem.message for problem in check_ranges("hosts", parts)]
     ["begins at 'c', the range before ends at 'b'"]
     """
-    if not ranges:
-        return
-    if ranges[0].first is not None:
-        text = f"begins at {ranges[0].first!r}, and no range is before"
-        yield Problem("range", ranges[0].path, text, component)
-    for before, file in pairwise(ranges):
-        if before.last is None or file.first != before.last:
+    for before, file in zip([None, *ranges], ranges, strict=False):
+        text = ""
+        if before is None and file.first is not None:
+            text = f"begins at {file.first!r}, and no range is before"
+        elif before is not None and (before.last is None or file.first != before.last):
             end = "the end" if before.last is None else repr(before.last)
             text = f"begins at {file.first!r}, the range before ends at {end}"
+        if text:
             yield Problem("range", file.path, text, component)
-    if ranges[-1].last is not None:
-        text = f"ends at {ranges[-1].last!r}, and no range is behind"
+    if ranges and ranges[-1].last is not None:
+        text = f"ends at {ranges[-1].last!r}, and no range is after"
         yield Problem("range", ranges[-1].path, text, component)
 
 
@@ -166,7 +163,7 @@ def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) ->
 
 
 def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:
-    """Returns what is wrong with the cells that cannot be unpacked, by key.
+    """Returns why cells cannot be unpacked, by key.
 
     Args:
         cells: Columns ``key`` and ``cell``.
@@ -181,12 +178,9 @@ def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:
             halves = (cells.slice(0, half), cells.slice(half))
             return {k: v for some in halves for k, v in damaged_cells(some, kind).items()}
         _, found, reason = str(error).partition(" is damaged: ")
-        text = f"its cell is damaged: {reason}" if found else _version_of(str(error))
+        version = str(error).rpartition(" has version")[2]
+        text = f"its cell is damaged: {reason}" if found else f"its cell has version{version}"
         return {cells.column("key")[0].as_py(): text}
-
-
-def _version_of(text: str) -> str:
-    return f"its cell has version{text.rpartition(' has version')[2]}"
 
 
 def is_newer(cell: bytes, kind: CellKind) -> bool:
@@ -194,11 +188,6 @@ def is_newer(cell: bytes, kind: CellKind) -> bool:
     at = 8 if kind.newest.due else 0
     if len(cell) <= at or not kind.newest.version < cell[at] <= kind.newest.version + _NEWER:
         return False
-    # A bit that has flipped in the version alone leaves a cell of ours.
+    # Where a bit has flipped in the version alone, it is a cell of this version.
     as_ours = cell[:at] + bytes([kind.newest.version]) + cell[at + 1 :]
     return bool(damaged_cells(pa.table({"key": [b"-"], "cell": [as_ours]}), kind))
-
-
-def key_text(key: bytes) -> str:
-    """Returns a key as people read it."""
-    return key.decode("utf-8", "backslashreplace")

@@ -1,7 +1,8 @@
-"""Repairs a table in Bigtable: its last commit first, then all else by a commit of its own."""
+"""Repairs a table in Bigtable: first its last commit, then the rest by a new commit."""
 
 import contextlib
 import functools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
@@ -17,7 +18,6 @@ from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut
 from ..bigtable.manifest_row import Head
 from ..bigtable.row_filters import history_filter
-from ..bigtable.snapshot_log import Change
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.errors import ConflictError
@@ -26,64 +26,65 @@ from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
 from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
 from .fsck import Rows, list_problem
-from .repair import Mended, Repair, commit_repair, rebuilt
+from .list_repair import rebuilt_lists
+from .repair import Plan, Repair, commit_repair
 
-# Rows of which all versions are asked for at a time.
+# Number of rows whose versions are read at a time.
 _SOUGHT = 1_000
-# Of a row its versions: (number of the snapshot, cell), newest first.
+_PACKED = pa.schema([("key", pa.binary()), ("cell", pa.binary())])
+# The versions of a row: (number of the snapshot, cell), newest first.
 Versions = list[tuple[int, bytes]]
 
 
-def settle(root: BigtableWebTable, drop: bool) -> int | None:
-    """Finishes a commit that was cut off, and puts back what the history lacks, if it is known.
+def settle(table: BigtableWebTable, drop: bool) -> int | None:
+    """Finishes a commit that was cut off, and restores what the history lacks, where it is known.
 
-    Cut off itself, it may be repeated; a job that finishes the same commit does no harm.
+    It may be repeated; a job that finishes the same commit does no harm.
 
     Args:
-        root: The table.
-        drop: Whether to leave out files of changes that nobody can read.
+        table: The table.
+        drop: Whether to leave out files of changes that cannot be read.
 
     Returns:
-        Number of the snapshot that was finished; None if there was none, or a file
-        without which that cannot be done.
+        Number of the snapshot that was finished; None if there was none, or if a
+        file that it needs is lost.
     """
-    log = root.log
+    log = table.log
     head = log.head()
     if not head.applying:
-        _complete_history(root, head)
+        _complete_history(table, head)
         return None
     changes = [change for change in log.changes(head) if not change.lost]
-    lost = [change.path for change in changes if unreadable(root, change)]
+    lost = [change.path for change in changes if unreadable(table, change)]
     if lost and not drop:
         return None
     if lost:
         log.leave_out(head, lost)
-    _complete_history(root, log.roll_forward())
+    _complete_history(table, log.roll_forward())
     return head.snapshot
 
 
-def _complete_history(root: BigtableWebTable, head: Head) -> None:
-    """Puts back what else is known: all of the newest snapshot, the time of older ones."""
+def _complete_history(table: BigtableWebTable, head: Head) -> None:
+    """Restores all of the newest snapshot, and the times of older ones."""
     try:
-        lost = load_manifest(root, head.snapshot).lost
+        lost = load_manifest(table, head.snapshot).lost
     except UserError:
-        root.log.record_again(head)
+        table.log.record_again(head)
         lost = ()
-    for number in untimed(root.log, lost):
+    for number in untimed(table.log, lost):
         if number == head.snapshot:
-            root.log.record_again(head)
+            table.log.record_again(head)
             continue
         with contextlib.suppress(UserError):  # it is lost
-            root.log.time_again(number, load_manifest(root, number).time)
+            table.log.time_again(number, load_manifest(table, number).time)
 
 
-def repair(
-    root: BigtableWebTable,
+def repair_rows(
+    table: BigtableWebTable,
     operation: str,
     snapshot: int,
     rows: Rows,
-    files: Mapping[str, frozenset[str]],
-    drop: bool,
+    drop: Mapping[str, frozenset[str]] | None,
 ) -> Repair:
     """Makes a snapshot that is whole from the newest one.
 
@@ -91,117 +92,97 @@ def repair(
     still has one that is part of the table's past; else it is deleted.
 
     Args:
-        root: The table; its last commit is finished.
+        table: The table; its last commit is finished.
         operation: Id of this operation.
-        snapshot: Number of the snapshot that was looked at.
-        rows: What was found in its rows.
-        files: Paths of the data files that are broken, by component.
-        drop: Whether to leave these out, and not to keep damaged rows.
+        snapshot: Number of the snapshot that was checked.
+        rows: The result of checking its rows.
+        drop: Paths of the data files to leave out, by component; None also keeps
+            damaged rows.
 
     Raises:
         UserError: The newest snapshot cannot be read.
-        ConflictError: Somebody else has committed meanwhile.
+        ConflictError: Another operation has committed meanwhile.
     """
-    head = root.log.head()
+    head = table.log.head()
     if head.applying:
         return Repair(None)  # a file is lost, and nothing can be committed
     if head.snapshot != snapshot:
         raise ConflictError("the table was changed meanwhile: run it again")
-    base = load_manifest(root, snapshot)
-    lost = [change for change in root.log.changes(head) if change.lost]
-    counts = _rows_of(lost)
-    lists, gone = _lists(root, base, drop)
-    changes: dict[str, list[DataFile]] = {}
+    base = load_manifest(table, snapshot)
+    lost = [change for change in table.log.changes(head) if change.lost]
+    # As far as it was noted how many rows they had.
+    counts = Counter[str]()
+    for change in lost:
+        counts[f"{change.component}/lost"] += change.rows or 0
+    lists, gone = dict[str, list[DataFile]](), [change.path for change in lost]
+    for name, files in rebuilt_lists(table, base).items():
+        if files is not None or drop is not None:
+            lists[name] = files or []
+            gone += [base.components[name].list] if files is None else []
+    changes = {}
     for name, kind in CELLS.items():
-        damaged = rows.damaged.get(name, ()) if drop else ()
-        changes[name], numbers = _mend(root, kind, damaged, snapshot)
-        counts |= {f"{name}/{what}": number for what, number in numbers.items() if number}
-        if changes[name] or _is_wrong(root, base, name, rows):
-            total = rows.numbers.get(name)
-            if total is None:
-                total = read_cells(root.log, name, snapshot, 1).rows
-            lists[name] = _ranges(root, base, name, total - numbers["deleted"])
-    # No number is passed over: those that somebody has seen become repairs, too.
-    to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(root)]) + 2)
-    rest = {name: paths for name, paths in files.items() if name not in CELLS}
-    changes = {name: some for name, some in changes.items() if some}
-    mended = Mended(changes, tuple(change.path for change in lost) + tuple(gone), counts)
-    return commit_repair(root, operation, to_make, base, lists, rest if drop else {}, (), mended)
+        damaged = rows.damaged.get(name, ()) if drop is not None else ()
+        written, numbers = _mend(table, kind, damaged, snapshot)
+        counts.update({f"{name}/{what}": number for what, number in numbers.items() if number})
+        if written:
+            changes[name] = written
+        if written or _is_wrong(table, base, name, rows):
+            lists[name] = _ranges(table, base, name, rows, numbers["deleted"])
+    # Numbers have no gaps: those that an operation has seen become repairs, too.
+    numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
+    files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
+    plan = Plan(
+        base, numbers_to_make, lists, files_to_drop,
+        changes=changes, dropped=tuple(gone), counts=counts,
+    )  # fmt: skip
+    return commit_repair(table, operation, plan)
 
 
-def _lists(
-    root: BigtableWebTable, base: Manifest, drop: bool
-) -> tuple[dict[str, list[DataFile]], list[str]]:
-    """Returns new lists of files for those that are broken, and which lists are given up."""
-    lists: dict[str, list[DataFile]] = {}
-    gone = []
-    for name, component in base.components.items():
-        if name in CELLS or not list_problem(root, component):
-            continue
-        made = rebuilt(root, base, name, component)
-        if made is not None:
-            lists[name] = made
-        elif drop:
-            lists[name] = []
-            gone.append(component.list)
-    return lists, gone
-
-
-def _is_wrong(root: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
+def _is_wrong(table: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
     """Returns whether the ranges of a component are not those of its rows."""
     component = base.components.get(name)
-    if component is not None and list_problem(root, component):
+    if component is not None and list_problem(table, component):
         return True
     return any(p.component == name and p.kind in ("rows", "range") for p in rows.problems)
 
 
-def _rows_of(lost: Sequence[Change]) -> dict[str, int]:
-    """Returns how many rows were in files that are lost, as far as somebody has noted it."""
-    counts: dict[str, int] = {}
-    for change in lost:
-        name = f"{change.component}/lost"
-        counts[name] = counts.get(name, 0) + (change.rows or 0)
-    return counts
-
-
-def _ranges(root: BigtableWebTable, base: Manifest, name: str, rows: int) -> list[DataFile]:
-    """Returns other ranges of a component, which has so many rows."""
+def _ranges(
+    table: BigtableWebTable, base: Manifest, name: str, rows: Rows, deleted: int
+) -> list[DataFile]:
+    """Returns new ranges of a component, from the number of its rows."""
+    total = rows.numbers.get(name)
+    if total is None:
+        total = read_cells(table.log, name, base.snapshot, 1).rows
     known = base.components.get(name)
-    whole = [DataFile(name, rows, known.bytes if known is not None else 0)]
-    return cut(name, whole, root.samples()) if rows > 2 * tablet_writer.TABLET_ROWS else whole
+    whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
+    large = total - deleted > 2 * tablet_writer.TABLET_ROWS
+    return cut(name, whole, table.samples()) if large else whole
 
 
 def _mend(
-    root: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
+    table: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
 ) -> tuple[list[DataFile], dict[str, int]]:
     """Writes files of changes for rows that cannot be read.
 
     Returns:
         (the files, how many rows are ``given_back`` and ``deleted``).
     """
-    undone, purges = _past(root)
-    back: list[tuple[bytes, bytes]] = []
-    gone: list[bytes] = []
-    for key, versions in _versions(root.log.table, kind, keys, snapshot):
-        if not _is_text(key) or not versions or is_newer(versions[0][1], kind):
-            continue  # not ours to judge
-        cell = _whole(kind, versions, undone, purges)
-        if cell is None:
-            gone.append(key)
-        else:
-            back.append((key, cell))
-    files = []
-    if back:
-        cells = pa.table({"key": [key for key, _ in back], "cell": [cell for _, cell in back]})
-        rows = to_frame(decode(cells, kind))
-        written = write_changes(root.files, kind.component, rows, rows.get_column("key"))
-        assert written.file is not None
-        files.append(written.file)
-    if gone:
-        texts = pl.Series("key", [key.decode() for key in gone])
-        written = write_deletions(root.files, kind.component, texts)
-        assert written.file is not None
-        files.append(written.file)
+    undone, purges = _past(table)
+    cells: dict[bytes, bytes | None] = {}
+    for key, versions in _versions(table.log.table, kind, keys, snapshot):
+        # Keys that are no text, and cells of a newer version, are left as they are.
+        is_text = key.decode(errors="ignore").encode() == key
+        if is_text and versions and not is_newer(versions[0][1], kind):
+            cells[key] = _whole(kind, versions, undone, purges)
+    back = {key: cell for key, cell in cells.items() if cell is not None}
+    gone = [key.decode() for key, cell in cells.items() if cell is None]
+    packed = pa.table({"key": list(back), "cell": list(back.values())}, schema=_PACKED)
+    rows = to_frame(decode(packed, kind))
+    written = (
+        write_changes(table.files, kind.component, rows, rows.get_column("key")),
+        write_deletions(table.files, kind.component, pl.Series("key", gone, dtype=pl.String)),
+    )
+    files = [done.file for done in written if done.file is not None]
     return files, {"given_back": len(back), "deleted": len(gone)}
 
 
@@ -215,16 +196,16 @@ def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int
         if not damaged_cells(pa.table({"key": [b"-"], "cell": [cell]}), kind):
             return cell
         if snapshot in purges:
-            return None  # what is below was to vanish
+            return None  # older versions were purged
     return None
 
 
-def _past(root: BigtableWebTable) -> tuple[set[int], set[int]]:
-    """Returns numbers of snapshots: those that the table has gone back behind, and purges."""
+def _past(table: BigtableWebTable) -> tuple[set[int], set[int]]:
+    """Returns the numbers of (snapshots that a rollback has left out, purges), where known."""
     undone: set[int] = set()
     purges: set[int] = set()
-    with contextlib.suppress(UserError):  # as far as it is known
-        for manifest in lineage(root):
+    with contextlib.suppress(UserError):
+        for manifest in lineage(table):
             if manifest.restores is not None:
                 undone.update(range(manifest.restores + 1, manifest.snapshot))
             if manifest.job == "purge":
@@ -265,11 +246,3 @@ def _read(table: BigtableTable, request: types.ReadRowsRequest) -> dict[bytes, V
                 versions.append((chunk.timestamp_micros // 1000, chunk.value))
             goes_on = chunk.value_size > 0
     return found
-
-
-def _is_text(key: bytes) -> bool:
-    try:
-        key.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

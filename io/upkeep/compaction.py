@@ -1,30 +1,29 @@
-"""Compaction: which tablets are written anew, and which bodies nobody needs any more."""
+"""Compaction: chooses tablets to rewrite, and files of batches that no row needs any more."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from ...policy.kinds import KINDS, SEED_HOSTS
 from ..batches.batches import place
-from ..snapshots.commit import Written
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
 from ..tablets.checksums import check_file, check_tablets
+from ..tablets.fold import folded, stored_schema
 from ..tablets.resolve import write_bases
-from ..tablets.tablet_writer import TabletWriter
 from ..tablets.tablets import Tablet
+from ..tablets.written import Written
 
-# What a closed batch has no use for; bodies, texts and outcome go file by file.
+# Kinds that a closed batch does not need; bodies, texts and outcome go file by file.
 _SPENT = ("fetchlist", "learnt")
 
 
 def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
-    """Returns tablets that are to be written anew, each group as one.
+    """Returns tablets to rewrite, each group as one.
 
     Args:
         known: Tablets of a component in key order.
-        full: Whether all are.
+        full: Whether to rewrite all.
 
     Returns:
         Neighbours that are tiny, and tablets that have runs or are too large.
@@ -46,27 +45,26 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 
 
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
-    """Writes neighbouring tablets anew: their rows as they are, without runs."""
+    """Rewrites neighbouring tablets: the same rows, without runs."""
     check_tablets(operation.root, *group)
-    frames = (operation.root.scan(component, tablet) for tablet in group)
-    files = write_bases(operation.root, component, itertools.chain.from_iterable(frames))
+    root, schema = operation.root.files, stored_schema(operation.root, component, *group)
+    frames = (rows for tablet in group for rows in folded(root, schema, tablet))
+    files = write_bases(root, component, frames, schema)
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}
     return Written(component, files, replaced, counts, tidies=True)
 
 
 def merge_seeds(operation: Operation) -> Iterator[Written]:
-    """Makes one file of those that say who the seeds are, of a table whose hosts are no files."""
+    """Merges the files that name hosts of seeds, of a table whose hosts are in rows."""
     files = operation.files(SEED_HOSTS)
     if len(files) < 2:
         return
     for file in files:
         check_file(operation.root, file)
-    rows = collect(scan([operation.root / file.path for file in files], KINDS["hosts"].schema))
-    writer = TabletWriter(operation.root, SEED_HOSTS, "hosts")
-    writer.write(rows.unique("key").sort("key"))
-    replaced = tuple(file.path for file in files)
-    yield Written(SEED_HOSTS, tuple(writer.close()), replaced, tidies=True)
+    rows = collect(scan([operation.root / file.path for file in files], KINDS[SEED_HOSTS].schema))
+    written = write_bases(operation.root, SEED_HOSTS, [rows.unique("key").sort("key")])
+    yield Written(SEED_HOSTS, written, tuple(file.path for file in files), tidies=True)
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:
@@ -92,7 +90,7 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
 def superseded(
     operation: Operation, batches: Sequence[str], named: frozenset[str]
 ) -> Iterator[Written]:
-    """Yields the files of batches that go.
+    """Yields the files of batches that are dropped.
 
     Args:
         operation: Whose snapshot is read.
@@ -105,11 +103,8 @@ def superseded(
             kind: [file for file in files if not named & {file.path, file.formerly}]
             for kind, files in bodies.items()
         }
-        kinds = list(_SPENT)
-        if len(gone["documents"]) == len(bodies["documents"]):
-            kinds.append("outcome")
-        for kind in kinds:
-            gone[kind] = operation.files(place(batch, kind))
+        spent = _SPENT if gone["documents"] != bodies["documents"] else (*_SPENT, "outcome")
+        gone |= {kind: operation.files(place(batch, kind)) for kind in spent}
         for kind, files in gone.items():
             if files:
                 counts = {f"dropped/{kind}": len(files)}

@@ -1,19 +1,17 @@
-"""Looks at the records of operations, and repairs them; see ``operation_records``.
+"""Checks the records of operations, and repairs them; see ``operation_records``.
 
-A damaged record stops whoever launches that operation again, and compact. What it said can be told
-from the history if the operation was committed; else it can only be removed.
+A damaged record stops compact, and each launch of the operation. It can be restored from the history
+if the operation was committed; else it can only be removed.
 """
 
 import contextlib
 import dataclasses
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...web.base.errors import UserError
-from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, load_manifest
+from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import FOLDER, LOST, id_of, parse_record
 from ..snapshots.operations import Operation, reach, to_json
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
@@ -21,60 +19,61 @@ from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
 from ..storage.reach import is_shared
 from ..table.web_table import WebTable
-from .fsck import Left, Problem, without
+from .fsck import Problem, without
 from .retention import UNDER_WAY
 
 KIND = "operation"
-# Jobs that work on a batch which another job has made.
+# Jobs that work on a batch of another job.
 _ON_BATCHES = ("fetch", "parse", "update")
 
 
 @dataclasses.dataclass(frozen=True)
 class Mended:
-    """What a repair did with a file: ``made again`` or ``removed``."""
+    """A file that a repair has ``made again`` or ``removed``."""
 
     path: str
     done: str
 
     def __str__(self) -> str:
-        after = ": the same id begins anew" if self.done == "removed" else " from the history"
+        after = ": the same id begins again" if self.done == "removed" else " from the history"
         return f"{self.path}: {self.done}{after}"
 
 
-def check_operations(root: WebTable) -> list[Problem]:
-    """Finds records of operations that are damaged, of a newer format, or name what is not there."""
-    records = list(_records(root))
-    known = reach(root)  # after the records: one that is pinned just now is not among them
-    problems = list(_no_files(root))
+def check_operations(table: WebTable) -> list[Problem]:
+    """Finds records of operations that are damaged, of a newer format, or name a missing snapshot or batch."""
+    records = list(record_files(table))
+    known = reach(table)  # after the records: one that is pinned just now is not among them
+    problems = list(_no_files(table))
     for found in records:
         try:
-            text, newer = _problem(root, found.path, known), False
+            text, newer = _problem(table, found.path, known), False
         except UserError as error:
             text, newer = without(error, found.path), isinstance(error, NewerFormat)
         if text:
-            problems.append(Problem(KIND, below(root, found.path), text, newer=newer))
+            problems.append(Problem(KIND, below(table, found.path), text, newer=newer))
     return problems
 
 
-def _records(root: WebTable) -> Iterator[Found]:
-    for found in list_files(root / FOLDER):
-        direct = found.path.parent == root / FOLDER and not found.path.name.startswith(".")
+def record_files(table: WebTable) -> Iterator[Found]:
+    """Yields the files of records, and the notes that operations have lost."""
+    for found in list_files(table / FOLDER):
+        direct = found.path.parent == table / FOLDER and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
             yield found
 
 
-def _no_files(root: WebTable) -> Iterator[Problem]:
+def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders and dead links that stand where a record belongs."""
-    folder = root / FOLDER
+    folder = table / FOLDER
     for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
         named = path.suffix in (".json", LOST) and not path.name.startswith(".")
         dead = path.is_symlink() and not path.exists()
         if named and (dead or path.is_dir()):
             text = "is a link to nothing" if dead else "is a folder"
-            yield Problem(KIND, below(root, path), f"{text}, not a record: remove it")
+            yield Problem(KIND, below(table, path), f"{text}, not a record: remove it")
 
 
-def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
+def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit():
@@ -86,66 +85,34 @@ def _problem(root: WebTable, path: Place, known: tuple[int, int]) -> str:
     if record["job"] != job:
         return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
     on_batch = record["job"] in _ON_BATCHES and batch is not None
-    if on_batch and snapshot in (0, *root.snapshots()):
-        with contextlib.suppress(UserError):  # of a damaged manifest its own check tells
-            if batch not in load_manifest(root, snapshot).batches:
+    if on_batch and snapshot in (0, *table.snapshots()):
+        with contextlib.suppress(UserError):  # check_manifests reports a damaged manifest
+            if batch not in load_manifest(table, snapshot).batches:
                 return f"names batch {batch!r}, which snapshot {snapshot} does not have"
         return ""
     return _ahead(snapshot, *known)
 
 
 def _ahead(snapshot: int, newest: int, most: int) -> str:
-    """Returns what is wrong with a number that is too large, see ``reach``."""
+    """Returns the problem of a number that is too large, see ``reach``; empty if it is not."""
     if snapshot <= most:
         return ""
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def left_operations(root: WebTable) -> Left:
-    """Counts what lies about among the records, and names operations that began long ago and never committed."""
-    known = {found.path for found in _records(root)}
-    others = [f for f in list_files(root / FOLDER) if f.path not in (known | {root / HOLD})]
-    temporary = sum(found.path.name.startswith(".") for found in others)
-    strange = [found for found in others if not found.path.name.startswith(".")]
-    return Left(
-        orphans=len(strange),
-        orphan_bytes=sum(found.bytes for found in strange),
-        temporary=temporary,
-        unfinished=tuple(_unfinished(root)),
-    )
+def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
+    """Restores damaged records from the history, or removes them.
 
-
-def _unfinished(root: WebTable) -> Iterator[str]:
-    manifests = _history(root)
-    done = {manifest.operation for manifest in manifests}
-    first = min((manifest.snapshot for manifest in manifests), default=0)
-    records = {found.path: found for found in _records(root)}
-    for path, found in records.items():
-        old = found.changed < time.time() - UNDER_WAY
-        if path.suffix == LOST or not old or path.with_suffix(LOST) in records:
-            continue
-        try:
-            record = parse_record(path, read_bytes(path))
-        except UserError:
-            continue
-        # Of older ones the history does not know what became of them.
-        if record["job"] != "crawl" and id_of(path) not in done and record["snapshot"] >= first - 1:
-            yield id_of(path)
-
-
-def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
-    """Makes damaged records again, or removes those that cannot be.
-
-    A record that may be of an operation under way, younger than a day, is only
-    removed where ``drop`` says so.
+    A record that is younger than a day may be of an operation under way. It is only
+    removed with ``drop``.
 
     Args:
-        root: The table.
-        problems: What is wrong with records.
-        drop: Whether to remove young ones, too.
+        table: The table.
+        problems: Problems of records.
+        drop: Whether to remove young records, too.
     """
-    records = {below(root, found.path): found for found in _records(root)}
-    history, now = _history(root), store_time(root / FOLDER)
+    records = {below(table, found.path): found for found in record_files(table)}
+    history, now = [*readable_manifests(table)][::-1], store_time(table / FOLDER)
     done = []
     for problem in problems:
         found = records.get(problem.path)
@@ -162,40 +129,16 @@ def mend_operations(root: WebTable, problems: list[Problem], drop: bool) -> list
     return done
 
 
-def _history(root: WebTable) -> list[Manifest]:
-    """Returns all manifests that can be read, oldest first."""
-    found = []
-    for number in root.snapshots():
-        try:
-            found.append(load_manifest(root, number))
-        except UserError:
-            continue
-    return found
-
-
 def _from_history(history: list[Manifest], path: Place) -> Operation | None:
-    """Returns what an operation has pinned, or something as good, if it has made a snapshot."""
-    name, _, behind = path.stem.partition("@")
+    """Returns the operation of a record, or an equivalent one, if it has made a snapshot."""
+    name, _, restart = path.stem.partition("@")
     launch, _, job = name.rpartition(".")
-    after = int(behind) if behind.isdigit() else 0
-    # A crawl makes none itself: its phases do.
-    made = [
-        manifest
-        for manifest in history
-        if manifest.snapshot > after
-        if manifest.operation == name
-        or (job == "crawl" and manifest.operation.startswith(f"{launch}."))
-    ]
-    if not made:
-        return None
-    first = made[0]
-    crawls = job == "crawl"
-    return Operation(
-        table="",
-        id=name,
-        job="crawl" if crawls else first.job,
-        snapshot=first.snapshot - 1,
-        now=first.time,
-        seed=zlib.crc32(name.encode()),
-        batch=None if crawls else first.batch,
-    )
+    after = int(restart) if restart.isdigit() else 0
+    crawls = job == "crawl"  # its phases make snapshots, it makes none
+    for made in history:
+        of_phase = crawls and made.operation.startswith(f"{launch}.")
+        if made.snapshot > after and (made.operation == name or of_phase):
+            job, batch = (job, None) if crawls else (made.job, made.batch)
+            seed = zlib.crc32(name.encode())
+            return Operation("", name, job, made.snapshot - 1, made.time, seed, batch)
+    return None

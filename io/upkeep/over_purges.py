@@ -1,7 +1,7 @@
-"""Commits what a fetch or a parse wrote, less what was purged while it ran.
+"""Commits a fetch or a parse without the rows that were purged while it ran.
 
-Both write files of their batch alone. So a purge that is committed meanwhile need not cost them
-hours of work: what it blocks is removed from their files before they are committed.
+Both only write files of their batch. So a purge that is committed meanwhile need not cost them hours
+of work: blocked rows are removed from their files before these are committed.
 """
 
 import dataclasses
@@ -11,27 +11,31 @@ from ...policy.blocklist import REASON
 from ...policy.kinds import kind_of
 from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..rows.blocklist import read_blocklist
-from ..snapshots.commit import Written, check_batch, check_there, commit_once, sum_counts
+from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
-from ..snapshots.operations import Operation, committed, note_loss
+from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
+from ..table.edits import edit_file
 from ..tablets.file_lists import DataFile
-from .purge import Purge, purge_file
+from ..tablets.written import Written
+from .purge import Purge
+
+_DROPPED = f"dropped/{REASON}"
 
 
 def commit_over_purges(
     operation: Operation, written: Iterable[Written], reads: frozenset[str], batch: Batch | None
 ) -> Manifest:
-    """Makes the next snapshot, once; see ``written.commit``.
+    """Makes the next snapshot, once; see ``commit``.
 
     Args:
-        operation: What was pinned.
-        written: All that its workers did.
-        reads: Components that it has read; a purge alone may have changed them.
-        batch: What is known of the operation's batch from now on.
+        operation: The pinned operation.
+        written: Everything that its workers wrote.
+        reads: Components that it has read; only a purge may have changed them.
+        batch: The new record of the operation's batch.
 
     Raises:
-        ConflictError: Something else has changed what it has read, or a purge
+        ConflictError: Another job has changed a component of ``reads``, or a purge
             has deleted files that it has written.
     """
     written, reads = list(written), reads | {BLOCKLIST}
@@ -46,53 +50,40 @@ def commit_over_purges(
         done = committed(operation)
         if done is not None:
             return done
-        newest = _behind_purges(operation, written, reads)
-        left = _without_barred(newest, written)
+        newest = _after_purges(operation, written, reads)
+        purge = Purge(read_blocklist(newest))
+        left = [_without_blocked(operation, part, purge) for part in written]
 
 
-def _behind_purges(
-    operation: Operation, written: list[Written], reads: frozenset[str]
-) -> Operation:
-    """Returns the operation as if it had read the newest snapshot, if nothing but purges came between."""
+def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:
+    """Returns the operation as if it had read the newest snapshot, if only purges came between."""
     newest = dataclasses.replace(operation, snapshot=operation.root.settled_snapshot())
-    try:
+    with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
         for component in reads - {BLOCKLIST}:
-            if _origins(operation, component) != _origins(newest, component):
+            # Files by the names that they had before a purge rewrote them.
+            was, now = (
+                {file.formerly or file.path for file in one.files(component)}
+                for one in (operation, newest)
+            )
+            if was != now:
                 raise ConflictError(
                     f"{operation.job}: {component} was changed in the meantime; nothing was "
                     "written: run it again"
                 )
-    except ConflictError:
-        note_loss(operation)
-        raise
     return newest
 
 
-def _origins(operation: Operation, component: str) -> set[str]:
-    """Returns the files of a component, by the names that they had before a purge wrote them again."""
-    return {file.formerly or file.path for file in operation.files(component)}
-
-
-def _without_barred(operation: Operation, written: list[Written]) -> list[Written]:
-    """Returns what was written without rows that are blocked in the snapshot that is read."""
-    purge = Purge(read_blocklist(operation))
-    return [_clean(operation, part, purge) for part in written]
-
-
-def _clean(operation: Operation, part: Written, purge: Purge) -> Written:
+def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Written:
+    """Returns written files without blocked rows."""
     if not kind_of(part.component).flushed:
         return part
-    root, counts = operation.root.files, [part.counts]
-    files: list[DataFile] = []
+    counts, files = dict(part.counts), list[DataFile]()
     for file in part.files:
-        (left,) = [*purge_file(root, part.component, file, purge)] or [Written()]
+        (left,) = [*edit_file(operation.root.files, part.component, file, purge)] or [Written()]
         files += left.files or (file,)
-        counts.append(_dropped(left))
-    return dataclasses.replace(part, files=tuple(files), counts=sum_counts(counts))
-
-
-def _dropped(left: Written) -> dict[str, int]:
-    number = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
-    return {f"dropped/{REASON}": number} if number else {}
+        dropped = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
+        if dropped:
+            counts[_DROPPED] = counts.get(_DROPPED, 0) + dropped
+    return dataclasses.replace(part, files=tuple(files), counts=counts)

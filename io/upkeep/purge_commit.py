@@ -1,4 +1,4 @@
-"""Commits a purge beside jobs that commit, too: what they have changed is read again, and only that.
+"""Commits a purge beside jobs that commit, too: only their changes are read again.
 
 With each try less is left to do, and under a hold (``hold``) no job begins. So a purge needs at most
 one try more than jobs were under way.
@@ -9,73 +9,83 @@ import dataclasses
 import logging
 import time
 from collections.abc import Iterable, Iterator
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from ...policy.blocklist import Names
-from ...policy.kinds import kind_of
 from ...web.base.errors import UserError
 from ..rows.blocklist import COMPONENT as BLOCKLIST
-from ..snapshots.commit import Written, commit_once
+from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..tablets.resolve import Part
-from ..tablets.tablets import tablets
-from .purge import Piece, pieces, purge_of, purge_piece, set_bars
+from ..table.edits import Edited
+from ..tablets.tablets import Tablet, parts_of
+from ..tablets.written import Written
+from .purge import purge_of, set_bars
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail when rows or the blocklist change meanwhile. Fetch and parse do not, see ``over_purges``.
+# Jobs that fail when rows or the blocklist change while they run. Fetch and parse do not, see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
-# How often at most: more jobs than that are not under way at once.
+# Most tries: fewer jobs are under way at once.
 TRIES = 20
-_KEYS_AT_ONCE = 50_000
-_KEYS = pa.schema([pa.field("key", pa.large_string())])
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """The part of a table that is purged at a time.
+
+    Attributes:
+        operation: The purge.
+        component: Where it belongs.
+        part: A tablet, or a file as one; None is the blocklist.
+    """
+
+    operation: Operation
+    component: str
+    part: Tablet | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a purge does.
+    """The order that a purge carries out.
 
     Attributes:
-        names: What is purged.
-        lift: Rather, what is blocked no longer; then nothing else is touched.
+        names: Names to purge.
+        lift: Whether the names are rather to be blocked no longer; then nothing else is touched.
     """
 
     names: Names
     lift: bool = False
 
     def pieces(self, operation: Operation) -> Iterator[Piece]:
-        """Yields what there is to do."""
-        yield from [Piece(operation, BLOCKLIST)] if self.lift else pieces(operation)
+        """Yields the pieces of a table."""
+        yield Piece(operation, BLOCKLIST)
+        for component in () if self.lift else operation.manifest().components:
+            if component != BLOCKLIST:
+                parts = parts_of(component, operation.files(component))
+                yield from (Piece(operation, component, part) for part in parts)
 
     def __call__(self, piece: Piece) -> Iterator[Written]:
-        """Does a piece of it."""
-        if self.lift:
-            yield set_bars(piece.operation, self.names, lift=True)
+        """Purges a piece."""
+        if piece.part is None:
+            yield set_bars(piece.operation, self.names, self.lift)
         else:
-            yield from purge_piece(piece, self.names)
+            yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
 
 
-@dataclasses.dataclass(frozen=True)
-class Purged:
-    """What was purged of a snapshot.
-
-    Attributes:
-        operation: The purge, pinned to that snapshot.
-        written: What stands for what held it.
-    """
+class Purged(NamedTuple):
+    """Files without the purged names, and the purge, pinned to the snapshot that they are of."""
 
     operation: Operation
     written: tuple[Written, ...]
 
 
 def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) -> Purged:
-    """Returns what was purged so far, of the newest snapshot where that can be read.
+    """Returns purged files of the newest snapshot, where that can be read.
 
-    After it little is left to do while jobs wait.
+    After it, little work is left while jobs wait.
     """
     purged = Purged(operation, tuple(written))
     if not operation.idle:
@@ -85,13 +95,13 @@ def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) 
 
 
 def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float) -> Manifest:
-    """Makes the next snapshot, once; to be called under a hold.
+    """Makes the next snapshot, once. The caller has a hold.
 
     Args:
         operation: The purge, as it was pinned.
-        purged: What was purged so far.
-        task: What the purge does.
-        wait_s: How long to wait for jobs under way; then they fail, and must be run again.
+        purged: The purged files so far.
+        task: The order of the purge.
+        wait_s: How long to wait for jobs under way; after that they fail, and must be run again.
 
     Raises:
         ConflictError: Others have committed before each try.
@@ -112,14 +122,14 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
 
 
 def wait_for_jobs(operation: Operation, until: float) -> None:
-    """Waits for the jobs that would fail if the purge committed now, and says for which.
+    """Waits for the jobs that would fail if the purge committed now; logs their names.
 
     Args:
         operation: The purge.
         until: Moment on the monotonic clock at which waiting ends.
     """
     names: list[str] = []
-    with contextlib.suppress(UserError):  # a damaged record keeps nobody waiting
+    with contextlib.suppress(UserError):  # a damaged record is no reason to wait
         names = changes_under_way(operation.root, WAITED_FOR)
     for name in names:
         with contextlib.suppress(UserError):
@@ -129,10 +139,10 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
 
 
 def _wait_for(operation: Operation, job: Operation, until: float) -> None:
-    told = False
+    logged = False
     while not has_ended(job) and (left := until - time.monotonic()) > 0:
-        if not told:
-            told = True
+        if not logged:
+            logged = True
             _LOG.warning(
                 "purge %r waits for %s %r to commit, for %d s at most",
                 operation.id, job.job, job.id, left,
@@ -141,7 +151,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
 
 
 def rebase(purged: Purged, task: Task) -> Purged:
-    """Returns the same for the newest snapshot; reads what is not in the older one."""
+    """Returns purged files of the newest snapshot; reads only files that the older one does not have."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged
@@ -155,36 +165,13 @@ def rebase(purged: Purged, task: Task) -> Purged:
 
 def _rebase_component(
     purged: Purged, now: Operation, component: str, task: Task
-) -> Iterator[Written]:
+) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
-        yield from known
-    elif component == BLOCKLIST:
-        yield from task(Piece(now, BLOCKLIST))
-    elif kind_of(component).in_tablets:
-        yield from _rebase_tablets(purged, now, component, known, task)
-    else:
-        yield from _rebase_files(purged, now, component, known, task)
-
-
-def _rebase_tablets(
-    purged: Purged, now: Operation, component: str, known: list[Written], task: Task
-) -> Iterator[Written]:
-    before, after = (tablets(op.files(component)) for op in (purged.operation, now))
-    done = [Part(component, part.files, part.replaced, part.counts) for part in known]
-    edit, since = purge_of(task.names), purged.operation.snapshot
-    for part in now.root.edit_again(component, edit, done, before, since, after):
-        yield Written(component, part.files, part.replaced, part.counts)
-
-
-def _rebase_files(
-    purged: Purged, now: Operation, component: str, known: list[Written], task: Task
-) -> Iterator[Written]:
-    rewritten = {part.replaced: part for part in known}
-    seen = {file.path for file in purged.operation.files(component)}
-    for file in now.files(component):
-        if (file.path,) in rewritten:
-            yield rewritten[file.path,]
-        elif file.path not in seen:
-            yield from task(Piece(now, component, file=file))
+        return known
+    if component == BLOCKLIST:
+        return task(Piece(now, BLOCKLIST))
+    before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
+    edited = Edited(purged.operation.snapshot, before, known)
+    return now.root.edit_again(component, purge_of(task.names), edited, after)

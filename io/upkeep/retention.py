@@ -1,12 +1,12 @@
-"""Retention: which files of a table are deleted, and in which order.
+"""Retention: chooses the files of a table that are deleted, and their order.
 
 Kept are the newest snapshot, those that were the newest at any time since the
 retention began, and all from the one on that a living operation has pinned:
 one that is younger than the retention, or not committed and younger than a
 day. A file goes when it is older than the retention and than all operations
-that may be under way, and no kept snapshot names it. Manifests go first, the oldest first; what only they
-named goes afterwards: wherever a sweep is cut off, a snapshot is either whole
-or gone, and the next sweep deletes the rest.
+that may be under way, and no kept snapshot names it. Manifests go first, the
+oldest first; files that only they named go afterwards. So wherever a sweep is cut
+off, a snapshot is either whole or gone, and the next sweep deletes the rest.
 """
 
 import itertools
@@ -19,7 +19,8 @@ from ...policy.clocks import COUNT
 from ...policy.kinds import folders
 from ...policy.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
-from ..snapshots.operation_records import LOST, id_of, parse_record
+from ..snapshots.operation_records import LOST, id_of
+from ..snapshots.operations import Operation, from_json
 from ..storage.files import (
     empty_folders,
     list_files,
@@ -34,79 +35,81 @@ from ..storage.reach import redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
-# What is in use only as long as its job runs.
+# Folders whose files are in use only as long as their job runs.
 SCRATCH = ("exports", "seeds")
-# What a fetch that goes on takes up of an earlier one, though it is in no manifest.
+# Files of an earlier attempt that a fetch adopts, though they are in no manifest.
 LEASES = "leases"
 ADOPTED = ("pages", "learnt", LEASES)
-# What changes tablets, by the end of its operation's id.
+# Ends of the ids of operations that change tablets.
 CHANGING = (".inject", ".update", ".dedup")
-# For so long an operation that has not committed may be under way, s.
+# Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
+_PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
-def sweep(root: WebTable, retention_s: float) -> dict[str, int]:
-    """Deletes what is too old to be of use; may be cut off and repeated.
+def sweep(table: WebTable, retention_s: float) -> dict[str, int]:
+    """Deletes expired snapshots and files; may be cut off and repeated.
 
     Args:
-        root: The table's folder.
+        table: The table.
         retention_s: How long a snapshot can be read after it was replaced.
-            Longer than any reader takes: of those no trace is in the table.
+            It must be longer than any reader takes: readers leave no trace in the table.
 
     Returns:
         Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
         ``clock``: files that were written while this machine's clock was ahead.
     """
-    now = store_time(root / "manifest")
+    now = store_time(table / "manifest")
     until = now - retention_s
-    redated = _redate(root, now)
-    operations = _operations(root, now, until)
-    oldest = _oldest_kept(root, until, now, operations.pinned)
-    counts = {"deleted/snapshots": 0, "deleted/files": 0, "deleted/bytes": 0, COUNT: redated}
-    counts["deleted/snapshots"], counts["deleted/bytes"] = root.forget_snapshots(oldest)
-    for path in _unnamed(root, until, operations.since, now, oldest):
-        root.erase(path, oldest)
-        counts["deleted/bytes"] += remove_file(path)
-        counts["deleted/files"] += 1
-    # At last: until then the same operation again would say that its snapshot is gone.
-    for path in operations.expired:
-        counts["deleted/bytes"] += remove_file(path)
-        counts["deleted/files"] += 1
+    redated = _redate(table, now)
+    operations = _operations(table, now, until)
+    oldest = _oldest_kept(table, until, now, operations.pinned)
+    snapshots, freed = table.forget_snapshots(oldest)
+    files = 0
+    # Operations come last: until then the same one again would say that its snapshot is gone.
+    for path in itertools.chain(
+        _unnamed(table, until, operations.since, now, oldest), operations.expired
+    ):
+        table.erase(path, oldest)
+        freed += remove_file(path)
+        files += 1
+    counts = {
+        "deleted/snapshots": snapshots, "deleted/files": files, "deleted/bytes": freed,
+        COUNT: redated,
+    }  # fmt: skip
     return {name: number for name, number in counts.items() if number}
 
 
 def _folders() -> tuple[str, ...]:
-    """Returns the folders that hold data files."""
+    """Returns the folders whose files expire."""
     return ("manifest", *folders(), "changes", *SCRATCH)
 
 
-def _redate(root: WebTable, now: float) -> int:
-    """Gives files of a folder that are younger than now the time that it is; returns how many.
+def _redate(table: WebTable, now: float) -> int:
+    """Sets the time of files from the future to now; returns how many.
 
-    Not while the newest snapshot is younger than now: then it is the clock now that is wrong.
+    Does nothing while the newest snapshot is from the future: then the present clock is wrong.
     """
-    made = root.commit_times()
+    made = table.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    folders = (root / name for name in (*_folders(), "operations"))
-    return redate(folders, now, _TOLERANCE_S)
+    return redate((table / name for name in (*_folders(), "operations")), now, _TOLERANCE_S)
 
 
 class _Operations(NamedTuple):
-    """Files of operations that are over, snapshots that others pinned, when the first began."""
+    """(files of operations that are over, snapshots that others have pinned, when the first of these began)."""
 
     expired: list[Place]
     pinned: list[int]
     since: float
 
 
-def _operations(root: WebTable, now: float, until: float) -> _Operations:
-    files = {file.path: file.changed for file in list_files(root / "operations")}
-    pins = {path: _pinned(path) for path in files if path.suffix == ".json"}
-    under_way = _under_way(root, now, files, pins)
-    alive = {id_of(path) for path, written in files.items() if written > until}
-    alive.update(id_of(path) for path in under_way)
+def _operations(table: WebTable, now: float, until: float) -> _Operations:
+    files = {file.path: file.changed for file in list_files(table / "operations")}
+    pins = {path: from_json(path, read_bytes(path)) for path in files if path.suffix == ".json"}
+    begun = {path: files[path] for path in _under_way(table, now, files, pins)}
+    alive = {id_of(path) for path, written in files.items() if written > until or path in begun}
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
     expired, snapshots = [], []
     for path, written in files.items():
@@ -115,45 +118,48 @@ def _operations(root: WebTable, now: float, until: float) -> _Operations:
             snapshots += [pins[path].snapshot] if path in pins else []
         elif written <= now - UNDER_WAY:  # else it may still say that it was done
             expired.append(path)
-    return _Operations(
-        expired, snapshots, min((files[path] for path in under_way), default=math.inf)
-    )
+    return _Operations(expired, snapshots, min(begun.values(), default=math.inf))
 
 
-def changes_under_way(root: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
-    """Returns the operations of some jobs, those that change tablets, that may be under way."""
-    now = store_time(root / "manifest")
+def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
+    """Returns the operations of some jobs that may be under way.
+
+    Args:
+        table: The table.
+        jobs: Ends of operations' ids; by default those of jobs that change tablets.
+    """
+    now = store_time(table / "manifest")
     files = {
         file.path: file.changed
-        for file in list_files(root / "operations")
+        for file in list_files(table / "operations")
         if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
-    # Who has lost to another one's commit will not commit.
+    # An operation that has lost to another one's commit will not commit.
     pins = {
-        path: _pinned(path)
+        path: from_json(path, read_bytes(path))
         for path in files
         if path.suffix == ".json" and path.with_suffix(LOST) not in files
     }
-    return sorted(id_of(path) for path in _under_way(root, now, files, pins))
+    return sorted(id_of(path) for path in _under_way(table, now, files, pins))
 
 
 def _under_way(
-    root: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, "_Pinned"]
+    table: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, Operation]
 ) -> list[Place]:
-    manifests = _readable(root)
-    past = {manifest.snapshot for manifest in lineage(root)} | {0}
+    manifests = _readable(table)
+    past = {manifest.snapshot for manifest in lineage(table)} | {0}
     first = min((manifest.snapshot for manifest in manifests), default=1)
     batches = manifests[-1].batches if manifests else {}
     done: dict[str, list[int]] = {}
     for manifest in manifests:
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
 
-    def is_done(path: Place, pinned: _Pinned) -> bool:
-        # What was rolled back is not done, unless it will be pinned anew.
+    def is_done(path: Place, pinned: Operation) -> bool:
+        # A rolled-back operation is not done, unless it will be pinned again.
         made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
 
-    # Of what is under way the snapshot is kept: where it is gone, the commit may be gone, too.
+    # The snapshot of an operation under way is kept: where it is gone, the commit may be, too.
     # A crawl commits nothing itself. It goes on for as long as its phases do.
     return [
         path
@@ -164,51 +170,39 @@ def _under_way(
     ]
 
 
-def _readable(root: WebTable) -> list[Manifest]:
-    """Returns all manifests, oldest first, but those of which a repair has said that they are lost."""
-    known = root.snapshots()
-    lost = load_manifest(root, known[-1]).lost if known else ()
-    return [load_manifest(root, number) for number in known if number not in lost]
+def _readable(table: WebTable) -> list[Manifest]:
+    """Returns all manifests, oldest first, without those that a repair has noted as lost."""
+    known = table.snapshots()
+    lost = load_manifest(table, known[-1]).lost if known else ()
+    return [load_manifest(table, number) for number in known if number not in lost]
 
 
-class _Pinned(NamedTuple):
-    job: str
-    snapshot: int
-    batch: str | None
-
-
-def _pinned(path: Place) -> _Pinned:
-    record = parse_record(path, read_bytes(path))
-    return _Pinned(record["job"], record["snapshot"], record["batch"])
-
-
-def _overtaken(pinned: _Pinned, batches: Mapping[str, Batch]) -> bool:
-    """Returns whether the batch of an operation is already as far as that would bring it."""
-    reached = {"fetch": "fetched", "parse": "parsed", "update": "updated"}.get(pinned.job)
-    if reached is None or pinned.batch is None:
+def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
+    """Returns whether the batch is already in the phase that the operation would bring it to."""
+    if pinned.job not in _PHASES or pinned.batch is None:
         return False
     known = batches.get(pinned.batch)
-    return known is None or PHASES.index(known.phase) >= PHASES.index(reached)
+    return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASES[pinned.job])
 
 
-def _oldest_kept(root: WebTable, until: float, now: float, pinned: list[int]) -> int:
-    known = root.commit_times()
-    # None was made later than the next one, or than now, whatever a clock said.
+def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -> int:
+    known = table.commit_times()
+    # No snapshot was made later than the next one, or than now, whatever a clock said.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
     found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
     kept = [number for number, _ in found[-1:]]
     for (number, _), (_, replaced) in itertools.pairwise(found):
         if replaced > until:
             kept.append(number)
-    first = found[0][0] if found else 0  # what somebody pinned before is gone already
+    first = found[0][0] if found else 0  # pinned snapshots before it are gone already
     return max(first, min([*kept, *pinned], default=0))
 
 
-def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+def named_files(table: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, below the table, of all lists and data files that snapshots name.
 
     Args:
-        root: The table's folder.
+        table: The table.
         manifests: Of the snapshots.
         whole_from: The first snapshot of which every list must be there.
 
@@ -218,48 +212,44 @@ def named_files(root: WebTable, manifests: Iterable[Manifest], whole_from: int =
     named: set[str] = set()
     for manifest in manifests:
         for component in manifest.components.values():
-            if component.list in named:
-                continue
+            gone = manifest.snapshot < whole_from and size_of(table / component.list) is None
+            if component.list not in named and not gone:
+                named.update(file.path for file in load_files(table, component))
             named.add(component.list)
-            if manifest.snapshot < whole_from and size_of(root / component.list) is None:
-                continue
-            named.update(file.path for file in load_files(root, component))
     return named
 
 
 def _unnamed(
-    root: WebTable, until: float, since: float, now: float, oldest: int
+    table: WebTable, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
-    # Listed before it is known what is named: what is committed meanwhile is younger.
-    files = [(f.path, f.changed) for name in _folders() for f in list_files(root / name)]
-    newest = root.latest_snapshot()
-    kept = (manifest for manifest in _readable(root) if manifest.snapshot >= oldest)
-    # A purge deletes what older snapshots need alone.
-    named = named_files(root, kept, whole_from=newest)
-    batches = load_manifest(root, newest).batches
+    # Listed before the names are read: files that are committed meanwhile are younger.
+    files = [(f.path, f.changed) for name in _folders() for f in list_files(table / name)]
+    newest = table.latest_snapshot()
+    kept = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
+    # A purge deletes files that only older snapshots need.
+    named = named_files(table, kept, whole_from=newest)
+    batches = load_manifest(table, newest).batches
     open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
     touched = set()
     for path, written in files:
-        place = PurePosixPath(below(root, path))
+        place = PurePosixPath(below(table, path))
         scratch = place.parts[0] in SCRATCH  # may be older than its operation
-        # What is as old as the operation may be its own: the clock of S3 has whole seconds.
+        # A file that is as old as the operation may be its own: the clock of S3 has whole seconds.
         if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
-        if str(place) in named:
-            continue
-        if place.parts[0] == "manifest" and len(place.parts) == 2 and path.suffix == ".json":
+        if str(place) in named or (len(place.parts) == 2 and place.match("manifest/*.json")):
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
             if phase == "generated" and place.parts[2] in ADOPTED:
                 continue
-            # Who fetches from the same hosts asks when others did so last.
+            # A fetch from the same hosts reads when others have sent requests.
             if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:
                 continue
             touched.add(place.parts[1])
         yield path
-    # Who was killed may have made a folder, and nothing in it.
-    for batch in touched.union(empty_folders(root / "batches", min(until, since))):
-        folder = root / "batches" / batch
+    # A killed attempt may leave an empty folder.
+    for batch in touched.union(empty_folders(table / "batches", min(until, since))):
+        folder = table / "batches" / batch
         remove_empty_folders(folder / "aside" if batch in batches else folder)

@@ -1,7 +1,7 @@
 """Checks and repairs of rows, for each kind of table.
 
 ``fsck`` checks what all tables have: manifests, lists, files. Tablets in files and rows in Bigtable
-break in different ways.
+break in different ways. Google's libraries take a second, so imports of their modules are late.
 """
 
 import dataclasses
@@ -15,92 +15,71 @@ from .repair import Repair, repair
 from .tablet_fsck import check_tablets
 
 
-class TableChecks:
-    """Checks and repairs the rows of a table: those in files."""
+def _in_bigtable(table: WebTable) -> BigtableWebTable | None:
+    return table if isinstance(table, BigtableWebTable) else None
 
-    def __init__(self, table: WebTable) -> None:
-        self._table = table
 
-    def finish(self, drop: bool) -> int | None:
-        """Finishes a commit that was cut off, and restores what its record lacks.
+def finish_commit(table: WebTable, drop: bool) -> int | None:
+    """Finishes a commit that was cut off, and restores missing parts of its record.
 
-        Args:
-            drop: Whether to leave out files of changes that nobody can read.
+    Args:
+        table: The table.
+        drop: Whether to leave out files of changes that cannot be read.
 
-        Returns:
-            Number of the snapshot that was finished, or None.
-        """
+    Returns:
+        Number of the snapshot that was finished, or None.
+    """
+    if (rows := _in_bigtable(table)) is None:
         return None
+    from .bigtable_repair import settle
 
-    def can_check(self, snapshot: int) -> bool:
-        """Returns whether the rows of a snapshot are there to be checked."""
-        return True
-
-    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
-        """Checks the rows of a snapshot.
-
-        Args:
-            manifest: The snapshot.
-            broken: Paths of files known to be broken.
-            quick: Whether to leave rows unread.
-            threads: How many ranges to read at a time.
-        """
-        return Rows(tuple(check_tablets(self._table, manifest, broken, quick)))
-
-    def repair(
-        self,
-        operation: str,
-        snapshot: int,
-        rows: Rows,
-        files: Mapping[str, frozenset[str]],
-        drop: bool,
-    ) -> Repair:
-        """Makes a snapshot that is whole.
-
-        Args:
-            operation: Id of this operation.
-            snapshot: Number of the snapshot that was checked.
-            rows: What was found in its rows.
-            files: Paths of data files to leave out, by component.
-            drop: Whether damaged rows are left out, too.
-        """
-        return repair(self._table, operation, files)
+    return settle(rows, drop)
 
 
-class _BigtableChecks(TableChecks):  # late imports: Google's libraries take a second
-    def __init__(self, table: BigtableWebTable) -> None:
-        super().__init__(table)
-        self._rows = table
-
-    def finish(self, drop: bool) -> int | None:
-        from .bigtable_repair import settle
-
-        return settle(self._rows, drop)
-
-    def can_check(self, snapshot: int) -> bool:
-        # Rows are as the newest snapshot has them, whatever older ones say.
-        return snapshot >= self._rows.latest_snapshot()
-
-    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
-        from .bigtable_fsck import check_rows
-
-        found = check_rows(self._rows, manifest, quick, threads)
-        in_files = super().check(manifest, broken, quick, threads).problems
-        return dataclasses.replace(found, problems=found.problems + in_files)
-
-    def repair(
-        self,
-        operation: str,
-        snapshot: int,
-        rows: Rows,
-        files: Mapping[str, frozenset[str]],
-        drop: bool,
-    ) -> Repair:
-        from .bigtable_repair import repair
-
-        return repair(self._rows, operation, snapshot, rows, files, drop)
+def can_check_rows(table: WebTable, snapshot: int) -> bool:
+    """Returns whether the rows of a snapshot can be read: in Bigtable those of the newest one."""
+    return _in_bigtable(table) is None or snapshot >= table.latest_snapshot()
 
 
-def checks_of(table: WebTable) -> TableChecks:
-    """Returns the checks for a kind of table."""
-    return _BigtableChecks(table) if isinstance(table, BigtableWebTable) else TableChecks(table)
+def check_rows(
+    table: WebTable, manifest: Manifest, broken: set[str], quick: bool, threads: int
+) -> Rows:
+    """Checks the rows of a snapshot.
+
+    Args:
+        table: The table.
+        manifest: The snapshot.
+        broken: Paths of files known to be broken.
+        quick: Whether to leave rows unread.
+        threads: How many ranges to read at a time.
+    """
+    in_files = tuple(check_tablets(table, manifest, broken, quick))
+    if (rows := _in_bigtable(table)) is None:
+        return Rows(in_files)
+    from .bigtable_fsck import check_cells
+
+    found = check_cells(rows, manifest, quick, threads)
+    return dataclasses.replace(found, problems=found.problems + in_files)
+
+
+def repair_table(
+    table: WebTable,
+    operation: str,
+    snapshot: int,
+    found: Rows,
+    drop: Mapping[str, frozenset[str]] | None,
+) -> Repair:
+    """Makes a snapshot that is whole.
+
+    Args:
+        table: The table.
+        operation: Id of this operation.
+        snapshot: Number of the snapshot that was checked.
+        found: The result of checking its rows.
+        drop: Paths of data files to leave out, by component; None also keeps damaged rows.
+    """
+    if (rows := _in_bigtable(table)) is None:
+        return repair(table, operation, drop or {})
+    from .bigtable_repair import repair_rows
+
+    return repair_rows(rows, operation, snapshot, found, drop)

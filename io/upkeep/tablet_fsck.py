@@ -1,46 +1,48 @@
 """Checks that tablets in files are consistent; ``bigtable_fsck`` checks rows in Bigtable."""
 
+import contextlib
 from collections.abc import Iterator
 
 import polars as pl
 import pyarrow as pa
 
 from ...policy.kinds import kind_of
-from ...policy.schema import to_frame
+from ...policy.schema import TEXT
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
-from ..storage.file_errors import first_line
-from ..storage.parquet_files import parquet_file
-from ..storage.places import Folder, Place
+from ..storage.parquet_files import collect, scan
+from ..storage.places import Folder
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, Tablet, tablets
+from ..tablets.tablets import NUMBER, Tablet, tablets, with_number
 from .fsck import Problem, list_problem
+
+_KEYS = with_number(pa.schema([("key", TEXT)]))
 
 
 def check_tablets(
-    root: WebTable, manifest: Manifest, broken: set[str], quick: bool
+    table: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
-    """Finds tablets that do not fit one another, though their files are whole.
+    """Finds tablets that are not consistent, though their files are whole.
 
     Args:
-        root: The table's folder.
+        table: The table.
         manifest: The snapshot.
         broken: Paths of the files that are not whole.
         quick: Whether to leave runs unread.
     """
     for name, component in manifest.components.items():
-        if kind_of(name).in_tablets and root.in_files(name) and not list_problem(root, component):
-            known = load_files(root, component)
+        if kind_of(name).in_tablets and table.in_files(name) and not list_problem(table, component):
+            known = load_files(table, component)
             yield from check_overlaps(name, known)
             for tablet in tablets(known) if not quick else ():
                 if tablet.runs and not broken.intersection(tablet.paths):
-                    problem = check_runs(root, name, tablet)
+                    problem = check_runs(table, name, tablet)
                     yield from [problem] if problem else []
 
 
 def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
-    """Finds tablets whose ranges of keys meet, and runs without a base."""
+    """Finds tablets whose key ranges overlap, and runs without a base."""
     last, before = "", ""
     known = tablets(files)
     for tablet in known:
@@ -58,31 +60,31 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
 
 
 def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
-    """Checks that the runs of a tablet fit what they lie on; each of its files is whole.
+    """Checks that the runs of a tablet fit its base and one another; each file is whole by itself.
 
     Args:
         root: The table's folder.
         component: Where it belongs.
         tablet: The tablet.
     """
-    try:
-        keys = _columns(root / tablet.base.path, ["key"]).get_column("key")
+    base = tablet.base.path
+    with contextlib.suppress(UserError):  # the check of files reports it
+        keys = collect(scan([root / base], _KEYS).select("key")).get_column("key")
         for run in tablet.runs:
-            rows = _columns(root / run.path, ["key", NUMBER]).sort(NUMBER)
+            rows = collect(scan([root / run.path], _KEYS)).sort(NUMBER)
             numbers = rows.get_column(NUMBER)
-            if not _follows(numbers, len(keys), run.fresh or 0):
-                text = f"does not number its rows as {tablet.base.path} and older runs do"
-                return Problem("run", run.path, text, component)
             changed = rows.filter(numbers < len(keys))
-            if not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
-                text = f"has other keys than the rows of {tablet.base.path} that it replaces"
+            every = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
+            text = ""
+            if not _follows(numbers, len(keys), run.fresh or 0):
+                text = f"does not number its rows as {base} and older runs do"
+            elif not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
+                text = f"has other keys than the rows of {base} that it replaces"
+            elif every.n_unique() < len(every):
+                text = f"has rows as new that {base} or older runs have"
+            if text:
                 return Problem("run", run.path, text, component)
-            keys = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
-            if keys.n_unique() < len(keys):
-                text = f"has rows as new that {tablet.base.path} or older runs have"
-                return Problem("run", run.path, text, component)
-    except UserError:
-        return None  # said of the file itself
+            keys = every
     return None
 
 
@@ -91,11 +93,3 @@ def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
     if numbers.null_count() or numbers.n_unique() < len(numbers):
         return False
     return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))
-
-
-def _columns(path: Place, names: list[str]) -> pl.DataFrame:
-    try:
-        with parquet_file(path) as opened:
-            return to_frame(opened.read(columns=names))
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise UserError(first_line(error)[:200]) from error

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ...io.batches.batches import page_name, place, write_file
 from ...io.batches.known_hosts import host_tables
-from ...io.snapshots.commit import Written
 from ...io.snapshots.operations import Operation
+from ...io.tablets.written import Written
 from ...web.base.clock import now_ms
 from ...web.engine.engine import Engine
 

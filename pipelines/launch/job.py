@@ -12,8 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.manifest import Manifest, load_manifest
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, find, new_id
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.table.opening import open_table

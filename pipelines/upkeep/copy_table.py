@@ -15,15 +15,15 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.commit import Written, commit
-from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.commit import commit
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, find
 from ...io.storage.errors import ConflictError
 from ...io.table.opening import open_table
 from ...io.tablets.checksums import check_list, check_tablets, copy_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
+from ...io.tablets.written import Written
 from ...policy.kinds import SEED_HOSTS, kind_of
 from ...transforms.operations import Begin, Finish, ForEach, Ticket
 from ...web.base.errors import UsageError
@@ -150,6 +150,4 @@ def _commit(
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
     source = reading.manifest()
     # Any table that was made there meanwhile is another one: the two are not mixed.
-    return commit(
-        operation, written, reads=frozenset({"*"}), others=source.batches, latest=source.latest_time
-    )
+    return commit(operation, written, reads=frozenset({"*"}), others=source.batches, past=source)

@@ -11,13 +11,11 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 from rich import filesize
 
-from ...io.snapshots.manifest import Manifest, load_manifest
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifests
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
@@ -25,24 +23,27 @@ from ...io.tablets.file_lists import DataFile, load_files
 from ...io.upkeep.clock_repair import KIND as CLOCK
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
-    Left,
     Problem,
     Rows,
     check_file,
     check_lists,
     check_manifests,
-    left_over,
     list_problem,
     runs,
 )
+from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import KIND as OPERATION
-from ...io.upkeep.operation_fsck import Mended, check_operations, left_operations, mend_operations
+from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
-from ...io.upkeep.table_checks import checks_of
+from ...io.upkeep.table_checks import (
+    can_check_rows,
+    check_rows,
+    finish_commit,
+    repair_table,
+)
 from ...policy.kinds import kinds_in_tablets
 from ...policy.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
-from ...web.base.errors import UserError
 from ...web.base.options import also, option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
@@ -134,7 +135,7 @@ def run(invocation: Invocation) -> int:
         with live_view(invocation.progress):
             return look(root, options)
 
-    finished = checks_of(root).finish(options.drop) if options.repair else None
+    finished = finish_commit(root, options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
         damaged = [problem for problem in found.problems if problem.kind == OPERATION]
@@ -162,8 +163,8 @@ def _repair(root: WebTable, found: Findings, options: Options) -> Repair:
             if problem.component and problem.kind not in ("list", CLOCK):
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
-        checks = checks_of(root)
-        done = checks.repair(operation, found.snapshot, found.rows, drop, options.drop)
+        left_out = drop if options.drop else None
+        done = repair_table(root, operation, found.snapshot, found.rows, left_out)
     if any(problem.kind == CLOCK for problem in found.problems):
         made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
@@ -183,15 +184,15 @@ def look(root: WebTable, options: Options) -> Findings:
     found = Findings(root.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
         return found  # only the newer version knows which files belong to it
-    manifest, checks = _newest(root), checks_of(root)
-    found = Findings(manifest.snapshot, tuple(problems), _left(root))
-    if not checks.can_check(manifest.snapshot):
+    manifest = next(readable_manifests(root), Manifest())
+    found = Findings(manifest.snapshot, tuple(problems), left_over(root))
+    if not can_check_rows(root, manifest.snapshot):
         return found
     problems += check_lists(root, manifest)
     files = list(_files(root, manifest))
     problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
-    rows = checks.check(manifest, broken, options.quick, options.threads)
+    rows = check_rows(root, manifest, broken, options.quick, options.threads)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
@@ -216,17 +217,6 @@ def _check_files(
         problems = [problem for problem in pool.map(check, files) if problem]
     PROGRESS.finish()
     return problems
-
-
-def _left(root: WebTable) -> Left:
-    return left_over(root) + left_operations(root)
-
-
-def _newest(root: WebTable) -> Manifest:
-    for number in reversed(root.snapshots()):
-        with suppress(UserError):
-            return load_manifest(root, number)
-    return Manifest()
 
 
 def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...io.batches.batches import claimed_keys
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
@@ -43,7 +43,7 @@ class TableView:
         self.manifest = newest_manifest(table)
         self._pinned = Reading(table, "", self.manifest.snapshot)
         self.find = self._pinned.find
-        self.clock = clock_of(self._pinned.root, self.manifest)
+        self.clock = clock_of(self.manifest)
         self.now = self.clock.now
 
     @property

@@ -17,8 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...io.snapshots.manifest import Pinned
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Pinned, newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file

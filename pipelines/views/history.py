@@ -7,7 +7,7 @@ from typing import Any
 
 from rich import filesize
 
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import Change, Event, events, sizes
 from ...web.base.errors import UserError
@@ -74,7 +74,7 @@ def _change_record(change: Change) -> dict[str, Any]:
     return {"added": added, "removed": removed, "exact": change.exact}
 
 
-def _sizes(numbers: tuple[int, int, int]) -> dict[str, int]:
+def _sizes(numbers: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("files", "rows", "bytes"), numbers, strict=True))
 
 

@@ -17,8 +17,7 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place

@@ -19,8 +19,7 @@ from ...io.rows.duckdb_views import (
     shown,
     view_sql,
 )
-from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.newest import newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.reach import is_shared
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table

@@ -3,8 +3,7 @@
 import pytest
 from bigtable_emulator import Counter
 from crawling import nutbeam
-
-from nutbeam.web.simweb.server import SimWeb
+from simulated_web import SimWeb
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from web_tables import Snapshot, newest
 from nutbeam.io.bigtable.changes import change_of, write_changes
 from nutbeam.io.bigtable.snapshot_log import Change, open_log
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
 from nutbeam.io.storage.files import list_files
@@ -32,6 +32,7 @@ from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.io.tablets.written import Written
 
 pytestmark = pytest.mark.bigtable
 

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
+from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines import generate
 from nutbeam.policy import threshold
 from nutbeam.policy.schema import STATE, Status, conform

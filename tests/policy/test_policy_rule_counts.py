@@ -8,7 +8,7 @@ from crawling import crawl, nutbeam
 from frames import table_of
 from simulated_web import SimWeb
 
-from nutbeam.io.snapshots.commit import sum_counts
+from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule

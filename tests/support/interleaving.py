@@ -28,13 +28,17 @@ GATES = [
     (operations, "create_exclusive"),
     *((written, name) for name in ("store_files", "store_manifest")),
     (apply_changes, "plan_ranges"),
-    *((kind, name) for kind in (FolderTable, BigtableWebTable) for name in ("read", "resolve")),
+    *(
+        (kind, name)
+        for kind in (FolderTable, BigtableWebTable)
+        for name in ("read", "resolve", "edit")
+    ),
     (inject, "read_blocklist"),
     *((generate, name) for name in ("put_aside", "take_up", "write_file")),
     *((update, name) for name in ("place", "changes_of")),
     (dedup, "place"),
     *((compact, name) for name in ("plan_folds", "fold", "sweep", "commit")),
-    *((purge_commit, name) for name in ("pieces", "purge_piece", "rebase", "commit_once")),
+    *((purge_commit, name) for name in ("set_bars", "rebase", "commit_once")),
     (over_purges, "commit_once"),
     *((history, name) for name in ("begin", "store_manifest")),
 ]

@@ -10,8 +10,8 @@ import zlib
 from frames import table_of
 
 from nutbeam.io.batches.batches import batch_files, page_order, write_file
-from nutbeam.io.snapshots.commit import Written
 from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
 from nutbeam.transforms.operations import Terms, Ticket, begin_job, commit_job
 from nutbeam.web.exchange.status import FETCH_SUCCESS

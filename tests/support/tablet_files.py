@@ -51,7 +51,7 @@ def write(root, rows, sizes, tablet_rows):
     """Writes rows in parts of the given sizes; returns the keys of each file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "TABLET_ROWS", tablet_rows)
-        writer = TabletWriter(root, "state", "state")
+        writer = TabletWriter(root, "state", STATE)
         for size in sizes:
             writer.write(rows.head(size))
             rows = rows.slice(size)

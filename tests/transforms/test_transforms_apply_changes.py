@@ -5,7 +5,7 @@ from crawling import latest_snapshot, manifest_at
 from frames import frame_of, table_of
 from running import run
 
-from nutbeam.io.snapshots.commit import Written, check_whole, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import tablet_writer
@@ -13,6 +13,7 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.io.tablets.written import Written, check_whole
 from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target
@@ -58,7 +59,7 @@ TARGETS = {
 def table(tmp_path, monkeypatch):
     """A table of the even keys in several tablets."""
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 25)
-    writer = TabletWriter(tmp_path, "state", "state")
+    writer = TabletWriter(tmp_path, "state", STATE)
     writer.write(frame_of(STATE, *({"key": key, "score": 1.0} for key in KEYS[::2])))
     operation = begin(str(tmp_path), "make", "make")
     commit(operation, [Written("state", tuple(writer.close()))])

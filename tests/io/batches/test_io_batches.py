@@ -12,10 +12,11 @@ from nutbeam.io.batches.batches import (
     place,
     write_file,
 )
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch, Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]

@@ -11,7 +11,14 @@ from nutbeam.io.tablets import fold as fold_module
 from nutbeam.io.tablets import tablet_writer as writer_module
 from nutbeam.io.tablets.fold import find_rows, folded, read_tablets
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from nutbeam.io.tablets.resolve import Resolved, apply_changes, changed_rows, within, write_bases
+from nutbeam.io.tablets.resolve import (
+    Resolution,
+    Resolved,
+    apply_changes,
+    changed_rows,
+    within,
+    write_bases,
+)
 from nutbeam.io.tablets.tablets import MOST_RUNS, NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, conform
@@ -71,7 +78,9 @@ def test_resolving_a_range_is_resolving_all_its_rows_at_once(
         patch.setattr(writer_module, "TABLET_ROWS", 7)
         patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
         part = Range(low, high, base, whole=False)
-        written = list(apply_changes(tmp_path, "state", part, frame, put, {"outcome": "o/ut"}))
+        written = list(
+            apply_changes(tmp_path, Resolution("state", part, put, {"outcome": "o/ut"}), frame)
+        )
     expected = {key: score for key, score in old.items() if base and inside(key)}
     expected |= dict(changes)
     places = {done.component: (done.files, done.counts) for done in written}
@@ -106,7 +115,9 @@ def test_a_resolver_that_fails_leaves_no_half_file(tmp_path):
     frame = frame_of(CHANGES, {"key": "com.a:http/"}, {"key": "com.b:http/"})
     with pytest.raises(RuntimeError, match=r"stop"):
         list(
-            apply_changes(tmp_path, "state", Range(None, None, base, whole=False), frame, fail, {})
+            apply_changes(
+                tmp_path, Resolution("state", Range(None, None, base, whole=False), fail), frame
+            )
         )
     assert [str(path.relative_to(tmp_path)) for path in (tmp_path / "state").iterdir()] == [
         file.path
@@ -121,7 +132,9 @@ def test_rewriting_again_and_again_does_not_crumble_the_row_groups(tmp_path, mon
         keys = [f"com.a:http/{n:03d}" for n in range(2 * round_ + 1, 200, 25)]
         frame = frame_of(CHANGES, *({"key": key, "inlink_score": 1.0} for key in keys))
         part = Range(None, None, Tablet(base), whole=False)
-        (done, *_) = apply_changes(tmp_path, "state", part, frame, put, {"outcome": "o"})
+        (done, *_) = apply_changes(
+            tmp_path, Resolution("state", part, put, {"outcome": "o"}), frame
+        )
         (base,) = done.files
     groups = files_module.row_group_count(tmp_path / base.path)
     assert groups == -(-base.rows // 10)
@@ -149,8 +162,9 @@ class Kept:
             done
             for number, part in split_by_range(chunk, ranges)
             for done in apply_changes(
-                self.root, "state", ranges[number], pl.from_arrow(part), put, {"outcome": "o"},
-                self.snapshot,
+                self.root,
+                Resolution("state", ranges[number], put, {"outcome": "o"}, self.snapshot),
+                pl.from_arrow(part),
             )
             if done.component == "state"
         ]  # fmt: skip
@@ -166,7 +180,7 @@ class Kept:
 
     def compact(self, *, full):
         for group in plan_folds(tablets(self.files), full=full):
-            frames = (rows for tablet in group for rows in folded(self.root, "state", tablet))
+            frames = (rows for tablet in group for rows in folded(self.root, STATE, tablet))
             files = write_bases(self.root, "state", frames)
             gone = {path for tablet in group for path in tablet.paths}
             self.files = [file for file in self.files if file.path not in gone] + list(files)
@@ -179,7 +193,7 @@ class Kept:
         in_order = [
             row
             for tablet in known
-            for rows in folded(self.root, "state", tablet)
+            for rows in folded(self.root, STATE, tablet)
             for row in rows.select("key", "score").rows()
         ]
         assert in_order == right
@@ -311,7 +325,7 @@ def test_a_tablet_that_changes_swamp_is_cut_and_rewritten(tmp_path):
     ranges = plan_ranges(tablets(kept.files), samples, 15)
     assert len(ranges) > 1
     nothing = frame_of(CHANGES)
-    parts = [apply_changes(tmp_path, "state", part, nothing, put, {}) for part in ranges]
+    parts = [apply_changes(tmp_path, Resolution("state", part, put), nothing) for part in ranges]
     kept.replace([done for part in parts for done in part])
     assert all(file.base is None for file in kept.files)
     kept.check()

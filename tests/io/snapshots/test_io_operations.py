@@ -9,13 +9,14 @@ from dropping import as_nobody
 from stores_here import KINDS
 
 from nutbeam.io.snapshots import commit as module
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import Operation, begin, committed, find, new_id
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.written import Written
 from nutbeam.web.base.errors import UserError
 
 BATCH = Batch("generated", 1, 1, 10, 99)

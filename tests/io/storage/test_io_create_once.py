@@ -8,7 +8,7 @@ import pytest
 from stores_here import PROXIED, everywhere
 
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.exclusive import create_exclusive
 from nutbeam.io.storage.files import (

@@ -6,7 +6,7 @@ import threading
 import pytest
 from stores_here import BUCKET, in_stores
 
-from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.storage.files import (
     write_bytes,
 )

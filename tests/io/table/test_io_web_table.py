@@ -9,16 +9,16 @@ from frames import frame_of
 
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.snapshots.commit import Written, commit
-from nutbeam.io.snapshots.manifest import load_manifest, store_manifest
-from nutbeam.io.snapshots.newest import newest_manifest
+from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.table import folder_table
+from nutbeam.io.table.edits import Edited
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
@@ -62,10 +62,12 @@ def change(table, rows, name, component="state", reads=()):
 def resolved(operation, rows, component="state"):
     known = tablets(operation.files(component))
     base = known[0] if known else None
-    parts = operation.root.resolve(
-        component, Range(None, None, base), rows, newer, {}, operation.snapshot + 1
+    return list(
+        operation.root.resolve(
+            Resolution(component, Range(None, None, base), newer, order=operation.snapshot + 1),
+            rows,
+        )
     )
-    return [Written(part.component, part.files, part.replaced, part.counts) for part in parts]
 
 
 def parts_of(table, component="state", snapshot=None):
@@ -107,8 +109,6 @@ def test_snapshots_are_numbered_and_kept(table):
     assert root.latest_snapshot() == root.begun_snapshot() == root.settled_snapshot() == 3
     assert newest_manifest(table) == load_manifest(root, 3)
     assert json.loads(root.record(2))["operation"] == "n2.inject"
-    assert root.is_kept(2)
-    assert not root.is_kept(4)
     numbers, times = zip(*root.commit_times(), strict=True)
     assert numbers == (1, 2, 3)
     assert list(times) == sorted(times)
@@ -200,8 +200,7 @@ def test_changes_that_change_nothing_are_not_written(table):
 def test_rows_are_loaded_into_a_table_that_has_none(table):
     operation = begin(table, "copy", "load.copy")
     frames = state_of(ROWS).iter_slices(7)
-    parts = operation.root.load("state", frames)
-    commit(operation, [Written(part.component, part.files) for part in parts])
+    commit(operation, operation.root.load("state", frames))
     assert scores(table) == ROWS
 
 
@@ -251,15 +250,11 @@ def edited(table, edit, name):
     return operation, parts
 
 
-def written(parts):
-    return [Written(part.component, part.files, part.replaced, part.counts) for part in parts]
-
-
 def test_what_is_taken_out_cannot_be_read_any_more(table):
     gone = "com.a:http/05"
     change(table, state_of(ROWS), "first")
     operation, parts = edited(table, without(gone), "purge")
-    made = commit(operation, written(parts))
+    made = commit(operation, parts)
     assert made.counts["rows/state"] == 1
     left = {key: score for key, score in ROWS.items() if key != gone}
     assert scores(table) == left
@@ -283,9 +278,9 @@ def test_an_edit_is_made_again_where_rows_were_changed_since(table):
     before = tablets(operation.files("state"))
     change(table, state_of({gone: 50.0, "com.a:http/06": 60.0}), "second")
     root, now = parts_of(table)
-    again = list(root.edit_again("state", without(gone), parts, before, 1, now))
+    again = list(root.edit_again("state", without(gone), Edited(1, before, parts), now))
     later = begin(table, "purge", "again")
-    commit(later, written(again))
+    commit(later, again)
     left = {key: score for key, score in ROWS.items() if key != gone}
     assert scores(table) == {**left, "com.a:http/06": 60.0}
 

@@ -55,7 +55,7 @@ def test_zone_maps(tmp_path):
 
 
 def test_zone_maps_of_rows_that_have_no_times(tmp_path):
-    writer = TabletWriter(tmp_path, "hosts", "hosts")
+    writer = TabletWriter(tmp_path, "hosts", HOSTS)
     writer.write(frame_of(HOSTS, {"key": "com.a"}, {"key": "com.b"}))
     (file,) = writer.close()
     assert (file.first, file.last, file.min_fetch_time, file.statuses) == (
@@ -64,14 +64,13 @@ def test_zone_maps_of_rows_that_have_no_times(tmp_path):
 
 
 def test_a_writer_without_rows_writes_nothing(tmp_path):
-    writer = TabletWriter(tmp_path, "state", "state")
+    writer = TabletWriter(tmp_path, "state", STATE)
     writer.write(state([]))
     assert writer.close() == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_abandoned_writer_leaves_nothing_behind(tmp_path):
-    writer = TabletWriter(tmp_path, "state", "state")
-    writer.write(state(["com.a:http/"]))
-    writer.abandon()
+    with TabletWriter(tmp_path, "state", STATE) as writer:
+        writer.write(state(["com.a:http/"]))
     assert list((tmp_path / "state").iterdir()) == []

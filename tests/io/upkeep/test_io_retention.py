@@ -7,13 +7,14 @@ import time
 import pytest
 from crawling import latest_snapshot, manifest_at
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, committed, find
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
+from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.retention import changes_under_way, sweep
 from nutbeam.io.upkeep.rollback import roll_back

@@ -13,6 +13,7 @@ from short_form import first
 from simulated_web import SimWeb
 from web_tables import InBigtable
 
+from nutbeam.io.table.opening import open_table
 from nutbeam.policy.schema import Status
 from nutbeam.web.base.clock import EARLIEST_MS
 
@@ -83,6 +84,35 @@ def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case)
         assert_timely(tmp_path / "table")
     left = [m.counts.get("stale_results") for m in manifests_of(tmp_path / "table")]
     assert not any(left)
+
+
+@pytest.mark.parametrize("deletes", ["while_ahead", "when_right", "both"])
+def test_without_its_history_a_table_knows_since_when_the_clock_is_right(
+    monkeypatch, backend, deletes
+):
+    table = backend.fresh()
+    with SimWeb(hosts=1, pages=8, seed=7, crawl_delay=0) as web:
+        crawl = ("crawl", table, "--rounds", "1", *reach(web))
+        assert nutbeam(*crawl[:2], *web.seeds, *crawl[2:]) == 0
+        with clock_off(monkeypatch, WRONG["decades_ahead"]):
+            assert nutbeam(*crawl) == 0
+            if deletes != "when_right":
+                forget_the_past(table)
+        if deletes != "while_ahead":
+            assert nutbeam("inject", table, *web.seeds) == 0
+            forget_the_past(table)
+        for _ in range(3):
+            assert nutbeam(*crawl) in (0, 1)
+            forget_the_past(table)
+        requests = Counter(asked(web))
+    assert len(requests) > 8
+    assert max(requests.values()) == 2, requests.most_common(3)
+
+
+def forget_the_past(table):
+    """Deletes all snapshots but the newest ones."""
+    assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    assert len(open_table(table).snapshots()) == 1
 
 
 @pytest.fixture(scope="module")

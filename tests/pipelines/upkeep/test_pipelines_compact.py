@@ -10,7 +10,7 @@ from crawling import contents, crawl, files_of, json_lines, manifest_of, nutbeam
 from frames import frame_of
 from simulated_web import SimWeb
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
@@ -20,6 +20,7 @@ from nutbeam.io.tablets.fold import folded, read_tablets
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet, tablets
+from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
 from nutbeam.policy.schema import DOCUMENTS, STATE
 
@@ -207,7 +208,7 @@ def crawled(tmp_path_factory):
     oldest = pl.col("page").str.starts_with(f"batches/{min(manifest_of(table).batches)}/")
     names = [pl.when(~oldest).then(name).alias(name) for name in ("page", "document")]
     known = tablets(operation.files("state"))
-    frames = [rows.with_columns(names) for one in known for rows in folded(table, "state", one)]
+    frames = [rows.with_columns(names) for one in known for rows in folded(table, STATE, one)]
     replaced = tuple(path for one in known for path in one.paths)
     commit(operation, [Written("state", write_bases(table, "state", frames), replaced)])
     return table

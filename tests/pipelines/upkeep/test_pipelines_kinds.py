@@ -1,30 +1,36 @@
 """A component that only these tests declare goes through all commands, in a folder and in Bigtable."""
 
+import dataclasses
+
 import polars as pl
 import pyarrow as pa
 import pytest
 from crawling import files_of, manifest_of, nutbeam
 from frames import frame_of
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolved
+from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.io.tablets.written import Written
 from nutbeam.policy.kinds import KINDS, Kind
 from nutbeam.policy.schema import TEXT
 
 MARKS = pa.schema([("key", TEXT), ("mark", pa.int64()), ("target", TEXT)])
+LATER = MARKS.append(pa.field("later", TEXT))
 ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
+
+
+MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True)
 
 
 @pytest.fixture(params=["folder", "bigtable"])
 def table(request, tmp_path, monkeypatch):
     """A table with seeds and marks, a run on these."""
-    kind = Kind("marks", MARKS, in_tablets=True, in_order=True)
-    monkeypatch.setitem(KINDS, kind.name, kind)
+    monkeypatch.setitem(KINDS, "marks", MARKS_KIND)
     table = str(tmp_path / "table")
     if request.param == "bigtable":
         table = request.getfixturevalue("bigtable").make(tmp_path / "files")
@@ -39,23 +45,27 @@ def newer(rows, changes):
     return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
 
 
-def mark(table, marks, name):
+def mark(table, marks, name, **more):
     """Commits marks, as a job of this component would."""
     operation = begin(table, "mark", f"{name}.mark")
     known = tablets(operation.files("marks"))
     part = Range(None, None, known[0] if known else None)
-    rows = frame_of(MARKS, *({"key": k, "mark": n} for k, n in sorted(marks.items())))
-    done = operation.root.resolve("marks", part, rows, newer, {}, operation.snapshot + 1)
-    commit(operation, [Written(p.component, p.files, p.replaced, p.counts) for p in done])
+    rows = frame_of(
+        KINDS["marks"].schema, *({"key": k, "mark": n, **more} for k, n in sorted(marks.items()))
+    )
+    done = operation.root.resolve(
+        Resolution("marks", part, newer, order=operation.snapshot + 1), rows
+    )
+    commit(operation, done)
 
 
-def marks_of(table):
-    """Returns the marks of a table by key."""
+def values_of(table, column="mark"):
+    """Returns a column of the marks of a table by key."""
     root = open_table(table)
     root = root.at(root.latest_snapshot())
     known = tablets(load_files(root, manifest_of(table).components["marks"]))
     return dict(row for t in known for rows in root.scan("marks", t)
-                for row in rows.select("key", "mark").iter_rows())  # fmt: skip
+                for row in rows.select("key", column).iter_rows())  # fmt: skip
 
 
 NEWEST = {**ROWS, "com.a:http/01": 100}
@@ -66,15 +76,42 @@ def test_compact_folds_it_and_deletes_old_files(table):
     assert len(old) == 2
     assert nutbeam("compact", table, "--snapshot_retention", "0", "--full") == 0
     assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
-    assert marks_of(table) == NEWEST
+    assert values_of(table) == NEWEST
     assert len(files_of(table, "marks")) == 1
     assert not any(path.exists() for path in old)
 
 
 def test_copy_has_it(table, tmp_path):
     assert nutbeam("copy", table, tmp_path / "copy") == 0
-    assert marks_of(str(tmp_path / "copy")) == NEWEST
+    assert values_of(str(tmp_path / "copy")) == NEWEST
     assert nutbeam("fsck", tmp_path / "copy") == 0
+
+
+def rows_as_later(table, monkeypatch):
+    """Returns the marks as a version reads them that knows a further column."""
+    with monkeypatch.context() as patch:
+        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, schema=LATER))
+        found = values_of(str(table), "later")
+        return {key: text for key, text in found.items() if text is not None}
+
+
+@pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
+def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
+    with monkeypatch.context() as patch:
+        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, schema=LATER))
+        mark(table, marks, "third", later="more")
+    kept = dict.fromkeys(marks, "more")
+    assert rows_as_later(table, monkeypatch) == kept
+    known = values_of(table)
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert nutbeam("compact", table, "--full") == 0
+    assert nutbeam("purge", table, "--url", "http://a.com/39") == 0
+    for one, gone in ((tmp_path / "copy", {}), (table, {"com.a:http/39"})):
+        assert nutbeam("fsck", one) == 0
+        assert len(files_of(one, "marks")) == 1
+        assert values_of(str(one)) == {key: n for key, n in known.items() if key not in gone}
+        wanted = {key: text for key, text in kept.items() if key not in gone}
+        assert rows_as_later(one, monkeypatch) == wanted
 
 
 def test_history_and_rollback(table, capsys):
@@ -82,14 +119,14 @@ def test_history_and_rollback(table, capsys):
     assert nutbeam("history", table) == 0
     assert "marks" in capsys.readouterr().out
     assert nutbeam("rollback", table, "--to", "2") == 0
-    assert marks_of(table) == ROWS
+    assert values_of(table) == ROWS
 
 
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):
     assert nutbeam("purge", table, *words, "--now") == 0
     left = {key: n for key, n in NEWEST.items() if words[0] == "--url" and key != "com.a:http/05"}
-    assert marks_of(table) == left
+    assert values_of(table) == left
     assert nutbeam("fsck", table) == 0
 
 
@@ -102,14 +139,14 @@ def test_damage_is_found_and_left_out(table, capsys):
     assert nutbeam("fsck", table) == 3
     assert run.name in capsys.readouterr().out
     assert nutbeam("fsck", table, "--repair", "--drop") == 0
-    assert marks_of(table) in (ROWS, {})
+    assert values_of(table) in (ROWS, {})
 
 
 def test_a_lost_list_is_made_again(table):
     (open_table(table) / manifest_of(table).components["marks"].list).unlink()
     assert nutbeam("fsck", table) == 3
     assert nutbeam("fsck", table, "--repair") == 0
-    assert marks_of(table) == NEWEST
+    assert values_of(table) == NEWEST
 
 
 def test_tablets_that_do_not_fit_are_found(table, capsys):

@@ -20,6 +20,7 @@ from nutbeam.io.snapshots import hold
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.processes import this_process
+from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.upkeep import purge_commit
 from nutbeam.policy.blocklist import Names, blocklist_of
@@ -194,9 +195,9 @@ def test_only_what_is_new_is_read_again(table, monkeypatch):
         while job.at != "nutbeam.io.upkeep.purge_commit.rebase":
             job.advance()
         launch("generate", table, top_n=2, operation="more", add_days=90)
-        real = purge_commit.purge_piece
+        real = FolderTable.edit
         monkeypatch.setattr(
-            purge_commit, "purge_piece", lambda p, n: reads.append(p.component) or real(p, n)
+            FolderTable, "edit", lambda t, name, *how: reads.append(name) or real(t, name, *how)
         )
         job.finish()
     assert job.error is None

@@ -8,13 +8,14 @@ import pytest
 from crawling import latest_snapshot, manifest_of, nutbeam, state_of
 from frames import frame_of
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, tablets
+from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import STATE
 
 

@@ -24,10 +24,11 @@ from crawling import (
 from short_form import first
 from simulated_web import SimWeb
 
-from nutbeam.io.snapshots.commit import Written, commit
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin, committed, find
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
 
 

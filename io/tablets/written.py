@@ -1,0 +1,71 @@
+"""What workers wrote: files by component, and counts."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from ...web.base.errors import UserError
+from .file_lists import DataFile
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """Files that a worker has written for a component, and its counts.
+
+    Attributes:
+        component: Where the files belong, such as ``state``.
+        files: New files.
+        replaced: Paths of live files that the new ones replace.
+        counts: By counter name, such as ``dropped/out_of_scope``.
+        tidies: Whether the rows stay the same. Then the commit leaves it out if
+            another operation has changed those files in the meantime.
+        due: Number of items of work, by step; one of a step's parts has it.
+        done: How many of them were done here, by step.
+    """
+
+    component: str = ""
+    files: tuple[DataFile, ...] = ()
+    replaced: tuple[str, ...] = ()
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    tidies: bool = False
+    due: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    done: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
+    """Checks that all work of an operation was done.
+
+    When part of a step has failed, a runner may still run later steps: Prism does,
+    until the job has stopped.
+
+    Args:
+        job: Name of the job.
+        written: Everything that its workers wrote.
+        steps: Names of the steps whose work must be whole.
+
+    Raises:
+        UserError: Some of it is missing.
+
+    >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
+    """
+    written = list(written)
+    due = sum_counts(part.due for part in written)
+    done = sum_counts(part.done for part in written)
+    for step in steps:
+        if step not in due or due[step] != done.get(step, 0):
+            raise UserError(
+                f"{job}: step {step!r} did {done.get(step, 0)} of {due.get(step, 'its')} parts; "
+                "nothing was written: run it again"
+            )
+
+
+def sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Returns the sums of several counts, in the order of their names.
+
+    >>> sum_counts([{"b": 1}, {"a": 1, "b": 2}])
+    {'a': 1, 'b': 3}
+    """
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, number in part.items():
+            total[name] = total.get(name, 0) + number
+    return dict(sorted(total.items()))

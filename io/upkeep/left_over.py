@@ -1,0 +1,71 @@
+"""Counts files that a table does not need, and operations that never ended."""
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Iterator
+
+from ...web.base.errors import UserError
+from ..snapshots.hold import HOLD
+from ..snapshots.manifest import readable_manifests
+from ..snapshots.operation_records import FOLDER, LOST
+from ..snapshots.operations import from_json
+from ..storage.files import list_files, read_bytes
+from ..table.web_table import WebTable
+from ..tablets.file_lists import load_files
+from .operation_fsck import record_files
+from .purge import unnamed_files
+from .retention import UNDER_WAY
+
+
+@dataclasses.dataclass(frozen=True)
+class Left:
+    """Leftovers that do no harm.
+
+    Attributes:
+        orphans: Files that no snapshot names: left by jobs that died, or not yet committed.
+        orphan_bytes: Their size.
+        temporary: Files that were never completed.
+        leases: Claims of attempts at fetching, held or not.
+        unfinished: Operations that began more than a day ago and never committed.
+    """
+
+    orphans: int = 0
+    orphan_bytes: int = 0
+    temporary: int = 0
+    leases: int = 0
+    unfinished: tuple[str, ...] = ()
+
+
+def left_over(table: WebTable) -> Left:
+    """Counts leftover files, and names operations that began long ago and never committed."""
+    named = table.needed_files()
+    components = {c for one in readable_manifests(table) for c in one.components.values()}
+    for component in components:
+        named.add(component.list)
+        with contextlib.suppress(UserError):  # the list is damaged
+            named |= {file.path for file in load_files(table, component)}
+    known = {table / HOLD, *(found.path for found in record_files(table))}
+    beside = [found for found in list_files(table / FOLDER) if found.path not in known]
+    found = [*unnamed_files(table.files, named, math.inf), *beside]
+    orphans = [one.bytes for one in found if not one.path.name.startswith(".")]
+    claims = [one for one in list_files(table / "batches") if one.path.suffix == ".claim"]
+    temporary, unfinished = len(found) - len(orphans), tuple(_unfinished(table))
+    return Left(len(orphans), sum(orphans), temporary, len(claims), unfinished)
+
+
+def _unfinished(table: WebTable) -> Iterator[str]:
+    manifests = list(readable_manifests(table))
+    done = {manifest.operation for manifest in manifests}
+    first = min((manifest.snapshot for manifest in manifests), default=0)
+    records = {found.path: found for found in record_files(table)}
+    for path, found in records.items():
+        old = found.changed < time.time() - UNDER_WAY
+        if path.suffix == LOST or not old or path.with_suffix(LOST) in records:
+            continue
+        with contextlib.suppress(UserError):
+            pinned = from_json(path, read_bytes(path))
+            # The history does not say how operations before its first snapshot ended.
+            if pinned.snapshot >= first - 1 and pinned.job != "crawl" and pinned.id not in done:
+                yield pinned.id

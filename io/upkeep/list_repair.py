@@ -1,0 +1,165 @@
+"""Rebuilds lists of files that are gone: from the files, their names, and other snapshots' lists."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+
+import polars as pl
+
+from ...policy.kinds import KINDS, kind_of
+from ...web.base.errors import UserError
+from ..batches.batches import page_order, place
+from ..snapshots.manifest import Manifest, readable_manifests
+from ..storage.files import list_files
+from ..storage.parquet_files import collect, scan, schema_of
+from ..storage.places import Place, below
+from ..table.web_table import WebTable
+from ..tablets.file_lists import DataFile, load_files, totals
+from ..tablets.tablet_writer import zone
+from ..tablets.tablets import NUMBER, run_schema
+from .fsck import described, list_problem
+
+
+def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFile] | None]:
+    """Returns the live files of the components whose lists are broken; None where they are uncertain."""
+    return {
+        name: _Rebuild(table, manifest, name).files()
+        for name, component in manifest.components.items()
+        if table.in_files(name) and list_problem(table, component)
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rebuild:
+    """Finds the live files of a component whose list is gone."""
+
+    table: WebTable
+    manifest: Manifest
+    name: str
+
+    def files(self) -> list[DataFile] | None:
+        others = self._described_elsewhere()
+        files: list[DataFile] = []  # newest first
+        runs: list[Place] = []  # no list says on which base they are
+        for file in sorted(list_files(self.table / self.name), key=lambda file: -file.changed):
+            if file.path.suffix != ".parquet" or file.path.name.startswith("."):
+                continue
+            path = below(self.table, file.path)
+            try:
+                if path not in others and NUMBER in schema_of(file.path).names:
+                    runs.append(file.path)
+                    continue
+                known = others.get(path) or self._described(file.path)
+            except UserError:
+                continue  # not whole
+            if known is None:
+                return None
+            files.append(known)
+        new = [file for file in files if file.path not in others]
+        bases = list(_newest([file for file in files if file.base is None]))
+        try:
+            layered = self._layered(bases, [file for file in files if file.base], runs)
+        except UserError:
+            return None  # one of the files is not whole
+        wanted = self.manifest.components[self.name].totals
+        return next((c for c in (files, bases, new, *layered) if totals(c) == wanted), None)
+
+    def _described_elsewhere(self) -> dict[str, DataFile]:
+        """Returns what the lists of other snapshots say about the files, by path."""
+        others = [other.components.get(self.name) for other in readable_manifests(self.table)]
+        lists = {component.list: component for component in reversed(others) if component}
+        lists.pop(self.manifest.components[self.name].list, None)
+        found: dict[str, DataFile] = {}
+        for component in lists.values():
+            with contextlib.suppress(UserError):
+                found |= {file.path: file for file in load_files(self.table, component)}
+        return found
+
+    def _described(self, path: Place) -> DataFile | None:
+        """Returns a file's description by its content and its name; None if these are not enough."""
+        file, kind = described(self.table, path), kind_of(self.name)
+        if kind.in_tablets:
+            return self._with_zone(file)
+        if kind.name in ("pages", "learnt"):
+            words = path.stem.split("-")
+            if len(words) != 4 or not words[0][1:].isdigit():
+                return None
+            order = page_order(int(words[1]), int(words[3])) if kind.name == "pages" else 0
+            return dataclasses.replace(file, partition=int(words[0][1:]), order=order)
+        if kind.name == "fetchlist":
+            batch = self.manifest.batches.get(self.name.split("/")[1])
+            return file if batch is not None and batch.partitions == 1 else None
+        return self._paired(file) if kind.name == "documents" else file
+
+    def _with_zone(self, file: DataFile) -> DataFile:
+        columns = {"key", "fetch_time", "score", "status"}.intersection(
+            KINDS[self.name].schema.names
+        )
+        rows = scan([self.table / file.path], KINDS[self.name].schema).select(*columns)
+        return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
+
+    def _paired(self, file: DataFile) -> DataFile | None:
+        """Gives a file of documents the place of the file of pages that they were made from."""
+        pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
+        with contextlib.suppress(UserError):
+            files = load_files(self.table, pages)
+            for known in files:
+                keys = scan([self.table / known.path], KINDS["pages"].schema).select("key")
+                # A file without rows can only belong to the only file of pages.
+                alone = file.first is None and len(files) == 1
+                if alone or len(collect(keys.filter(pl.col("key") == file.first))):
+                    return dataclasses.replace(file, partition=known.partition, order=known.order)
+        return None
+
+    def _layered(
+        self, bases: list[DataFile], known: list[DataFile], runs: list[Place]
+    ) -> list[list[DataFile]]:
+        """Returns bases with runs; with each new run on the known ones, and in their place.
+
+        Args:
+            bases: Bases that may be live.
+            known: Runs that lists of other snapshots describe.
+            runs: New runs, at most one on each base; their rows tell on which.
+        """
+        new: dict[str, tuple[Place, pl.DataFrame]] = {}
+        for path in runs:
+            rows = collect(scan([path], run_schema(self.name)).select("key", NUMBER))
+            for base in bases:
+                if base.path not in new and self._lies_on(base, rows):
+                    new[base.path] = (path, rows)
+                    break
+        above, alone = list[DataFile](), list[DataFile]()
+        for base in bases:
+            older = [base, *(run for run in known if run.base == base.path)]
+            older.sort(key=lambda file: (file.base is not None, file.order))
+            if base.path in new:
+                above += [*older, self._run(older, *new[base.path])]
+                alone += [base, self._run([base], *new[base.path])]
+            else:
+                above += older
+                alone += older
+        return [above, alone]
+
+    def _run(self, older: list[DataFile], path: Place, rows: pl.DataFrame) -> DataFile:
+        fresh = int((rows.get_column(NUMBER) >= totals(older)[1]).sum())
+        made, order = described(self.table, path), self.manifest.snapshot
+        made = dataclasses.replace(made, base=older[0].path, order=order, fresh=fresh)
+        return self._with_zone(made)
+
+    def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
+        """Returns whether a run replaces rows of a base; of a run that only adds rows this is unknown."""
+        changed = rows.filter(pl.col(NUMBER) < base.rows)
+        path = self.table / base.path
+        keys = collect(scan([path], KINDS[self.name].schema).select("key")).get_column("key")
+        right = keys.gather(changed.get_column(NUMBER))
+        return bool(len(changed)) and right.equals(changed.get_column("key"))
+
+
+def _newest(files: list[DataFile]) -> Iterator[DataFile]:
+    """Yields the files, newest first, whose keys no newer file has."""
+    taken: list[tuple[str, str]] = []
+    for file in files:
+        low, high = file.first or "", file.last or ""
+        if all(high < first or last < low for first, last in taken):
+            taken.append((low, high))
+            yield file

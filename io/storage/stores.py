@@ -126,32 +126,56 @@ def open_new(place: Remote) -> Iterator[IO[bytes]]:
 
 
 class _Upload(io.RawIOBase):
-    """An object that is being written: one request if it is small, else in pieces."""
+    """An object that is being written: one request if it is small, else in pieces.
+
+    A small one is not written through fsspec's file: that takes two requests, and does not
+    retry when an answer is lost.
+    """
 
     def __init__(self, target: Remote) -> None:
-        self._target = target
-        with client_errors(target):
-            self._file = client_of(target).open(path_in(target), "wb", block_size=BLOCK_BYTES)
+        self._target, self._written = target, 0
+        self._small = bytearray()
+        self._file: Any = None
 
     def writable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return int(self._file.tell())
+        return self._written
 
     def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
         with client_errors(self._target):
-            return int(self._file.write(data))
+            if self._file is None and len(self._small) + size <= BLOCK_BYTES:
+                self._small += data
+            else:
+                if self._file is None:
+                    self._file = client_of(self._target).open(
+                        path_in(self._target), "wb", block_size=BLOCK_BYTES
+                    )
+                    self._file.write(bytes(self._small))
+                    self._small.clear()
+                self._file.write(data)
+        self._written += size
+        return size
 
     def complete(self) -> None:
-        with client_errors(self._target):
-            self._file.close()
+        if self._file is None:
+            overwrite(self._target, bytes(self._small))
+        else:
+            with client_errors(self._target):
+                self._file.close()
 
     def discard(self) -> None:
         """Ends the upload without an object."""
+        if self._file is None:
+            return
         with contextlib.suppress(Exception):
             self._file.discard()
         self._file.closed = True  # else the garbage collector would complete it
+        if self._target.scheme == "hdfs":
+            with contextlib.suppress(Exception):
+                client_of(self._target).rm_file(path_in(self._target))
 
 
 def opened(place: Remote) -> IO[bytes]:

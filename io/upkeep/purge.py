@@ -51,7 +51,7 @@ class Purge:
         return purge_rows(table, self.blocklist, self.pattern, kind_of(component).of_hosts)
 
 
-def set_bars(operation: Operation, names: Names, lift: bool = False) -> Written:
+def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> Written:
     """Writes the blocklist with further names, or without some.
 
     Args:

@@ -22,7 +22,7 @@ from ..storage.errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited
 from ..tablets.tablets import Tablet, parts_of
 from ..tablets.written import Written
-from .purge import purge_of, set_bars
+from .purge import purge_of, update_blocklist
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Task:
     def __call__(self, piece: Piece) -> Iterator[Written]:
         """Purges a piece."""
         if piece.part is None:
-            yield set_bars(piece.operation, self.names, self.lift)
+            yield update_blocklist(piece.operation, self.names, self.lift)
         else:
             yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
 

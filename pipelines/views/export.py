@@ -144,9 +144,7 @@ class Output:
     def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes records as a part, in CSV or JSON lines."""
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
-            for record in records:
-                as_csv = self.suffix == ".csv"
-                text.write(csv_line(record.values()) if as_csv else json.dumps(record) + "\n")
+            text.writelines(_line(record, self.suffix) for record in records)
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
         """Writes all parts, after a head of column names in CSV; returns the number of rows.
@@ -170,6 +168,11 @@ class Output:
                         rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
                         quotes += len(pieces) - 1
         return rows
+
+
+def _line(record: Mapping[str, Any], suffix: str) -> str:
+    """Returns a record as a line of CSV or JSON."""
+    return csv_line(record.values()) if suffix == ".csv" else json.dumps(record) + "\n"
 
 
 def output_of(text: str, flag: str, suffix: str = "") -> Output:

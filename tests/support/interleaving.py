@@ -38,7 +38,7 @@ GATES = [
     *((update, name) for name in ("place", "changes_of")),
     (dedup, "place"),
     *((compact, name) for name in ("plan_folds", "fold", "sweep", "commit")),
-    *((purge_commit, name) for name in ("set_bars", "rebase", "commit_once")),
+    *((purge_commit, name) for name in ("update_blocklist", "rebase", "commit_once")),
     (over_purges, "commit_once"),
     *((history, name) for name in ("begin", "store_manifest")),
 ]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import tempfile
 from collections.abc import Iterable
 from functools import cached_property
@@ -149,5 +150,7 @@ class SimWeb(server.SimWeb):
 
     def requests(self) -> list[LoggedRequest]:
         """All requests so far, by time."""
-        self._requests.seek(0)
-        return sorted(LoggedRequest(*json.loads(line)) for line in self._requests)
+        # The workers write with the same file position: a read must not use it.
+        log = self._requests.fileno()
+        lines = os.pread(log, os.fstat(log).st_size, 0).splitlines()
+        return sorted(LoggedRequest(*json.loads(line)) for line in lines)

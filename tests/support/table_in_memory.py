@@ -19,16 +19,16 @@ class Said:
         urls: Status by row key.
         batches: Of the batches that are not updated yet, (phase, keys).
         waiting: Of those that are but wait for a dedup, their keys.
-        barred: Hosts that may not come back.
+        blocked: Hosts that may not come back.
     """
 
     urls: Mapping[str, int] = dataclasses.field(default_factory=dict)
     batches: Mapping[str, tuple[str, frozenset[str]]] = dataclasses.field(default_factory=dict)
     waiting: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict)
-    barred: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
 
     def may_enter(self, keys):
-        return [key for key in keys if host(key) not in self.barred]
+        return [key for key in keys if host(key) not in self.blocked]
 
     def may_be_chosen(self):
         taken = {key for _, keys in self.batches.values() for key in keys}
@@ -51,8 +51,8 @@ def read(snapshot):
             batches[name] = (batch.phase, keys_of(chosen))
         elif not batch.deduped:
             waiting[name] = keys_of(snapshot.of_batch(name, "outcome"))
-    bars = manifest.components.get("bars")
-    return Said(urls, batches, waiting, bars.rows if bars else 0)
+    blocklist = manifest.components.get("bars")
+    return Said(urls, batches, waiting, blocklist.rows if blocklist else 0)
 
 
 def keys_of(rows):
@@ -82,7 +82,7 @@ class Tables:
     def updatedb(self, said, job, found, _):
         phase, keys = said.batches[job.batch]
         assert phase == "parsed"
-        # A row that a rollback has taken out comes back, one of a host that is barred does not.
+        # A row that a rollback has taken out comes back, one of a host that is blocked does not.
         keys = frozenset(said.may_enter(keys))
         links = said.may_enter(link for key in sorted(keys) for link in WEB.links_of(key))
         urls = dict.fromkeys(links, UNFETCHED) | dict(said.urls) | dict.fromkeys(keys, FETCHED)
@@ -120,5 +120,5 @@ class Tables:
             {key: status for key, status in said.urls.items() if host(key) != gone},
             {name: (phase, left(keys)) for name, (phase, keys) in said.batches.items()},
             {name: left(keys) for name, keys in said.waiting.items()},
-            said.barred | {gone},
+            said.blocked | {gone},
         )

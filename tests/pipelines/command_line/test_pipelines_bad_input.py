@@ -146,6 +146,7 @@ AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
     from nutbeam.io.storage.scratch import remove_scratch
     from nutbeam.pipelines.command_line.cli import main
+    from nutbeam.web.clients import other_clients, requests_client  # fetch imports them late
 
     warm, nobody, *commands = json.loads(sys.argv[1])
     def run(words):

@@ -1,12 +1,12 @@
 """A crawl as an Airflow DAG: seeds once, then phase by phase until nothing is due.
 
 Each task is one `nutbeam next`: generate, fetch, parse, updatedb or dedup,
-whichever the table says is next in line. The first one that finds nothing due
-ends the run: what follows it is skipped. A run that was cut short leaves an open
-batch, which the next run finishes first.
+as the table determines. The first task that finds nothing due ends the run: the
+tasks after it are skipped. An interrupted run leaves an open batch, which the next
+run finishes first.
 
-Airflow 3. Put this file into the folder of DAGs, and edit what is in capitals and
-the params. docs/guides/airflow.md says how nutbeam comes to the workers.
+Airflow 3. Put this file into the folder of DAGs, and edit the constants in capitals
+and the params. docs/guides/airflow.md says how to install nutbeam for the workers.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from airflow.providers.standard.hooks.subprocess import SubprocessHook
 from airflow.sdk import DAG, BaseOperator, Param, TaskGroup
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-# The command on the workers. An environment of its own is best: Airflow and Beam pin
+# The command on the workers. Use a separate environment: Airflow and Beam pin
 # the same libraries to different versions.
 COMMAND = os.environ.get("CRAWL_COMMAND", "nutbeam")
 ROUNDS = int(os.environ.get("CRAWL_ROUNDS", "3"))  # at most, in one run of the DAG
@@ -27,12 +27,12 @@ DONE, NOTHING_TO_DO, BAD_USAGE = 0, 1, 2  # nutbeam's exit codes
 
 
 class NutbeamOperator(BaseOperator):
-    """Runs one nutbeam command; its exit code decides what becomes of the task.
+    """Runs one nutbeam command; its exit code determines the state of the task.
 
-    Nothing to do is "skipped", bad usage fails for good, and any other failure is
-    tried again. That is safe: the seeds have an operation id of the DAG's run, and a
-    phase one that `next` reads off the table, so a second try joins the first one
-    where it still runs, and goes on behind it where it has committed.
+    If nothing is due, the task is skipped. Bad usage fails without a retry. Any other
+    failure is tried again. That is safe: the operation id of the seeds is made from the
+    DAG's run, and `next` derives the id of a phase from the table. So a second try joins
+    the first one if that still runs, and continues after it if that has committed.
 
     Args:
         words: The command and its flags; templates are filled in.
@@ -48,7 +48,7 @@ class NutbeamOperator(BaseOperator):
         self._hook: SubprocessHook | None = None
 
     def execute(self, context) -> str:
-        # A list, never a shell: whoever triggers a run chooses these words.
+        # A list, never a shell: users who trigger a run choose these words.
         command = [COMMAND, *self.words]
         for name in self.parameters:
             value = context["params"][name]
@@ -82,7 +82,7 @@ def operation_id(dag_id: str, run_id: str, task_id: str) -> str:
 with DAG(
     dag_id="nutbeam_crawl",
     description="Crawl with nutbeam until nothing is due.",
-    schedule=None,  # "@daily" asks once a day for what has become due
+    schedule=None,  # "@daily" fetches once a day the pages that have become due
     catchup=False,
     max_active_runs=1,  # two crawls of one table would wait for each other
     default_args={"retries": 3, "retry_delay": timedelta(minutes=1)},

@@ -1,11 +1,11 @@
 """A crawl as an Airflow DAG on Dataflow: launches the Flex Templates, round by round.
 
-Seeds once, then up to ROUNDS jobs of the template `round`, each generate, fetch,
-parse, updatedb and dedup in one. Between two rounds it asks Dataflow for the counters
-of the job: one that updated nothing found nothing due, and the run ends.
+Injects seeds once, then launches up to ROUNDS jobs of the template `round`, each with
+generate, fetch, parse, updatedb and dedup. After each round it reads the counters of
+the job from Dataflow. If the job updated nothing, nothing was due, and the run ends.
 
-Airflow 3 with its Google provider. nutbeam itself is needed in the templates' image
-only. Not run: there is no Dataflow where it is tested. docs/guides/airflow.md.
+Airflow 3 with its Google provider. Only the templates' image needs nutbeam itself.
+Not run, because the tests have no Dataflow. See docs/guides/airflow.md.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexT
 from airflow.sdk import DAG, Param, task
 
 ROUNDS = int(os.environ.get("CRAWL_ROUNDS", "3"))  # at most, in one run of the DAG
-# Counters of updatedb: a round that did anything has some.
+# The namespace of updatedb's counters; a round that changed anything has some.
 PROGRESS = "nutbeam_crawldb"
 
 
 def name_of(dag_id: str, run_id: str, task_id: str) -> str:
     """Returns the name of a job, and id of its operation: the same in each try of a task.
 
-    Dataflow runs one job of a name at a time, so a retry does not run beside the
-    first try; after it the operation is known, and is not done twice.
+    Dataflow runs only one job of the same name at a time, so a retry does not run beside
+    the first try. After the first try the operation is done, and is not applied twice.
     """
     digest = hashlib.sha256(f"{dag_id}.{run_id}.{task_id}".encode()).hexdigest()[:16]
     return f"nutbeam-{task_id.replace('_', '-')}-{digest}"
@@ -44,7 +44,7 @@ def updated(metrics: list[dict]) -> bool:
 
 @task.short_circuit
 def go_on(job: dict, params: dict) -> bool:
-    """Skips the rounds to come if the last one found nothing due."""
+    """Skips the remaining rounds if the last one found nothing due."""
     hook = DataflowHook()
     found = hook.fetch_job_metrics_by_id(
         job_id=job["id"], project_id=params["project"], location=params["region"]

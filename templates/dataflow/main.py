@@ -1,7 +1,7 @@
-"""What the launcher of a Flex Template runs: builds the graph of one command and submits it.
+"""Builds the graph of one command and submits it; the launcher of a Flex Template runs this.
 
-Which command it is, and which image the workers have, stands in the
-environment of the image; the options are this template's parameters.
+The environment of the image names the command and the image of the workers.
+The options are this template's parameters.
 """
 
 import os
@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 
 from nutbeam.pipelines.command_line.cli import main
 
-# The image is the workers' too: there is nothing to bring there, and nothing in __main__ to pickle.
+# The workers use the same image: nothing is delivered to them, and __main__ has nothing to pickle.
 SAME_IMAGE = ("--deliver=false", "--sdk_location=container", "--no_save_main_session")
 
 
 def words(parameters: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """Returns the words of the command line that the parameters stand for.
+    """Returns the words of the command line for the parameters.
 
     >>> words(["--table=gs://b/t"], {"NUTBEAM_COMMAND": "dedup", "NUTBEAM_IMAGE": "here/it:1"})[-1]
     '--sdk_container_image=here/it:1'
     """
     image = f"--sdk_container_image={environ['NUTBEAM_IMAGE']}"
-    # The launcher's time is paid for: it ends when Dataflow has the job.
+    # The launcher costs money: it ends when Dataflow has the job.
     return [environ["NUTBEAM_COMMAND"], *parameters, "--no_wait_until_finish", *SAME_IMAGE, image]
 
 

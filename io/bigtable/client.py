@@ -220,7 +220,7 @@ class BigtableTable:
             self._send(some, fill)
 
     def _send(self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]) -> None:
-        """Changes rows, with retries; ``fill`` writes a row's value into an entry of the request."""
+        """Changes rows, with retries; ``fill`` writes a row's value into a request's entry."""
         failed = 0
         while rows:
             self.pace.wait()

@@ -1,7 +1,7 @@
 """Commits snapshots of a table in Bigtable, with a redo log in one row.
 
-The row ``\\0manifest`` holds the number of the newest snapshot, its author, and
-whether its changes are still being applied. A commit takes these steps:
+The row ``\\0manifest`` holds the number of the newest snapshot, the id of the attempt
+that made it, and whether its changes are still being applied. A commit takes these steps:
 
 1. *Write*: the changes (complete new rows) are in immutable files.
 2. *Propose*: one CheckAndMutateRow writes the next number, an id of this attempt and
@@ -283,7 +283,7 @@ class SnapshotLog:
         return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
 
     def forget(self, before: int) -> int:
-        """Removes snapshots before a number from the history, never the newest; returns how many."""
+        """Removes older snapshots from the history, never the newest; returns how many."""
         old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < before]
         for snapshot in old:
             self.rows.delete(_history_row(snapshot))

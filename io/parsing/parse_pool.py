@@ -77,7 +77,7 @@ class _Child:
         self.connection.send_bytes(pickle.dumps(job))
 
     def end(self) -> str:
-        """Ends the process and its child processes; returns the reason if it had ended itself."""
+        """Ends the process and its child processes; returns the reason of its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             # The pipe closes a moment before the process is gone.
             self.process.wait(_GONE_S if self.connection.closed else 0)

@@ -162,7 +162,7 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
     if not closed_here and _is_orphaned(parent):
         sweep_one(Path(folder).parents[1])
-    # End at once: threads of the filter could fail later and print errors.
+    # End at once: further work of the filter could fail and print errors.
     os._exit(PIPE_CLOSED)
 
 

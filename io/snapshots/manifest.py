@@ -2,7 +2,7 @@
 
 A manifest names one Parquet list of live files per component (``state``,
 ``hosts``, ``batches/ID/pages`` …), and the phase of each batch. It is
-created exclusively: if two writers try, one succeeds and the other gets an error.
+created exclusively: if two writers try, one succeeds and the other one notices it.
 """
 
 import contextlib

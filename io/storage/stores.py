@@ -261,7 +261,7 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
     return {
         entry["name"].rstrip("/").rpartition("/")[2]: _version(entry)
         for entry in entries
-        # An object "FOLDER/", which consoles make, is the folder itself.
+        # Web consoles create an object "FOLDER/": it is the folder itself.
         if entry["name"].rstrip("/") != path and (folders or entry["type"] == "file")
     }
 

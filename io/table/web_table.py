@@ -197,7 +197,7 @@ class WebTable(abc.ABC):
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        """Yields rows of some keys in bounded pieces; the last row of a key counts; see ``find``."""
+        """Yields rows of keys in bounded pieces; the last row of a key counts; see ``find``."""
 
     def may_have_values(self, tablet: Tablet, column: str) -> bool:
         """Returns whether a tablet may have values in a column that is null in most rows."""

@@ -125,7 +125,7 @@ def merges(tablet: Tablet, coming: float) -> bool:
 
 
 def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> set[int]:
-    """Chooses the tablets that may be folded: overdue ones, then those with the largest runs."""
+    """Chooses the tablets that may be folded: overdue ones, then those with the greatest need."""
     waiting = []
     for number, part in enumerate(ranges):
         tablet, rows = part.base, coming[number]

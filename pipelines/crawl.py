@@ -70,7 +70,7 @@ def run(invocation: Invocation) -> int:
     check_launch(invocation, begins_table=bool(seeds))
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
-        shared_pool(options.parse_processes, options.parser_memory)  # starts at the same time as Beam
+        shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
     PROGRESS.reset()  # the summary is only for this crawl
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))

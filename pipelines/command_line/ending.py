@@ -56,7 +56,7 @@ class Ending:
         while not _KNOWN & set(signals.recv(64)):
             pass
         self.signalled = True
-        threading.excepthook = _say_nothing  # hides errors of threads that wait for worker processes
+        threading.excepthook = _say_nothing  # for threads that wait for worker processes
         end_children(signal.SIGTERM)
         _await_another(signals)
         say("interrupted, and ended in the middle of its work: the table is whole; run it again")

@@ -160,7 +160,7 @@ def _guess(body: bytes) -> str:
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
-    """Returns whether it is UTF-8 with mistakes: other encodings seldom look like it."""
+    """Returns whether a sample is UTF-8 with errors; other encodings rarely look like UTF-8."""
     text = sample.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong

@@ -1,4 +1,4 @@
-"""The main content of a page, without navigation and what else surrounds it."""
+"""Extracts the main content of a page, without navigation and other surrounding parts."""
 
 import functools
 import logging

@@ -36,7 +36,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Atomic:
-    """A group that, once matched, is not tried in another way."""
+    """An atomic group: after a match, the matcher does not backtrack into it."""
 
     part: "Node"
 

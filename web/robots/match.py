@@ -1,7 +1,8 @@
 """Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
 
-A path is compared with the rules that an index finds, the longest first, as it would decide (RFC 9309
-2.2.2). Steps are counted, not seconds, so the result is the same on each machine.
+An index finds the rules that may match. They are compared with the path, the longest rule first,
+because the longest match decides (RFC 9309 2.2.2). The limit is a number of steps, not a time, so
+the result is the same on each machine.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Protects standard output and error: control sequences from outside are shown, never obeyed."""
+"""Protects standard output and error: control sequences in foreign text are shown as text."""
 
 import codecs
 import contextlib

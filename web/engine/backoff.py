@@ -14,8 +14,8 @@ def back_off(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | No
     """Counts a failure, or a success, which reduces the back-off.
 
     Returns:
-        (seconds to wait in addition to the delay; whether a later run must wait, too; reason to drop
-        the rest of the queue, or None).
+        (seconds to wait in addition to the delay; whether a later run must wait, too; reason to
+        drop the rest of the queue, or None).
     """
     queue, reason = visit.queue, visit.purge
     most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after

@@ -66,8 +66,8 @@ class Engine:
             other work). An exception that it raises ends the run.
         patience: Function that returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
-        follow: Function that returns the task for the target of a redirect, or None to leave it to a
-            later batch. The task waits in the queue of its host. Called in any thread.
+        follow: Function that returns the task for the target of a redirect, or None to leave it to
+            a later batch. The task waits in the queue of its host. Called in any thread.
 
     Attributes:
         dropped: Number of tasks without a result, by reason; they stay due:
@@ -112,9 +112,9 @@ class Engine:
     def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
         """Yields the results as they arrive; closing the iterator stops the engine.
 
-        ``tasks`` is read on the caller's thread, in advance. None means that there are no tasks at the
-        moment: reading continues a little later (see ``idle``). When the iterator is closed, no new
-        visit begins. Visits under way end in the background, and their results are lost.
+        ``tasks`` is read on the caller's thread, in advance. None means that there are no tasks at
+        the moment: reading continues a little later (see ``idle``). When the iterator is closed,
+        no new visit begins. Visits under way end in the background, and their results are lost.
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)

@@ -205,7 +205,7 @@ class HostQueue:
         Args:
             origin: Its origin.
             rules: Its rules.
-            most: Longer crawl delays are ignored if other hosts of the queue have shorter ones.
+            most: Limit; a longer crawl delay only counts if it is the only one of a single host.
         """
         self.rules[origin] = rules
         if len(self.hosts) > 1:  # the longest delay of all hosts counts
@@ -235,7 +235,7 @@ class HostQueue:
             yield record
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
-        """Adds the robots.txt of one origin: the known origin if requested again, else the first."""
+        """Adds the robots.txt of one origin: the known one if requested again, else the first."""
         requested = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
         requested = {origin: rules for origin, rules in requested.items() if rules is not EXEMPT}
         known = None if len(requested) == 1 else state.known

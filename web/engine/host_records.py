@@ -17,7 +17,7 @@ class HostRecord:
         robots_status: Its HTTP status; 0 if it did not answer, None if it was not requested.
         robots_text: Its text; while the server fails, the last text that it sent.
         robots_fetched_at: Time of its fetch, UTC ms.
-        robots_failing_since: Time of the first of consecutive failures, UTC ms; 0 if it does not fail.
+        robots_failing_since: UTC ms of the first of consecutive failures; 0 if it does not fail.
         sitemaps: URLs of sitemaps that robots.txt names.
         crawl_delay: Crawl delay of robots.txt in s, if it has one.
         exceptions: Failures since the last success.

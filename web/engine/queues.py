@@ -1,4 +1,4 @@
-"""Chooses the next host to visit, with a queue per host (or domain or address) and one lock for all.
+"""Chooses the next host to visit, with a queue per host (or domain or address) and a common lock.
 
 A worker returns its finished visit and takes the next one in the same call. No thread polls: if no
 host is ready, a worker waits until the first one is, or until another worker changes something. An
@@ -391,7 +391,7 @@ class Queues:
                 self._refuse(url, reason)
 
     def _forget(self, queue: HostQueue) -> None:
-        """Removes a finished queue; keeps its robots.txt if there is space."""
+        """Keeps the robots.txt of a finished queue if there is space; otherwise drops it."""
         if queue.kept:
             return
         queue.kept = True

@@ -11,9 +11,9 @@ from .host_queue import HostQueue
 class ReadyQueues:
     """Queues that wait for a worker, or for the end of a delay.
 
-    Queues that were begun come first, in the order in which their delays end. So no queue starves, and
-    few robots.txt are kept at a time. Then comes the new queue that will take longest (tasks times
-    delay), so that few slow hosts are left at the end.
+    Queues that were begun come first, in the order in which their delays end. So no queue starves,
+    and few robots.txt are kept at a time. Then comes the new queue that will take longest (tasks
+    times delay), so that few slow hosts are left at the end.
 
     Args:
         delay: Returns the delay after a request, given the crawl delay.

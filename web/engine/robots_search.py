@@ -93,7 +93,7 @@ class RobotsHops:
         return self._made[owner] <= self._most
 
     def release(self, url: str, answer: Response | None, refused: str | None = None) -> list[Task]:
-        """Passes a response, or a refusal, to the searches for a URL; returns their waiting pages."""
+        """Passes a response or a refusal to the searches for a URL; returns their waiting pages."""
         pages: list[Task] = []
         for search in self._searches.pop(url, ()):
             pages += search.pages

@@ -26,7 +26,7 @@ class RobotsVisits:
     async def search(
         self, queue: HostQueue, task: Task, origin: str
     ) -> tuple[Visit, RobotsRules | None]:
-        """Continues the search for a page's robots.txt; sends at most one request to the page's host.
+        """Continues the search for a page's robots.txt; sends the page's host at most one request.
 
         Returns:
             (visit, rules). The rules are None if the search continues in another visit, to the same

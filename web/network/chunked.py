@@ -71,7 +71,7 @@ class ChunkReader:
             self.error = http.client.IncompleteRead(b"")
 
     def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:
-        """Appends the data of the received chunks to ``parts``; returns the position of their end."""
+        """Appends the data of received chunks to ``parts``; returns the position of their end."""
         at, left = 0, self._left
         while not self._trailing:
             if left:

@@ -1,8 +1,8 @@
 """Decides where a connection may go, after the name is resolved and before the connection is made.
 
 Every address of a name is checked. The connection goes to a checked address, without a
-second lookup. So an unusual spelling (``0x7f.1``), or a name server that changes its answers, cannot
-lead to an internal address.
+second lookup. So an unusual spelling (``0x7f.1``), or a name server that changes its answers,
+cannot lead to an internal address.
 """
 
 import ipaddress

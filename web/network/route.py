@@ -163,7 +163,7 @@ class Route:
         return as_address(host) is None and not self.guard.knows(host)
 
     def is_direct(self, origin: Origin) -> bool:
-        """Returns whether connections go to an origin's own address: no proxy, no ``connect_to``."""
+        """Returns whether connections go to an origin's address: no proxy, no ``connect_to``."""
         _, host, port = origin
         return self.proxy is None and self.guard.connect_to(_name(host), port) is None
 

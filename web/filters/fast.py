@@ -13,7 +13,7 @@ from ..urls.url_parts import parts_of, parts_of_url
 from .column_state import ColumnState, Rule
 from .verdicts import UrlFilter, Verdicts
 
-# Patterns that match every path; the first one replaces the others.
+# Patterns that match every path, and the pattern that replaces them.
 _ALL = (".*", ".?")
 _EVERYTHING = compile_pattern("")
 _ALL_HOSTS = "."

@@ -6,8 +6,8 @@
     tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
-It changes no row, so it disturbs no reader. It leaves tablets as they are that
-another job changes meanwhile, and all of them while an inject, update or dedup
+It changes no row, so readers are not disturbed. It skips tablets that another job
+has changed in the meantime. It skips all tablets while an inject, update or dedup
 is under way.
 """
 
@@ -72,7 +72,7 @@ class Folding:
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """A tablet of the state whose rows may name files of old batches."""
+    """A tablet of the state whose rows may refer to files of old batches."""
 
     operation: Operation
     tablet: Tablet
@@ -122,7 +122,7 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
-    """Drops the folded tablets while another job changes tablets: its commit would fail."""
+    """Drops the folded tablets if another job is changing tablets, whose commit would fail."""
     folds = [part for part in written if kind_of(part.component).in_tablets]
     if not folds or not changes_under_way(operation.root):
         return written

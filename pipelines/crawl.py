@@ -1,8 +1,8 @@
 """crawl: inject, and rounds of generate, fetch, parse, updatedb and dedup.
 
-A round is one pipeline: each phase commits, and its ticket starts the next.
-The loop depends on the table alone, so the next crawl resumes one that was
-killed: it finishes an open batch first, and counts that as a round. A file
+A round is one pipeline: each phase commits, and its ticket starts the next phase.
+The loop depends only on the table, so the next crawl resumes a killed crawl:
+it finishes an open batch first, and counts that as a round. A file
 ``.STOP`` in the table ends the loop after the current round.
 """
 
@@ -70,15 +70,15 @@ def run(invocation: Invocation) -> int:
     check_launch(invocation, begins_table=bool(seeds))
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
-        shared_pool(options.parse_processes, options.parser_memory)  # starts while Beam does
-    PROGRESS.reset()  # the summary is of this crawl alone
+        shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
+    PROGRESS.reset()  # the summary is only for this crawl
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))
     return finish(invocation, made)
 
 
 def finish(invocation: Invocation, made: Sequence[Manifest]) -> int:
-    """Prints the summary; returns the exit code: 0 after a round, or if a file stops it; else 1."""
+    """Prints the summary; returns the exit code: 0 after a round or with a stop file, else 1."""
     print_summary(invocation, made)
     stop = stop_file(open_table(str(invocation.table)))
     if stop is not None:
@@ -91,13 +91,13 @@ def crawl(
 ) -> Iterator[Manifest]:
     """Crawls; yields the manifest of each snapshot as soon as a job has made it.
 
-    An operation that was launched before yields its earlier snapshots first.
+    If the same operation was launched before, its earlier snapshots come first.
 
     Args:
         table: Address of the table.
         words: Seeds: URLs, files, folders.
         options: Options of all jobs.
-        beam_args: For Beam.
+        beam_args: Arguments for Beam.
     """
     launched = options.operation or new_id()
     # Pins the batches that must be finished.
@@ -108,7 +108,7 @@ def crawl(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
         _run(injecting, table)
-    # Built once: the graph names the table and the launch, each run finds its round.
+    # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
@@ -122,7 +122,7 @@ def crawl(
 
 
 def fetched_nothing(made: Sequence[Manifest]) -> bool:
-    """Returns whether a round has requested URLs without any result: the next would repeat that."""
+    """Returns whether a round requested URLs without any result; the next would do the same."""
     fetches = [manifest for manifest in made if manifest.job == "fetch"]
     if not fetches or any(manifest.counts.get("pages") for manifest in fetches):
         return False
@@ -134,7 +134,7 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
 def _run(pipeline: beam.Pipeline, table: str) -> None:
     """Runs a pipeline; repeats it if a phase has failed because of a purge.
 
-    The failed phase has changed nothing, and starts again on the purged table.
+    The failed phase has changed nothing. It starts again on the purged table.
     """
     root = open_table(table)
     while True:

@@ -43,7 +43,10 @@ class Options(DedupOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Probed:
-    """A tablet of the state, and outcome files with signatures to find; None means all rows."""
+    """A tablet of the state to probe.
+
+    ``outcome`` has the files with the signatures to find; None means all rows of the tablet.
+    """
 
     operation: Operation
     tablet: Tablet
@@ -74,7 +77,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
 
 
 def _partitions(operation: Operation) -> int:
-    """Returns a number of partitions that keeps each small, even if all rows cross the shuffle."""
+    """Returns the number of partitions that keeps each small even if all rows are shuffled."""
     if operation.idle:
         return 1
     rows = sum(file.live_rows for file in operation.files("state"))

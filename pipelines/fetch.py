@@ -5,8 +5,8 @@
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
         ─▶ batch.pages, batch.learnt (and batch.documents, with --parse_while_fetching)
 
-Pages are flushed to files as they come. When a fetch that died is run again, it
-adopts these files, and does not request their pages.
+Pages are flushed to files as they arrive. If a fetch dies and is run again, it
+adopts these files and does not request their pages.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ class Partition:
     Attributes:
         operation: The operation.
         number: Number of the partition.
-        files: Its files of the fetch list.
+        files: Files of its fetch list.
     """
 
     operation: Operation
@@ -113,7 +113,10 @@ def run(invocation: Invocation) -> int:
 def build(
     tickets: beam.PCollection[Ticket], options: FetchBatchOptions
 ) -> beam.PCollection[Ticket]:
-    """Fetches a batch, and parses it with --parse_while_fetching; the ticket is for the next job."""
+    """Fetches a batch; parses it, too, with --parse_while_fetching.
+
+    The ticket that it returns is for the next job.
+    """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated")
     partitions = ForEach(_partitions, fetch_partition, (options,), Written, step="Partitions")
     written = operations | FetchPages(options, batch=partitions)
@@ -138,11 +141,11 @@ def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Wri
 
     Args:
         part: The hosts and their URLs.
-        options: How to fetch.
+        options: Options of the fetch.
 
     Raises:
         LeaseLost: Another attempt has taken over.
-        Unavailable: Another fetch went on for too long.
+        Unavailable: Another fetch held the lease for too long.
         ConflictError: Another operation has fetched the batch.
     """
     root, batch = part.operation.root, str(part.operation.batch)
@@ -171,9 +174,9 @@ class _PartitionFetch:
 
     Args:
         part: The hosts and their URLs.
-        options: How to fetch.
+        options: Options of the fetch.
         lease: The lease of this attempt.
-        throttling: Counts the time that politeness makes it wait.
+        throttling: Counter of the time that it waits for politeness.
     """
 
     _engine: Engine
@@ -209,7 +212,7 @@ class _PartitionFetch:
         # Redirects and links may lead to hosts of adopted pages.
         wide = [rows, have] if self._redirects or self._outlinks else [self._rows]
         self._keys = pl.concat([some.get_column("key") for some in wide])
-        self._written: list[Written] = []  # since the last page came
+        self._written: list[Written] = []  # files since the last page
 
     def run(self) -> Iterator[Written]:
         """Fetches; yields each file as it is written."""
@@ -233,7 +236,7 @@ class _PartitionFetch:
             raise
         self._lease.check()
         yield from self._written
-        # Written before the last pages: if all pages are there, so are the findings.
+        # Written before the last pages, so that the findings exist if all pages exist.
         yield from self._findings.write()
         yield from self._writer.flush()
         yield Written(counts=self._counts())
@@ -301,7 +304,7 @@ def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | No
 
 
 def _tasks(rows: pl.DataFrame, requested: Requested) -> Iterator[Task]:
-    # The best rows first: a limit cuts off the rest.
+    # The best rows first, because a limit may leave out the last ones.
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
         delay, address = requested.wait(row["key"])
         yield Task(
@@ -339,7 +342,7 @@ def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOpt
 
 
 def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
-    """Returns whether a host of the list will be resolved, but the list has no address of it."""
+    """Returns whether a host in the list needs an address, and the list does not have it."""
     addresses = Addresses(options)
     unlocated = rows.filter(pl.col("address").is_null()).get_column("key")
     hosts = endpoints(unlocated).items()
@@ -347,7 +350,7 @@ def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
 
 
 def _pinned(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
-    """Returns a guard that connects each host at the address of its queue, for queues by address."""
+    """Returns a guard that connects each host to its queue's address, for queues by address."""
     located = rows.filter(pl.col("address").is_not_null())
     if not len(located):
         return None

@@ -6,9 +6,9 @@
                                               └─ candidates, aside ─┐
     candidates above the threshold ─ host's partition ─▶ batches/ID/fetchlist
 
-No step holds all due rows: one tablet at a time is read, and its best rows are
-put aside in a file. Only summaries of 4,096 ranks, and the chosen rows, cross a
-shuffle.
+No step has all due rows. Workers read one tablet at a time, and write its best rows
+into a temporary file. Only summaries of 4,096 ranks, and the chosen rows, are
+shuffled.
 """
 
 import dataclasses
@@ -49,7 +49,7 @@ from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
-# Limit of the rows of a file of the fetch list, which meet in a shuffle.
+# Largest size of a file of the fetch list; a shuffle groups its rows.
 FILE_BYTES = 32 << 20
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN = (*OF_STATE, "delay")
@@ -67,7 +67,7 @@ class Options(LocateOptions, JobOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Surveyed:
-    """A tablet of the state, and the nearest keys of its neighbours."""
+    """A tablet of the state, and the nearest keys of the adjacent tablets."""
 
     operation: Operation
     tablet: Tablet
@@ -85,10 +85,10 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """The bar for rows: a rank and, for groups in several tablets, a list of keys.
+    """The bar that rows must reach: a rank, and a list of keys for groups in several tablets.
 
     Attributes:
-        threshold: The rank.
+        threshold: The lowest rank of chosen rows.
         winners: Keys of the chosen rows of groups in several tablets.
         files: Number of files per partition.
     """
@@ -100,7 +100,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """Size of the candidates of a tablet: rows, bytes, and the rows of the largest host."""
+    """Size of a tablet's candidates: rows, bytes, and the number of rows of the largest host."""
 
     rows: int
     bytes: int
@@ -113,7 +113,7 @@ def run(invocation: Invocation) -> int:
 
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:
-    """Chooses a batch; the ticket that comes out names it, or is idle."""
+    """Chooses a batch; the returned ticket contains its id, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
         _tablets, _survey, (options,),
@@ -121,7 +121,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:
-        # Only groups in several tablets meet here.
+        # Only groups in several tablets are grouped here.
         best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
         summaries += (surveyed[SPANNING] | best,)
     bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
@@ -135,7 +135,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
         chosen
-        # Files of limited size: the rows of a host are in all files of its partition.
+        # To limit the size of files, the rows of a host are spread over its partition's files.
         | by_host.grouped(files, key="key", drop=("place",))
         | "Write" >> write.with_output_types(Written)
     )
@@ -151,8 +151,8 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
 class RaiseBar(Displayed):
     """Computes the bar that a row must reach to be chosen.
 
-    Input:  (operations, summaries): summaries and weights of tablets, and of groups in
-        several tablets the chunks of the best rows.
+    Input:  (operations, summaries): summaries and weights of tablets, and chunks of the
+        best rows of groups in several tablets.
     Output: one ``Bar``.
 
     Attributes:
@@ -175,7 +175,7 @@ class Choose(Displayed):
     Input:  (candidates, bars): files of candidates, and one ``Bar``.
     Output: chunks of chosen rows, with ``place``.
 
-    Cost: a shuffle of the few rows whose rank is near the threshold, as their number is limited.
+    Cost: a shuffle of the few rows with a rank near the threshold, whose number is limited.
 
     Attributes:
         top_n: Number of rows to choose.
@@ -242,7 +242,7 @@ def _leaders(operation: Operation, options: GenerateOptions) -> Leaders:
 def _divide(
     rows: pl.DataFrame, tablet: Surveyed, options: GenerateOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Applies the limit per group; returns (groups in this tablet alone, groups in several)."""
+    """Applies the limit per group; returns (groups only in this tablet, groups in several)."""
     if options.max_count <= 0:
         return rows, rows.clear()
     names = rows.get_column("group").unique()
@@ -267,11 +267,11 @@ def due_at(clock: Clock, options: GenerateOptions) -> Due:
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
-    """Reads a tablet once: summarizes its ranks, and puts the best rows aside."""
+    """Reads a tablet once: summarizes its ranks, and writes its best rows to a temporary file."""
     operation = surveyed.operation
     PROGRESS.add()
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
-        return  # by its zone map: the tablet is not read
+        return  # the zone map suffices: the tablet is not read
     rows, counts = _eligible(surveyed, options)
     rows, dropped = drop_blocked(rows, read_blocklist(operation))
     taken = allowed_keys(rows.get_column("key"), options.schemes)
@@ -307,7 +307,7 @@ def _weight(rows: pl.DataFrame) -> Weight:
 
 
 def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Returns the ``n`` rows of highest rank, and all of the lowest rank among these, in order."""
+    """Returns the ``n`` rows with the highest ranks, and all rows that equal the last, in order."""
     if len(rows) <= n:
         return rows
     ranks = rows.get_column("rank")
@@ -391,7 +391,7 @@ def _open_batch(
 
 
 def _tidy(ticket: Ticket) -> Ticket:
-    """Removes the candidates; the chosen ones are in the fetch list."""
+    """Removes the files of candidates; the fetch list has the chosen ones."""
     if ticket.batch is not None:
         remove_aside(open_table(ticket.table), ticket.batch)
     return ticket

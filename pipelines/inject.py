@@ -66,12 +66,12 @@ def run(invocation: Invocation) -> int:
 
 
 def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> list[str]:
-    """Returns seeds as workers need them: with absolute paths, and a file in place of ``-``.
+    """Prepares seeds for workers: makes paths absolute, and copies standard input to a file.
 
     Args:
         words: URLs, files, folders of files, ``-`` for standard input.
         table: Address of the table.
-        elsewhere: Whether workers may be on other machines: then files are copied into the
+        elsewhere: Whether workers may be on other machines; then files are copied into the
             table.
 
     Raises:
@@ -110,7 +110,7 @@ def build(
 
     Args:
         tickets: One ticket.
-        options: How to inject.
+        options: Options of inject.
         seeds: URLs, files, folders; a worker reads them when the pipeline runs.
     """
     operations = tickets | "Begin" >> Begin("inject")
@@ -147,7 +147,7 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
-        hosts = hosts.filter(pl.col("key") != "")  # file: has none
+        hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host
         for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):
             yield "hosts", chunk
 

@@ -1,7 +1,7 @@
-"""next: runs or submits the phase that is next for a table.
+"""next: runs or submits the next phase of a table.
 
-It keeps no state, so cron or an orchestrator may call it. A call while a phase is
-under way names the same operation, which is applied once.
+It has no state of its own, so cron or an orchestrator may call it. A call while a phase is
+under way uses the same operation id, and an operation is applied only once.
 """
 
 import dataclasses
@@ -56,15 +56,16 @@ def run(invocation: Invocation) -> int:
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     if stop_file(open_table(table)) is not None:
-        return False  # an open batch is finished, but no new one is begun
+        return False  # open batches are finished, but no new one begins
     return may_have_due(open_table(table), manifest, lambda clock: generate.due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
     """Returns the id of a phase: the same for all calls while it is under way.
 
-    Fetch and parse change only their batch, so the batch names them. The others
-    may find the table changed, and then start again from the newer snapshot.
+    Fetch and parse change only their batch, so their id has the batch. Other phases may find
+    that the table has changed, and then start again from the newer snapshot; so their id
+    has the snapshot.
 
     >>> operation_id(Manifest(snapshot=7), "fetch", "17-ab"), operation_id(
     ...     Manifest(snapshot=7), "generate", None

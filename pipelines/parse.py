@@ -1,4 +1,4 @@
-"""parse: takes title, text and links from the pages of a batch.
+"""parse: extracts title, text and links from the pages of a batch.
 
 ::
 
@@ -53,7 +53,7 @@ def run(invocation: Invocation) -> int:
 def build(
     tickets: beam.PCollection[Ticket], options: ParseBatchOptions
 ) -> beam.PCollection[Ticket]:
-    """Parses a batch that is fetched; the ticket that comes out is for the next job."""
+    """Parses a fetched batch; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched")
     files = ForEach(_files, _parse, (options,), Written, step="Files")
     documents = operations | ParsePages(options, batch=files)

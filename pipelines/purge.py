@@ -5,7 +5,7 @@
     all tablets and files of batches ─ those that contain it are rewritten ─▶ the same
     names ─ hashes ─▶ blocklist'
 
-It commits beside other jobs: see ``io/upkeep/purge_commit.py``.
+It can commit while other jobs run: see ``io/upkeep/purge_commit.py``.
 """
 
 import dataclasses
@@ -89,7 +89,7 @@ def names_of(options: Options) -> Names:
 
 
 def _host_key(flag: str, name: str) -> str:
-    """Returns the key of a host, normalized as the hosts of URLs are."""
+    """Returns the key of a host, with the same normalization as hosts in URLs."""
     try:
         found = host(normalize_basic(f"http://{name}/"))
     except BadUrl:
@@ -107,11 +107,11 @@ def _host_key(flag: str, name: str) -> str:
 def build(
     tickets: beam.PCollection[Ticket], options: Options, names: Names
 ) -> beam.PCollection[Ticket]:
-    """Purges; the ticket that comes out is for the next job.
+    """Purges; the returned ticket is for the next job.
 
     Args:
         tickets: One ticket.
-        options: How to purge.
+        options: Options of purge.
         names: Keys to purge.
     """
     task = Task(names, options.unblock)

@@ -1,7 +1,7 @@
 """round: one round of a crawl as one pipeline: generate, fetch, parse, updatedb, dedup.
 
-For schedulers and templates: when the pipeline runs, a worker reads in the table
-which round it is, and whether an open batch must be finished first.
+It is for schedulers and templates. When the pipeline runs, a worker finds in the table
+the number of the round, and whether an open batch must be finished first.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""simweb: serves a simulated web on this machine, to try a crawl on."""
+"""simweb: serves a simulated web on this machine, for trying a crawl."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     """Serves until interrupted; prints the address, a seed and a ready ``--connect_to``."""
-    from ..web.simweb import server  # late: sockets and templates that --help need not wait for
+    from ..web.simweb import server  # late, so that --help is fast
 
     options = dataclasses.asdict(invocation.options)
     if options.pop("list"):

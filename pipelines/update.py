@@ -1,4 +1,4 @@
-"""updatedb: brings the results of a batch into the table.
+"""updatedb: writes the results of a batch into the table.
 
 ::
 
@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
 def build(
     tickets: beam.PCollection[Ticket], options: UpdateTableOptions
 ) -> beam.PCollection[Ticket]:
-    """Updates the table from a batch; the ticket that comes out is for the next job."""
+    """Updates the table from a batch; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
@@ -128,7 +128,7 @@ def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
-    # One of sixty changes is an event; the links cross the shuffle without its columns.
+    # Only one of sixty changes is an event, so links are shuffled without the columns of events.
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
 
 

@@ -1,7 +1,7 @@
-"""The blocklist: URLs, hosts and domains that must not come into the table again.
+"""The blocklist: URLs, hosts and domains that must not be added to the table again.
 
-It holds hashes, so that the list itself names nobody. One can check a known name;
-for all others the list shows only how many there are.
+It has only hashes, so the list itself reveals no names. A known name can be checked;
+for other names the list shows only how many there are.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ class Names:
     Attributes:
         urls: Row keys.
         hosts: Reversed hosts.
-        domains: Reversed domains: each stands for itself and all hosts below it.
+        domains: Reversed domains: each means the domain itself and all hosts below it.
     """
 
     urls: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Blocklist:
     """Blocked names, by hash.
 
     Attributes:
-        hosts: Of reversed hosts.
-        domains: Of reversed domains.
-        urls: Of row keys, by the hash of their host.
+        hosts: Hashes of reversed hosts.
+        domains: Hashes of reversed domains.
+        urls: Hashes of row keys, by the hash of their host.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Blocklist:
         return bool(self.hosts or self.domains or self.urls)
 
     def blocks_hosts(self, hosts: pl.Series) -> pl.Series:
-        """Returns which reversed hosts are blocked as a whole; false where one is null.
+        """Returns a mask of the reversed hosts that are completely blocked; False for null.
 
         >>> blocklist = blocklist_of(Names(domains=("com.foo",)).rows(0))
         >>> blocklist.blocks_hosts(pl.Series(["com.foo", "com.foo.www", "com.foo1"])).to_list()
@@ -77,7 +77,7 @@ class Blocklist:
         return hosts.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 
     def blocks(self, keys: pl.Series) -> pl.Series:
-        """Returns which row keys are blocked; false where one is null.
+        """Returns a mask of the row keys that are blocked; False for null.
 
         >>> blocklist = blocklist_of(Names(urls=("com.foo:http/a",), hosts=("com.bar",)).rows(0))
         >>> blocklist.blocks(pl.Series(["com.foo:http/a", "com.foo:http/b", "com.bar:https/"])).to_list()
@@ -89,7 +89,7 @@ class Blocklist:
         found = self.blocks_hosts(hosts)
         if not self.urls:
             return found
-        # Only URLs of hosts that have a blocked one are hashed.
+        # Hash only URLs of hosts that have a blocked URL.
         near = [host for host in hosts.unique().drop_nulls() if hashed(host) in self.urls]
         some = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
         blocked = [key for key in some.unique() if hashed(key) in self.urls[hashed(host_of(key))]]
@@ -118,7 +118,7 @@ def hashed(name: str) -> str:
 
 
 def drop_blocked(rows: pl.DataFrame, blocklist: Blocklist) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the rows whose ``key`` is not blocked, and the count of the others."""
+    """Returns the rows whose ``key`` is not blocked, and the count of blocked rows."""
     if not blocklist:
         return rows, {}
     kept = rows.filter(~blocklist.blocks(rows.get_column("key")))

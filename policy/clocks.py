@@ -1,7 +1,8 @@
-"""Corrects times that a wrong clock has left in rows.
+"""Corrects wrong times in rows, caused by a wrong clock.
 
 If the last fetch of a row is later than now, a clock was ahead. All times of the row are shifted
-back together, so that it waits as long as before. A row that was never tried is due at once.
+back by the same amount, so the time until its next fetch stays the same. A row that was never
+tried is due at once.
 """
 
 import polars as pl
@@ -10,14 +11,14 @@ from ..web.base.clock import EARLIEST_MS
 from .schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 from .schema import Status
 
-COUNT = "clock"  # how many rows were corrected
-# No host is left alone for longer: neither Retry-After nor failures may ask for more.
+COUNT = "clock"  # name of the count of corrected rows
+# Longest time without requests to a host, for Retry-After and for failures.
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
-_BEYOND = 1.5  # the interval of a page that is gone, as a multiple of what it was
+_BEYOND = 1.5  # factor by which the interval of a gone page grows
 
 
 def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns which rows of the state have impossible times at ``now`` (ms)."""
+    """Returns a condition: a row of the state has impossible times at ``now`` (ms)."""
     late = now + TOLERANCE_MS
     ahead = pl.any_horizontal(pl.col("last_fetch_time", "modified_time") > late)
     new = pl.col("last_fetch_time").is_null() & (pl.col("fetch_time") > late)
@@ -26,10 +27,10 @@ def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
 
 
 def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns which rows are due later than any option allows, and than their own interval."""
+    """Returns a condition: a row is due later than all options and its own interval allow."""
     own = now + (_BEYOND * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
     beyond = pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
-    # To fetch a page for real, whose interval was too long, update leaves it due too late.
+    # If an interval is too long, update forces a full fetch, and leaves the row due too late.
     unfetched = pl.col("status") == int(Status.DB_UNFETCHED)
     forced = unfetched & pl.col("last_fetch_time").is_not_null() & (pl.col("retries") == 0)
     return beyond & ~(forced & (pl.col("last_fetch_time") <= now + TOLERANCE_MS)).fill_null(False)
@@ -38,14 +39,14 @@ def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
 def set_right(
     rows: pl.DataFrame, now: int, options: ScheduleOptions, since: int | None = None
 ) -> tuple[pl.DataFrame, int]:
-    """Corrects impossible times of STATE rows; returns (rows, how many were wrong).
+    """Corrects impossible times of STATE rows; returns (rows, number of corrected rows).
 
     Args:
         rows: STATE rows.
-        now: ms.
-        options: How late a row may be due.
-        since: Stands for the last fetch, ms, of a row if that is later than now; None is now.
-            Results that come later must not be older than that.
+        now: Time in ms.
+        options: Options that limit how late a row may be due.
+        since: New time of a last fetch that is later than now, ms; None means now.
+            Results that arrive later must not be older than this time.
     """
     wrong = rows.select(wrong_times(now, options).alias(COUNT)).to_series()
     if not wrong.any():
@@ -67,15 +68,14 @@ def set_right(
 def set_right_hosts(
     rows: pl.DataFrame, now: int, since: int | None = None
 ) -> tuple[pl.DataFrame, int]:
-    """Corrects impossible times of HOSTS rows; returns (rows, how many were wrong).
+    """Corrects impossible times of HOSTS rows; returns (rows, number of corrected rows).
 
-    A robots.txt that was read later than now is of unknown age: it is fetched again.
+    If the time of a robots.txt is later than now, its age is unknown: it is fetched again.
 
     Args:
         rows: HOSTS rows.
-        now: ms.
-        since: Stands for the last request, ms, to a host if that is later than now; None is
-            now.
+        now: Time in ms.
+        since: New time of a last request that is later than now, ms; None means now.
     """
     wrong = rows.select(wrong_hosts(now).alias(COUNT)).to_series()
     if not wrong.any():
@@ -94,18 +94,18 @@ def set_right_hosts(
 
 
 def wrong_hosts(now: int) -> pl.Expr:
-    """Returns which rows of the host table have impossible times at ``now`` (ms)."""
+    """Returns a condition: a row of the host table has impossible times at ``now`` (ms)."""
     names = ("last_request_time", "robots_time", "robots_failing_since")
     ahead = pl.any_horizontal(pl.col(*names) > now + TOLERANCE_MS)
     return (ahead | (pl.col("backoff_until") > now + LONGEST_REST_MS)).fill_null(False)
 
 
 def resting(now: int) -> pl.Expr:
-    """Returns which hosts rest at ``now`` (ms); impossible times do not count."""
+    """Returns a condition: a host gets no requests at ``now`` (ms); ignores impossible times."""
     return (pl.col("backoff_until") > now) & ~wrong_hosts(now)
 
 
 def _at_most(name: str, late: int, then: int) -> pl.Expr:
-    """Returns a column with ``then`` in place of what is later than ``late``."""
+    """Returns a column in which times later than ``late`` are replaced by ``then``."""
     value = pl.col(name)
     return pl.when(value > late).then(then).otherwise(value)

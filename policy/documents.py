@@ -1,6 +1,6 @@
-"""Turns one file of pages into documents.
+"""Parses one file of pages into documents.
 
-The child processes that parse run this. It knows neither Beam nor the table.
+It runs in the child processes that parse, without Beam and without the table.
 """
 
 import dataclasses
@@ -31,14 +31,14 @@ from .scope import Seeds, TargetOptions
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body")  # fmt: skip
 _NONE: Mapping[int, str] = MappingProxyType({})
-# Stands for a row's number while the rest is done for all rows together.
+# Replaces the row number during the work on all rows together.
 AFTER_ROWS = -1
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
 @dataclasses.dataclass(frozen=True)
 class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
-    """Which parts of pages are stored, and which links are followed."""
+    """Options of parsing: the content to store, and the links to follow."""
 
     parse_filters: tuple[str, ...] = option(
         (),
@@ -61,17 +61,17 @@ def documents_of(
 
     Args:
         pages: PAGES rows, at least the columns ``NEEDED``.
-        options: What is taken.
+        options: Options of parsing.
         seeds: Hosts and domains of the seeds, for the scope.
-        skip: Rows, by number, that ended their process before, each with the reason; a detail may
+        skip: Reasons of rows that have ended a process before, by row number; a detail may
             follow after a space.
-        at_row: Called with the number of the current row, so that another process can see which
-            page a parser stalls at.
-        filters: (name, parse filter) that each page goes through.
+        at_row: Called with the number of each row before it is parsed, so that another process
+            can find the page at which a parser stalls.
+        filters: (name, parse filter) pairs to apply to each page.
 
     Returns:
-        (DOCUMENTS rows of the pages that were fetched with success, then those of their parts;
-        counts).
+        (DOCUMENTS rows, counts). The rows of successfully fetched pages come first, then those
+        of their parts.
     """
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
@@ -108,13 +108,13 @@ def _document(
     ended: str | None,
     counts: Counter[str],
 ) -> tuple[dict[str, Any] | None, Page | None]:
-    """Returns the row of a page without its links, or None if a filter drops it; and what it says.
+    """Returns (DOCUMENTS row without links, or None if a filter drops the page; parsed page).
 
     Args:
         page: A PAGES row.
-        options: What is taken.
-        filters: (name, parse filter) that the page goes through.
-        ended: Why the page ended its process before, or None.
+        options: Options of parsing.
+        filters: (name, parse filter) pairs to apply to the page.
+        ended: Reason why the page ended a process before, or None.
         counts: Counts failures and dropped pages.
     """
     url, body = from_key(page["key"]), page["body"] or b""
@@ -130,7 +130,7 @@ def _document(
         content = _content(found, metadata)
         parsed = found
     except MemoryError:
-        raise  # the process has no memory left: that is not the page's fault
+        raise  # the whole process is out of memory
     except NoParser as error:
         content, names = not_parsed(error, sniff(body, page["content_type"]))
         counts.update(names)
@@ -143,7 +143,7 @@ def _document(
 
 
 class _Ended(Exception):
-    """How a process ended at a page."""
+    """A page has ended a process before; has the reason."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -155,7 +155,7 @@ def _parse(
     options: DocumentOptions,
     filters: Sequence[tuple[str, Filter]],
 ) -> tuple[Page, dict[str, str], str | None]:
-    """Returns (what a page says, its metadata, why a filter drops it or None)."""
+    """Returns (parsed page, its metadata, reason why a filter drops it or None)."""
     headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
     body = page["body"] or b""
     parsed = parse(Source(url, body, page["content_type"], headers, page["fetch_time"]), options)

@@ -1,4 +1,4 @@
-"""Chooses which of several pages with the same content stays (nutch.md 2.9)."""
+"""Chooses the page to keep among pages with the same content (nutch.md 2.9)."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from ..web.base.options import option
 from .schedule import TOLERANCE_MS
 from .schema import Status
 
-# Nutch's words for what is compared, each as (column, whether more is better).
+# Nutch's names of the criteria, each with (column, whether a larger value is better).
 ORDERS = {
     "score": ("score", True),
     "fetchTime": ("last_fetch_time", True),
@@ -19,7 +19,7 @@ ORDERS = {
 
 @dataclasses.dataclass(frozen=True)
 class DedupOptions:
-    """How duplicates are found and which one stays."""
+    """Options of finding duplicates, and of choosing the page to keep."""
 
     GROUP = "dedup"
 
@@ -38,7 +38,7 @@ class DedupOptions:
 
 
 def order_by(options: DedupOptions) -> tuple[list[str], list[bool]]:
-    """Returns columns and directions that put the page that stays first."""
+    """Returns columns and directions of a sort order in which the page to keep is first."""
     chosen = [ORDERS[word] for word in options.compare_order]
     return [*(name for name, _ in chosen), "key"], [*(better for _, better in chosen), False]
 
@@ -48,14 +48,14 @@ def comparable(rows: pl.DataFrame, now: int) -> pl.DataFrame:
 
     Args:
         rows: STATE rows with key, status, signature, score, last_fetch_time.
-        now: ms; a fetch time after it is wrong, and does not make a page newer.
+        now: Time in ms; a later fetch time is wrong, and does not make a page newer.
     """
     last = pl.col("last_fetch_time")
     alive = pl.col("status").is_in([int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED)])
     return rows.filter(alive & pl.col("signature").is_not_null()).select(
         "key",
         "signature",
-        # NaN compares above every number in polars: such a page must not be the best.
+        # In polars NaN is larger than every number, but such a page must not be the best.
         pl.col("score").fill_nan(None),
         pl.when(last <= now + TOLERANCE_MS).then(last),
         _decoded_length(pl.col("key")).alias("url_length"),
@@ -64,19 +64,19 @@ def comparable(rows: pl.DataFrame, now: int) -> pl.DataFrame:
 
 
 def _decoded_length(keys: pl.Expr) -> pl.Expr:
-    """Returns how many characters URLs have once their percent escapes are decoded.
+    """Returns the length of URLs after decoding of their percent escapes, minus a constant.
 
-    Up to a constant that is the same for all: keys are a few characters shorter
-    than URLs. Normalized URLs have no bad escapes.
+    Keys are shorter than URLs by the same few characters, which does not affect comparisons.
+    Normalized URLs have no bad escapes.
     """
     escapes = keys.str.count_matches("%[0-9A-Fa-f]{2}")
-    # Bytes of a UTF-8 character after its first.
+    # Escapes of continuation bytes of UTF-8.
     following = keys.str.count_matches("%[89ABab][0-9A-Fa-f]")
     return (keys.str.len_bytes().cast(pl.Int32) - 2 * escapes - following).cast(pl.Int32)
 
 
 def mark_duplicates(rows: pl.DataFrame, losers: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Returns the rows with the losers marked db_duplicate, and how many were marked."""
+    """Returns (rows with the losers marked db_duplicate, number of marked rows)."""
     lost = pl.col("key").is_in(losers.get_column("key").implode())
     duplicate = pl.lit(int(Status.DB_DUPLICATE), pl.UInt8)
     marked = rows.with_columns(status=pl.when(lost).then(duplicate).otherwise("status"))

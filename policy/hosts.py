@@ -14,21 +14,21 @@ def merge_hosts(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the host table's rows with the findings merged in, in key order, and counts.
 
-    The newer value of each column wins, counts add up, and a seed's host stays one. The times in
-    the rows say which row is newer, not their order. Impossible times are corrected first; then
-    the rows of the table are the older ones.
+    The newer value of each column is kept, and counts are added. A host of a seed keeps its
+    mark. The times in the rows determine which row is newer, not their order. Impossible times
+    are corrected first; after that, the rows of the table are the older ones.
 
     Args:
         rows: HOSTS rows in key order, at most one per host.
-        findings: HOSTS rows for hosts in the same range; of several that are of
-            one time, the last is the newest.
-        now: ms.
+        findings: HOSTS rows for hosts in the same range; if several have the same
+            time, the last one is the newest.
+        now: Time in ms.
     """
     findings, late = set_right_hosts(findings, now)
     requested = findings.get_column("last_request_time").drop_nulls().to_list()
     rows, wrong = set_right_hosts(rows, now, min(requested, default=now) - 1)
     together = pl.concat([rows, findings]).sort("last_request_time", maintain_order=True)
-    # robots.txt is one thing in several columns: an absent text is not an older one.
+    # The columns of robots.txt belong together: a missing text must not be taken from an older row.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(
         "robots_time", maintain_order=True
     )

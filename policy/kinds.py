@@ -1,7 +1,7 @@
-"""Declares each kind of component once; all commands follow the declarations.
+"""Declares each kind of component once; all commands use the declarations.
 
 A component of a table is a list of files or of ranges of rows: ``state``, ``batches/ID/pages``.
-Its kind is the last part of its name. To add a component is to declare its kind here.
+Its kind is the last part of its name. To add a component, declare its kind here.
 """
 
 import dataclasses
@@ -17,12 +17,13 @@ from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STAT
 
 
 class Times(NamedTuple):
-    """How the times of rows are corrected that a wrong clock has left.
+    """Functions that find and correct wrong times in rows, caused by a wrong clock.
 
     Attributes:
-        wrong: ``wrong(now, options)`` says which rows have impossible times.
-        set_right: ``set_right(rows, now, options, since)`` returns (rows, how many were
-            wrong); the oldest result that may still come in is of ``since``.
+        wrong: ``wrong(now, options)`` returns the condition of rows with impossible times.
+        set_right: ``set_right(rows, now, options, since)`` returns (rows, number of
+            corrected rows); ``since`` is the time of the oldest result that may still
+            arrive.
     """
 
     wrong: Callable[[int, ScheduleOptions], pl.Expr]
@@ -43,14 +44,14 @@ class Kind:
     Attributes:
         name: Its name, such as ``state``.
         schema: Its columns; ``key`` is the first.
-        of_hosts: Whether keys are hosts (reversed). Else they are URLs.
-        in_tablets: Whether it has one row per key, in tablets: bases with runs on them. Else it is
-            a list of files, each read by itself.
-        in_rows: Whether a table in Bigtable keeps it in rows. Else it is in files there, too.
+        of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
+        in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
+            is a list of files that are read separately.
+        in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
         in_order: Whether each file is in key order.
-        of_batch: Whether each batch has one of its own.
+        of_batch: Whether each batch has its own component of this kind.
         flushed: Whether a fetch writes files of it before it commits.
-        times: How fsck corrects its times; None where its rows have none that need it.
+        times: Functions with which fsck corrects its times; None if no times need it.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Kind:
     times: Times | None = None
 
 
-# Files with the hosts of seeds, in tables whose hosts are in rows.
+# Files with the hosts of seeds, for tables whose hosts are in rows.
 SEED_HOSTS = "seed_hosts"
 
 KINDS = {
@@ -99,7 +100,7 @@ KINDS = {
 
 
 def kind_of(component: str) -> Kind:
-    """Returns the kind of a component; for a component of a later version, only the key is known.
+    """Returns the kind of a component; for an unknown component, a kind with only the key.
 
     >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
     (True, ['key'])
@@ -114,10 +115,10 @@ def kinds_in_tablets() -> tuple[str, ...]:
 
 
 def kinds_of_batches() -> tuple[str, ...]:
-    """Returns the names of the kinds of which each batch has one."""
+    """Returns the names of the kinds that each batch has."""
     return tuple(name for name, kind in KINDS.items() if kind.of_batch)
 
 
 def folders() -> tuple[str, ...]:
-    """Returns the folders of a table that hold rows."""
+    """Returns the folders of a table that have files of rows."""
     return (*(name for name, kind in KINDS.items() if not kind.of_batch), "batches")

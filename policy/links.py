@@ -22,7 +22,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
 
 @dataclasses.dataclass(frozen=True)
 class LinkOptions(TargetOptions, DepthOptions):
-    """How a page passes its score to its links (OPIC 1.x)."""
+    """Options of passing a page's score to its links (OPIC 1.x)."""
 
     GROUP = "scoring"
 
@@ -45,7 +45,7 @@ class BatchOrigin:
     """The batch and the files of pages and documents.
 
     Attributes:
-        order: Place of the pages file in the batch.
+        order: Position of the pages file in the batch.
         batch: Id of the batch.
         page: Path of the pages file.
         document: Path of the documents file, or None.
@@ -64,19 +64,19 @@ def changes_of(
     seeds: Seeds,
     options: LinkOptions,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the changes by the pages and documents of one file, with links summed per target.
+    """Returns the changes from the pages and documents of one file, with links summed per target.
 
     Args:
-        pages: PAGES rows, the columns ``PAGE_COLUMNS``.
-        documents: DOCUMENTS rows of them, the columns ``DOCUMENT_COLUMNS``.
+        pages: PAGES rows with the columns ``PAGE_COLUMNS``.
+        documents: Their DOCUMENTS rows with the columns ``DOCUMENT_COLUMNS``.
         origin: Their batch and files.
-        seeds: For the scope of redirects.
-        options: Which targets are taken.
+        seeds: Hosts and domains of the seeds, for the scope of redirects.
+        options: Rules for targets of links.
 
     Returns:
         (CHANGES rows, counts of dropped targets by reason).
     """
-    # A key may stand twice in a file of an attempt that was resumed: the first counts.
+    # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
     documents = pages_first(documents)
     parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
@@ -98,7 +98,7 @@ def changes_of(
 def _parts(
     documents: pl.DataFrame, pages: pl.DataFrame, origin: BatchOrigin, options: LinkOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns an event for each part that is a document, and its link from the page, without score."""
+    """Returns an event for each part that is a document, and a link to it without score."""
     parts = documents.filter(pl.col("part_of").is_not_null())
     parts = parts.join(pages, on="key", how="anti", maintain_order="left")
     if options.max_depth >= 0:
@@ -115,7 +115,7 @@ def _parts(
 
 
 def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
-    """Returns links that bring a distance but no score."""
+    """Returns links that have a distance but no score."""
     distance = pl.col("distance").fill_null(0).cast(pl.Int32)
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
@@ -127,7 +127,7 @@ def sum_links(links: pl.DataFrame) -> pl.DataFrame:
     >>> sum_links(pl.DataFrame(links)).rows()
     [('a', 0.75, 2)]
     """
-    # As lists, not sum(): that adds up in another order for each number of threads.
+    # Not sum() of polars: its order of addition depends on the number of threads.
     return (
         links.group_by("key")
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min())
@@ -140,11 +140,11 @@ def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame,
 
     Args:
         documents: DOCUMENTS rows: ``key``, ``score``, ``distance``, ``outlinks``.
-        options: How much goes over, and how deep links may be.
+        options: Factors of the shares, and the limit of depth.
 
     Returns:
-        (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; how many links
-        were left out as too deep).
+        (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; number of links
+        that were left out as too deep).
     """
     too_deep = 0
     if options.max_depth >= 0:

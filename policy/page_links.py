@@ -1,4 +1,4 @@
-"""Resolves, judges and limits the links of pages. A link that many pages have is judged once."""
+"""Resolves, filters and limits the links of pages; filters a link of many pages only once."""
 
 import functools
 import re
@@ -17,10 +17,10 @@ from .rule_counts import capped, rules_by_row
 from .schema import LINKS
 from .scope import Seeds, TargetOptions, judge
 
-# How much is remembered of links.
+# Largest size of the cache of links.
 _MAX_CHARS = 16 << 20
 _MAX_LINKS = 100_000
-# Without slashes these may stand for the base itself.
+# A URL with such a scheme and no slashes may be relative to the base.
 _BARE_SCHEME = re.compile(r"(?:https?|ftp|file|wss?):(?!//)", re.IGNORECASE)
 
 
@@ -31,12 +31,13 @@ class _Added(NamedTuple):
 
 
 class PageLinks:
-    """The links of many pages, judged together.
+    """The links of many pages, which are filtered together.
 
     Args:
-        options: Which links are taken.
-        seeds: For the scope.
-        most: How many links of a page are kept, unless it is a list of links; negative is no limit.
+        options: Rules for links.
+        seeds: Hosts and domains of the seeds, for the scope.
+        most: Largest number of links per page, unless the page is a list of links; negative is
+            no limit.
     """
 
     def __init__(self, options: TargetOptions, seeds: Seeds, most: int) -> None:
@@ -49,18 +50,18 @@ class PageLinks:
         """Adds the links of a page.
 
         Args:
-            document: Number of the document; each is larger than the one before.
+            document: Number of the document; must be larger than in the call before.
             key: Row key of the page.
-            page: What was parsed.
+            page: The parsed page.
         """
         self._added.append(_Added(document, key, page))
 
     def outlinks(self, documents: int, counts: Counter[str]) -> pa.LargeListArray:
-        """Returns for each document its links (key, anchor, rel); null if there is none.
+        """Returns the links (key, anchor, rel) of each document; null if it has none.
 
         Args:
-            documents: How many documents there are.
-            counts: Counts ``outlinks``, ``dropped/REASON`` and maybe rules of filters.
+            documents: Number of documents.
+            counts: Counts ``outlinks``, ``dropped/REASON`` and, by option, rules of filters.
         """
         memory = _memory(self._options, self._seeds)
         dropped: Counter[str] = Counter()
@@ -107,19 +108,19 @@ def _lists(
     ]
     links = pa.StructArray.from_arrays(columns, fields=fields)
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers)])
-    empty = np.append(numbers == 0, False)  # the last offset is no list's start
+    empty = np.append(numbers == 0, False)  # the last offset is not the start of a list
     return pa.LargeListArray.from_arrays(pa.array(ends, mask=empty), links, type=LINKS)
 
 
 class _Memory:
-    """Remembers the judgements of links, for the pages of each folder of a site.
+    """Caches the verdicts on links, for the pages of each folder of a site.
 
     A link that does not begin with ``?`` or ``#`` leads to the same URL from all
-    pages of a folder, and the scope depends on the site alone.
+    pages of a folder, and the scope depends only on the site.
 
     Attributes:
-        judged: (row key, None) or (None, reason) of each link, by its place.
-        refused_by: Rule of a filter that refused a link, by its place, if rules are counted.
+        judged: (row key, None) or (None, reason) of each link, by its position.
+        refused_by: Rule of a filter that refused a link, by its position, if rules are counted.
         lock: Hold it while using this object.
     """
 
@@ -140,21 +141,21 @@ class _Memory:
         self.refused_by.clear()
 
     def places(self, pages: list[_Added]) -> list[list[int]]:
-        """Judges the links of pages; returns the places of their judgements."""
+        """Filters the links of pages; returns the positions of their verdicts."""
         if self._chars > _MAX_CHARS or len(self.judged) > _MAX_LINKS:
             self._forget()
         try:
             placed = [self._places(each.key.partition("/")[0], each.page) for each in pages]
             self._judge()
         except BaseException:
-            self._forget()  # some links have a place but no judgement
+            self._forget()  # some links have a position but no verdict
             raise
         return placed
 
     def _places(self, site: str, page: Page) -> list[int]:
         base = page.base
         folder = base
-        if not base.startswith("file:"):  # there, the letter of a drive is no folder
+        if not base.startswith("file:"):  # in file: URLs, a drive letter is not a folder
             folder = base.partition("#")[0].partition("?")[0].rpartition("/")[0]
         known = self._known.setdefault((site, folder), {})
         found = list(map(known.get, page.hrefs))
@@ -168,7 +169,7 @@ class _Memory:
             return known[href]
         cut = href if self._whole else href.partition("#")[0]
         if cut and cut[-1] <= " ":
-            cut = href  # a space would then stand at the end, and be trimmed
+            cut = href  # a space would be at the end then, and be trimmed
         if not cut or cut[0] in "?#" or not cut.isprintable() or _BARE_SCHEME.match(cut):
             known = self._known.setdefault((site, base), {})
             href = cut

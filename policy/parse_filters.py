@@ -1,7 +1,7 @@
-"""The view of a page for parse filters, and how their changes are applied.
+"""Gives parse filters a view of a page, and applies their changes.
 
-A parse filter is a function of a package of the user's. It is called with each
-page that was parsed, and may change what is stored of it, or drop it.
+A parse filter is a function in a package of the user. It is called with each
+parsed page, and may change the stored data, or drop the page.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ class Link:
     """A link of a page.
 
     Attributes:
-        url: Absolute, as the page means it; as it stands there if it is no URL.
+        url: Absolute URL, resolved against the page; if it is not a URL, the text in the page.
         anchor: Its text.
         rel: Its ``rel``, in lower case.
     """
@@ -36,17 +36,17 @@ class Link:
 
 
 class FilteredPage:
-    """A page as parse filters see it; what they change is stored.
+    """The view of a page for parse filters; their changes are stored.
 
     Attributes:
-        url: Absolute URL of the page; changing it changes nothing.
-        content_type: The ``Content-Type`` that was sent; changing it changes nothing.
-        title: Of the first ``title``.
-        text: Of the title and the body, without script and style.
-        language: Code of what was declared, or None.
-        metadata: Texts by name; description, keywords, Open Graph and the like
-            are there already, and ``canonical``.
-        dropped: The reason, once ``drop`` was called.
+        url: Absolute URL of the page; changing it has no effect.
+        content_type: The ``Content-Type`` of the response; changing it has no effect.
+        title: Text of the first ``title``.
+        text: Text of the title and the body, without script and style.
+        language: Code of the declared language, or None.
+        metadata: Texts by name; initially description, keywords, Open Graph and
+            similar metadata, and ``canonical``.
+        dropped: The reason, after ``drop`` was called.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class FilteredPage:
 
     @property
     def soup(self) -> "BeautifulSoup":
-        """The whole document as BeautifulSoup, made when it is first used."""
+        """The whole document as BeautifulSoup, made at its first use."""
         return self._page.soup
 
     def add_part(self, url: str, title: str = "", text: str = "", **metadata: str) -> None:
-        """Makes a part of the page a document of its own, as items of feeds are.
+        """Makes a separate document of a part of the page, like an item of a feed.
 
         Args:
             url: Absolute, or relative to the page; a part on another host is dropped.
@@ -92,7 +92,7 @@ class FilteredPage:
             metadata: Texts by name.
 
         Raises:
-            TypeError: A value that must be a text is none.
+            TypeError: A value is not a text.
         """
         page, url = self._page, _text("the url of a part", url)
         url = parse_target(url, page.base) or url
@@ -108,7 +108,7 @@ class FilteredPage:
             reason: A word, counted as ``skipped/REASON``; letters, digits and ``_.-``.
 
         Raises:
-            ValueError: It is no such word.
+            ValueError: The reason is not such a word.
         """
         if not isinstance(reason, str) or not _REASON.fullmatch(reason):
             raise ValueError(f"a reason must be one word of letters, digits, _.-, got {reason!r}")
@@ -118,7 +118,7 @@ class FilteredPage:
         """Copies the changes of filters to the parsed page.
 
         Raises:
-            TypeError: A value that must be a text is none.
+            TypeError: A value is not a text.
         """
         page = self._page
         page.title, page.text = _text("title", self.title), _text("text", self.text)
@@ -138,7 +138,7 @@ def _text(what: str, value: Any) -> str:
         raise TypeError(f"{what} must be a text, got {value!r}")
     try:
         value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as JSON in a page may have it
+    except UnicodeEncodeError:  # half of a surrogate pair, for example from JSON in a page
         return value.encode("utf-8", "replace").decode()
     return value
 

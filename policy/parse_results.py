@@ -10,41 +10,41 @@ Result = dict[str, Any]
 
 # Reasons with these prefixes mean that a document is not of its type.
 _INVALID = ("malformed", "not_text")
-# RFC 6838 4.2: what a registered type looks like.
+# Syntax of names of registered types (RFC 6838 4.2).
 _NAME = "[a-z0-9][a-z0-9!#$&^_.+-]{0,126}"
 _TYPE = re.compile(f"{_NAME}/{_NAME}")
 
 
 def succeeded(refresh: str | None) -> Result:
-    """Returns the status of a page that was parsed.
+    """Returns the status of a page that was parsed with success.
 
     Args:
-        refresh: Where its meta refresh leads, if it has one.
+        refresh: Target of its meta refresh, or None.
     """
     minor = ParseMinor.OK if refresh is None else ParseMinor.REDIRECT
     return _status(ParseStatus.SUCCESS, minor)
 
 
 def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
-    """Returns (the status of a page that no parser takes, names to count it under).
+    """Returns (the status of a page without a parser for its type, names of its counts).
 
-    Servers invent types: ``capped`` bounds how many names there are.
+    Servers invent types, so ``capped`` limits the number of names.
 
     >>> [not_parsed(NoParser(), m)[1] for m in ("image/x-mine", "'/`")]
     [('skipped/no_parser', 'no_parser/image/x-mine'), ('skipped/no_parser', 'no_parser/other')]
     """
     kind = mime if _TYPE.fullmatch(mime) else "other"
-    missing = mime if error.__cause__ is None else str(error.__cause__)  # what could parse it
+    missing = mime if error.__cause__ is None else str(error.__cause__)  # its parser
     status = _status(ParseStatus.NOTPARSED, ParseMinor.OK, f"{error.reason}: {missing}"[:200])
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 
 
 def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
-    """Returns (the status of a page that failed to parse, the name to count it under).
+    """Returns (the status of a page that failed to parse, the name of its count).
 
     Args:
         error: The failure.
-        truncated: Whether the page was cut, which may be the cause.
+        truncated: Whether the page was truncated, which may be the cause.
     """
     reason = error.reason if isinstance(error, ParseFailed) else "parser_error"
     cause = error.__cause__ if isinstance(error, ParseFailed) else error
@@ -54,7 +54,7 @@ def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
 
 
 def _text_of(cause: BaseException, reason: str) -> str:
-    """Returns the text of an exception; for those of plug-ins, and unexpected ones, with its type."""
+    """Returns the text of an exception, with its type if it is unexpected or of a plug-in."""
     try:
         words = str(cause.args[0] if isinstance(cause, KeyError) and cause.args else cause)
         expected = words and reason != "parser_error" and not reason.startswith("filter_")
@@ -76,7 +76,7 @@ def minor_of(reason: str, truncated: bool = False) -> ParseMinor:
 
 
 def status_text(major: int | None, minor: int | None, message: str | None) -> str | None:
-    """Returns a parse status as Nutch writes it; of rows of old tables the minor is a guess.
+    """Returns a parse status in Nutch's notation; assumes a minor status for old rows without one.
 
     >>> status_text(1, 0, None), status_text(2, 203, "malformed"), status_text(0, 0, "no_parser")
     ('success(1,0)', 'failed(2,203): malformed', 'notparsed(0,0): no_parser')

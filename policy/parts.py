@@ -12,7 +12,7 @@ from .scope import Seeds, TargetOptions, judge
 
 
 class Parts:
-    """The parts of many pages; their URLs are judged together."""
+    """The parts of many pages; their URLs are filtered together."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[dict[str, Any], str, Page]] = []
@@ -22,7 +22,7 @@ class Parts:
 
         Args:
             row: Its PAGES row.
-            page: The parsed page. A page that says noindex or nofollow has no parts.
+            page: The parsed page. A page with noindex or nofollow has no parts.
         """
         directive = next((d for d in ("noindex", "nofollow") if d in page.directives), None)
         if directive is not None:
@@ -33,10 +33,11 @@ class Parts:
     def records(
         self, options: TargetOptions, seeds: Seeds, counts: Counter[str]
     ) -> list[tuple[dict[str, Any], str, Page]]:
-        """Returns (what a DOCUMENTS row has of its page, URL, part) of those that are taken.
+        """Returns (columns that a DOCUMENTS row has from its page, URL, part) of accepted parts.
 
-        A part is taken if a link to it would be taken and it is on the host of its page; of
-        several parts with one URL, the first. The others are counted with a reason.
+        A part is accepted if a link to it would be accepted and it is on the host of its page.
+        If several parts have the same URL, only the first is accepted. Other parts are counted
+        by reason.
         """
         if not self._parts:
             return []
@@ -73,10 +74,10 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def pages_first(documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns one DOCUMENTS row of each key: that of the page itself, else the first part.
+    """Returns one DOCUMENTS row per key: that of the page itself, or else of the first part.
 
     Args:
-        documents: With the columns ``key`` and ``part_of``.
+        documents: Rows with the columns ``key`` and ``part_of``.
     """
     if documents.get_column("part_of").null_count() < len(documents):
         documents = documents.sort(pl.col("part_of").is_not_null(), maintain_order=True)

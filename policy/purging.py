@@ -1,7 +1,7 @@
 """Purges a URL, a host or a domain from rows.
 
 A purge removes the rows of a name, links and redirects to it, and header lines and metadata that
-contain it. The words of other pages (body, text, title, anchors) stay.
+contain it. The content of other pages (body, text, title, anchors) stays.
 """
 
 import re
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from ..web.urls.row_keys import from_host_key, from_key
 from .blocklist import Blocklist, Names
 
-# Columns that stay: words of other pages, and names of files and batches.
+# Columns that stay: content of other pages, and names of files and batches.
 KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
-# Large columns that stay: a search for purged names need not read them.
+# Large columns that stay, so a search for purged names need not read them.
 BODIES = frozenset({"body", "text"})
 KEYS = frozenset({"key", "part_of", "source", "target"})
 _END = r"(?:$|[^a-z0-9.%_-])"
@@ -34,7 +34,7 @@ def pattern_of(names: Names) -> str:
     >>> bool(re.search(pattern_of(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
     False
     """
-    # With its scheme or without: the same page by https is another URL.
+    # With or without the scheme; the same address with https is a different URL.
     urls = [
         f"(?:{scheme})?//{re.escape(rest)}"
         for scheme, _, rest in (from_key(key).partition("//") for key in names.urls)
@@ -52,16 +52,16 @@ def pattern_of(names: Names) -> str:
 def purge_rows(
     table: pa.Table, blocklist: Blocklist, pattern: str, of_hosts: bool = False
 ) -> tuple[pa.Table, int, int]:
-    """Removes purged rows, and mentions in other rows.
+    """Removes purged rows, and purged names in other rows.
 
     Args:
         table: Rows with a column ``key``, of any schema.
-        blocklist: What is purged.
+        blocklist: The names to purge.
         pattern: From ``pattern_of``.
         of_hosts: Whether keys are hosts, not URLs.
 
     Returns:
-        (rows, how many rows are removed, how many mentions in other rows are).
+        (rows, number of removed rows, number of removed names in other rows).
     """
     keys = _series(table["key"])
     gone = blocklist.blocks_hosts(keys) if of_hosts else blocklist.blocks(keys)
@@ -90,7 +90,7 @@ def _clean(
         number = int(hit.sum())
         if not number:
             return column, 0
-        if field.name in ("robots_text", "sitemaps"):  # of another host: its other lines stay
+        if field.name in ("robots_text", "sitemaps"):  # of another host: other lines stay
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
             return pa.array(texts, field.type), number
@@ -113,7 +113,7 @@ def _clean(
 def _blocked_in(
     column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
 ) -> dict[str, frozenset[str]]:
-    """Returns the texts to remove from a list, by field of its items; the empty name is the item."""
+    """Returns texts to remove from a list, by field of its items; "" is the item itself."""
     found: dict[str, frozenset[str]] = {}
     for chunk in column.chunks:
         for name, texts in _texts_of(chunk, field.name):
@@ -138,7 +138,7 @@ def _texts_of(array: pa.Array, name: str) -> list[tuple[str, pa.Array]]:
 
 
 def _is_in(item: Any, blocked: dict[str, frozenset[str]]) -> bool:
-    """Returns whether to remove an item of a list: a text, a struct, a pair of a map."""
+    """Returns whether to remove an item of a list; it is a text, a struct, or a pair of a map."""
     if isinstance(item, dict):
         return any(item.get(name) in texts for name, texts in blocked.items())
     if isinstance(item, tuple):

@@ -1,4 +1,4 @@
-"""Bounds how many names are counted: rules of URL filters, and content types."""
+"""Limits the number of names of counts, for rules of URL filters and content types."""
 
 import dataclasses
 import pathlib
@@ -10,7 +10,7 @@ import polars as pl
 from ..web.base.options import option
 from ..web.filters.verdicts import FILTERED, TIMEOUT
 
-# How many rules are counted; a file may have a hundred thousand.
+# Number of rules with a count of their own; a file may have a hundred thousand rules.
 MOST_RULES = 50
 FAMILIES = (FILTERED, TIMEOUT)
 OTHERS = "other_rules"
@@ -20,7 +20,7 @@ _TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"
 
 @dataclasses.dataclass(frozen=True)
 class RuleCountOptions:
-    """Whether rules are counted."""
+    """Options of counting rules."""
 
     count_by_rule: bool = option(
         False,
@@ -31,10 +31,10 @@ class RuleCountOptions:
 
 
 def by_rule(judged: pl.DataFrame) -> dict[str, int]:
-    """Returns how many URLs each rule refused.
+    """Returns the number of URLs that each rule refused.
 
     Args:
-        judged: ``reason`` and maybe ``by``, as ``UrlRules.admit`` has them.
+        judged: Rows of ``UrlRules.admit``, with ``reason`` and perhaps ``by``.
 
     >>> judged = {"reason": ["filtered", None, "filtered"], "by": ["/etc/a.txt:3", None, "/etc/a.txt:3"]}
     >>> by_rule(pl.DataFrame(judged, schema_overrides={"by": pl.String}))
@@ -50,7 +50,7 @@ def by_rule(judged: pl.DataFrame) -> dict[str, int]:
 
 
 def rules_by_row(judged: pl.DataFrame) -> dict[int, str]:
-    """Returns the name under which a rule is counted by the number of each row that it refused."""
+    """Returns the count's name of the rule that refused a row, by row number."""
     if "by" not in judged.columns:
         return {}
     refused = judged.select("reason", "by").with_row_index("row").drop_nulls()
@@ -62,9 +62,9 @@ def _name(reason: str, by: str) -> str:
 
 
 def capped(counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns counts with one sum for all rules but the ``MOST_RULES`` that refused most.
+    """Returns counts with a sum for all rules except the ``MOST_RULES`` most frequent ones.
 
-    The same holds for types that no parser takes.
+    The same limit applies to content types without a parser.
 
     >>> capped({"dropped/filtered": 9, "filtered/a.txt:3": 9})
     {'dropped/filtered': 9, 'filtered/a.txt:3': 9}
@@ -82,7 +82,7 @@ def capped(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _beyond(names: list[str], counts: Mapping[str, int]) -> list[str]:
-    """Returns those of the names that are not among the most frequent ones."""
+    """Returns the names that are not among the most frequent ones."""
     if len(names) <= MOST_RULES:
         return []
     rest = (OTHERS, OTHER_TYPES)
@@ -90,5 +90,5 @@ def _beyond(names: list[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def is_of_rule(name: str) -> bool:
-    """Returns whether a count is one of a rule."""
+    """Returns whether a count belongs to a rule."""
     return name.startswith((f"{FILTERED}/", f"{TIMEOUT}/"))

@@ -9,7 +9,7 @@ from ..web.base.options import option
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
-# The longest wait that a failure or a server's Retry-After leads to.
+# The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
 # By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less than
 # a second; a larger difference means that a clock is wrong.
@@ -18,7 +18,7 @@ TOLERANCE_MS = 300_000
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleOptions:
-    """How often pages are fetched again."""
+    """Options of the intervals between two fetches of a page."""
 
     GROUP = "schedule"
 
@@ -49,10 +49,10 @@ class Clock(NamedTuple):
 
     Attributes:
         now: The time that counts as now, ms.
-        latest: The latest time that has ever counted as now, ms; a later one than
-            ``now`` says that a clock was ahead, and that rows may have its times.
-        back: Since when the clock is right again, ms, where it was right before;
-            None where that is not known.
+        latest: The latest time that has ever counted as now, ms. If it is later than
+            ``now``, a clock was ahead, and rows may have its times.
+        back: Time since which the clock is right again, ms, if it was right before;
+            None if unknown.
     """
 
     now: int
@@ -61,9 +61,9 @@ class Clock(NamedTuple):
 
 
 def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns the latest time at which a row may be due again that was tried by ``now`` (ms).
+    """Returns the latest possible due time of a row that was tried at ``now`` (ms) or before.
 
-    What failed may have to wait longer than the longest interval, as its server asks.
+    After a failure the wait may be longer than the longest interval, if the server requests it.
     """
     longest = options.max_fetch_interval
     failed = pl.col("retries").fill_null(0) > 0
@@ -72,13 +72,13 @@ def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
 
 
 def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
-    """Returns which rows of the state may be fetched.
+    """Returns a condition: a row of the state is due, so it may be fetched.
 
-    All statuses are eligible, only the time matters; a time beyond the
-    ``horizon`` is a mistake of the past, and due (nutch.md 2.2). So is a row that
-    was never tried, and was added while the clock was ahead. What was fetched at
-    such a time, by a table that had the right time before, was fetched before
-    the clock was right again: it is due when its interval is over since then.
+    Only the time matters; all statuses are eligible. A time beyond the
+    ``horizon`` is a mistake, so the row is due (nutch.md 2.2). A row that
+    was added while the clock was ahead, and never tried, is due, too. If a row was
+    fetched while the clock was ahead, and the clock was right before, its fetch was
+    before ``clock.back``: it is due when its interval after ``clock.back`` is over.
     """
     when, last = pl.col("fetch_time"), pl.col("last_fetch_time")
     beyond = when > horizon(clock.now, options)
@@ -86,13 +86,13 @@ def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
         still = clock.back + (when - last) > clock.now
         beyond &= ~((last > clock.now + TOLERANCE_MS) & still).fill_null(False)
     taken = (when <= clock.now) | beyond
-    if clock.latest > clock.now:  # else no further column is read for it
+    if clock.latest > clock.now:  # otherwise it needs no other column
         taken |= last.is_null() & (when <= clock.latest)
     return taken
 
 
 def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
-    """Returns the interval of a page that is gone: half as long again, up to a limit.
+    """Returns the new interval of a page that is gone: 1.5 times the old one, up to a limit.
 
     >>> pl.select(gone_interval(pl.lit(86_400 * 30), ScheduleOptions())).item() // 86_400
     45
@@ -103,6 +103,6 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
 
 
 def retry_time(fetched: pl.Expr, retry_after: pl.Expr) -> pl.Expr:
-    """Returns when to try again after a failure: as the server asks, else in a day (ms)."""
+    """Returns the time of a retry (ms): after the server's Retry-After, or else after a day."""
     wait = retry_after.clip(1, LONGEST_RETRY_S).fill_null(DAY_S).cast(pl.Int64)
     return fetched + wait * 1000

@@ -1,8 +1,8 @@
-"""The columns of all rows: one declared Arrow schema per kind of chunk.
+"""Declares the columns of all rows: one Arrow schema per kind of chunk.
 
-Times are UTC milliseconds since the epoch, intervals are seconds. A reader
-fills columns that an older file lacks with nulls; ``conform`` is the one place
-that casts frames and tables to these schemas.
+Times are UTC milliseconds since the epoch, intervals are seconds. If an older file
+lacks columns, readers fill them with nulls. Only ``conform`` casts frames and tables
+to these schemas.
 """
 
 from enum import IntEnum
@@ -45,7 +45,7 @@ class ParseStatus(IntEnum):
 
 
 class ParseMinor(IntEnum):
-    """Nutch's minor parse status: how it was a success, or why not."""
+    """Nutch's minor parse status: kind of success, or reason of failure."""
 
     OK = 0
     REDIRECT = 100  # a meta refresh
@@ -120,7 +120,7 @@ FETCHLIST = pa.schema(
 
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
-# Requests and answers, one row per URL of the fetch list that was tried.
+# Requests and responses, one row per URL that was tried.
 PAGES = pa.schema(
     [
         ("key", TEXT),
@@ -135,7 +135,7 @@ PAGES = pa.schema(
         ("content_type", TEXT),
         ("etag", TEXT),
         ("last_modified", TEXT),
-        ("redirect", TEXT),  # absolute URL, as the server meant it
+        ("redirect", TEXT),  # absolute URL, resolved
         ("retry_after", pa.int32()),  # s
         ("ip", TEXT),
         ("tls", TEXT),  # checked, or unchecked if the operator allows it; null without TLS
@@ -144,7 +144,7 @@ PAGES = pa.schema(
         ("headers", HEADERS),
         ("truncated", TEXT),  # the reason, or null
         ("body", pa.large_binary()),
-        ("depth", pa.uint16()),  # links followed within the fetch to come here; null: none
+        ("depth", pa.uint16()),  # number of links that the fetch followed to this page; null: none
     ]
 )
 
@@ -157,7 +157,7 @@ HOSTS = pa.schema(
         ("robots_status", pa.uint16()),  # 0: no answer
         ("robots_text", TEXT),
         ("robots_time", pa.int64()),  # ms
-        ("crawl_delay", pa.float64()),  # s, as robots.txt asks
+        ("crawl_delay", pa.float64()),  # s, from robots.txt
         ("exceptions", pa.int32()),  # failures since the last success
         ("backoff_until", pa.int64()),  # ms
         ("requests", pa.int64()),
@@ -170,8 +170,8 @@ HOSTS = pa.schema(
 
 LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
-# Contents of pages: one row per page that was fetched with success, and one for each part of
-# a page that is a document of its own.
+# Contents of pages: one row per successfully fetched page, and one per part of a page that is
+# a separate document.
 DOCUMENTS = pa.schema(
     [
         ("key", TEXT),
@@ -214,22 +214,22 @@ CHANGES = pa.schema(
     ]
 )
 
-# What dedup compares, and its changes (only their key counts).
+# Rows that dedup compares, and its changes (only the key of these matters).
 SIGNATURES = pa.schema(
     [
         *columns(STATE, "key", "signature", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
-        ("group", TEXT),  # signature, and host or domain where only those count
+        ("group", TEXT),  # signature, with host or domain if pages are only compared within these
     ]
 )
 
-# The blocklist: names that must not come into the table again, as hashes.
+# The blocklist: hashes of names that must not be added to the table again.
 BLOCKLIST = pa.schema(
     [
         ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/blocklist.py)
         ("host", TEXT),  # of a URL the hash of its host
-        ("time", pa.int64()),  # since when, ms
+        ("time", pa.int64()),  # time of the purge, ms
     ]
 )
 
@@ -240,7 +240,8 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     Columns that are not declared are dropped, missing ones are null.
 
     Raises:
-        pa.ArrowInvalid: A value is not of its column's type; names the column. A ValueError, too.
+        pa.ArrowInvalid: A value does not have its column's type; the message names the column.
+            It is a ValueError.
 
     >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), OUTCOME).column_names
     ['key', 'document', 'status', 'score', 'signature']
@@ -267,7 +268,7 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:
-    """Returns a frame of no rows with the columns of ``schema``."""
+    """Returns a frame without rows, with the columns of ``schema``."""
     frame = pl.from_arrow(schema.empty_table())
     assert isinstance(frame, pl.DataFrame)
     return frame

@@ -12,12 +12,12 @@ from ..web.urls.row_keys import from_host_key
 from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 
-_FILE = ":file"  # how row keys of file: begin
+_FILE = ":file"  # start of row keys of file: URLs
 
 
 @dataclasses.dataclass(frozen=True)
 class ScopeOptions:
-    """How far a crawl goes."""
+    """Options of the scope of a crawl."""
 
     GROUP = "scope"
 
@@ -64,18 +64,18 @@ def seeds_of(host_keys: pl.Series) -> Seeds:
 
 @dataclasses.dataclass(frozen=True)
 class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
-    """Which targets of links and redirects are taken."""
+    """Options of the rules for targets of links and redirects."""
 
 
 def judge(
     links: pl.DataFrame, urls: pl.Series, use: Scope, options: TargetOptions, seeds: Seeds
 ) -> pl.DataFrame:
-    """Decides which targets are taken, with a reason for each other target.
+    """Decides which targets are accepted, with a reason for each refused target.
 
     Args:
         links: One row per link, with ``source``, the row key of its page.
-        urls: Their targets, absolute; null where a link leads to no http URL.
-        use: Scope of the rules: ``outlink`` or ``fetcher``.
+        urls: Absolute URLs of their targets; null if a link leads to no http URL.
+        use: Nutch's scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.
         seeds: Hosts and domains of the seeds.
 
@@ -88,7 +88,7 @@ def judge(
     keys, source = admitted.get_column("key"), links.get_column("source")
     reasons = [reason_if(urls.is_null(), "no_http_url"), pl.col("reason")]
     if "file" in options.schemes:
-        # A page from elsewhere must not lead to the disk: only local documents do.
+        # Only local documents may link to local files; pages of the web may not.
         local = pl.col("key").str.starts_with(_FILE)
         reasons.append(reason_if(local & ~source.str.starts_with(_FILE), "file_from_elsewhere"))
     reasons.append(pl.lit(trap_reasons(keys, options)))
@@ -111,7 +111,7 @@ def _mode(scope: str) -> Mode:
 def _inside(
     sources: pl.Series, admitted: pl.DataFrame, rules: UrlRules, scope: str, seeds: Seeds
 ) -> pl.Series:
-    """Returns which links stay in the scope, or are exempt from it."""
+    """Returns a mask of the links that are in the scope or exempt from it."""
     keys = admitted.get_column("key")
     inside = in_scope(sources, keys, _mode(scope), seeds.of(scope))
     exempt = (~inside & keys.is_not_null()).arg_true()

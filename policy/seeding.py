@@ -11,7 +11,7 @@ from .schema import STATE, Status, conform, to_frame
 
 @dataclasses.dataclass(frozen=True)
 class SeedOptions(ScheduleOptions):
-    """Scores of seeds, and what happens to known URLs."""
+    """Options of the scores of seeds, and of seeds that are already in the table."""
 
     GROUP = "inject"
 
@@ -39,14 +39,14 @@ def inject_seeds(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
-    Of several seeds for one URL the last one counts. The row of a known URL stays
-    as it is, unless an option changes it.
+    If several seeds have the same URL, the last one counts. The row of a known URL stays
+    unchanged, unless an option changes it.
 
     Args:
         rows: STATE rows in key order.
         seeds: SEEDS rows for keys in the same range.
-        now: When new URLs become due, ms.
-        options: What happens to known URLs.
+        now: Due time of new URLs, ms.
+        options: Options for known URLs.
 
     Returns:
         (STATE rows in key order, counts).
@@ -81,7 +81,7 @@ def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.
     given = seeds.drop("order").rename(lambda name: name if name == "key" else f"seed.{name}")
     score, interval = pl.col("seed.score"), pl.col("seed.fetch_interval")
     renewed = rows.join(given, on="key", how="left", maintain_order="left").with_columns(
-        # A value that equals the default was not given (Nutch's rule).
+        # A score equal to the default counts as not given (Nutch's rule).
         score=pl.when(score != options.injected_score).then(score).otherwise("score"),
         fetch_interval=pl.when(interval != options.fetch_interval)
         .then(interval)
@@ -92,7 +92,7 @@ def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.
 
 
 def _overlay_metadata(rows: pl.DataFrame) -> pl.DataFrame:
-    """Puts the seeds' metadata over what the rows have, name by name."""
+    """Merges the seeds' metadata into that of the rows; for equal names the seeds' value counts."""
     given, known = rows.get_column("seed.metadata"), rows.get_column("metadata")
     if given.null_count() == len(given):
         return rows

@@ -20,7 +20,7 @@ STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 @dataclasses.dataclass(frozen=True)
 class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
-    """Which due URLs a batch takes."""
+    """Options of choosing the URLs of a batch."""
 
     GROUP = "generate"
 
@@ -88,27 +88,27 @@ def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.
     Args:
         state: STATE rows.
         clock: The time.
-        options: What is excluded.
+        options: Options that exclude rows.
     """
     rows = state.filter(due(later(clock, options), options))
     if options.restrict_status:
         rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
     if options.max_distance >= 0:
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
-    # NaN compares above every number in polars: such a page must not be the best.
+    # In polars NaN is larger than every number, but such a page must not be the best.
     return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
 
 
 def later(clock: Clock, options: GenerateOptions) -> Clock:
-    """Returns the time as of which rows are chosen."""
+    """Returns the time for which rows are chosen; an option moves it into the future."""
     return clock._replace(now=clock.now + int(options.add_days * DAY_MS))
 
 
 def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Replaces the metadata of rows by their ``delay`` (s); returns (rows, counts).
 
-    A value that is no delay is counted as ``bad_values``, and the usual delay holds. Rows without
-    the column have no metadata.
+    A value that is not a delay is counted as ``bad_values``; then the usual delay applies. Rows
+    without the column have no metadata.
 
     >>> rows = pl.DataFrame({"metadata": [{FETCH_DELAY: "2.5"}, {FETCH_DELAY: "soon"}, {}, None]},
     ...                     schema={"metadata": pl.Map(pl.String, pl.String)})
@@ -128,7 +128,7 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
 
 
 def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
-    """Adds ``rank`` and, where there is a limit, ``group``: the reversed host or domain."""
+    """Adds ``rank``; with a limit per host or domain, also ``group``, its reversed name."""
     rows = rows.with_columns(rank(rows.get_column("score"), rows.get_column("key")))
     if options.max_count <= 0:
         return rows
@@ -148,12 +148,12 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
 def place_of(
     batch: str, keys: pl.Series, mode: str, addresses: pl.Series | None = None
 ) -> pl.Series:
-    """Returns the text that determines the slot of each row key: a queue is in one slot.
+    """Returns the text whose hash is the slot of each row key; a queue is in one slot.
 
     Args:
-        batch: Part of the text, so that hosts share a partition with other hosts each time.
+        batch: Id of the batch, so that hosts are in other partitions in each batch.
         keys: Row keys.
-        mode: What has a queue: ``host``, ``domain`` or ``ip``.
+        mode: The queue mode: ``host``, ``domain`` or ``ip``.
         addresses: Addresses of the hosts; null or empty for a queue by name.
 
     >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
@@ -171,7 +171,7 @@ def place_of(
 def spanning(
     names: pl.Series, mode: str, last_before: str | None, first_after: str | None
 ) -> pl.Series:
-    """Returns which groups may have rows in the tablet before or after.
+    """Returns a mask of the groups that may have rows in the tablet before or after.
 
     Args:
         names: Reversed hosts or domains.

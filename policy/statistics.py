@@ -1,4 +1,4 @@
-"""Figures about the state: partial ones of a tablet, and their sum (readdb -stats)."""
+"""Statistics of the state: those of single tablets, and their sum (readdb -stats)."""
 
 import dataclasses
 import json
@@ -13,23 +13,23 @@ from ..web.base.safe_json import read_json
 from .schema import STATUS_NAMES
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-# Scores are counted by the upper 16 bits of their float: 0.8 % apart.
+# Bins of scores are the upper 16 bits of their float; adjacent bins differ by 0.8 %.
 _SHIFT = 16
 
 
 @dataclasses.dataclass
 class Statistics:
-    """Sums over rows; ``merge`` adds those of another part.
+    """Statistics of rows; ``merge`` adds those of several parts.
 
     Attributes:
-        rows: How many there are.
-        statuses: By code.
-        retries: By number of retries.
+        rows: Number of rows.
+        statuses: Number of rows by status code.
+        retries: Number of rows by number of retries.
         intervals: (smallest, sum, largest), s.
         times: (earliest, sum, latest) due time, ms.
         scores: (smallest, sum, largest).
-        bins: Scores by their leading bits.
-        nans: Scores that are no number.
+        bins: Number of scores by their leading bits.
+        nans: Number of scores that are NaN.
     """
 
     rows: int = 0
@@ -43,7 +43,7 @@ class Statistics:
 
 
 def statistics_of(rows: pl.DataFrame) -> Statistics:
-    """Returns the figures of STATE rows (status, retries, fetch_interval, fetch_time, score)."""
+    """Returns the statistics of STATE rows: status, retries, intervals, due times, scores."""
     numbers = rows.get_column("score").drop_nulls()
     scores = numbers.filter(numbers.is_not_nan())
     bits = scores.cast(pl.Float32).to_numpy().view(np.uint32)
@@ -62,12 +62,12 @@ def statistics_of(rows: pl.DataFrame) -> Statistics:
 
 
 def to_json(statistics: Statistics) -> str:
-    """Returns figures as text."""
+    """Returns statistics as JSON."""
     return json.dumps(vars(statistics))
 
 
 def from_json(text: str) -> Statistics:
-    """Returns the figures that ``to_json`` wrote."""
+    """Returns the statistics that ``to_json`` wrote."""
     record = read_json(text)
     for name in ("statuses", "retries", "bins"):
         record[name] = Counter({int(key): number for key, number in record[name].items()})
@@ -84,7 +84,7 @@ def _spread(values: pl.Series) -> tuple[float, float, float] | None:
 
 
 def merge(parts: Iterable[Statistics]) -> Statistics:
-    """Returns the figures of all parts together."""
+    """Returns the statistics of all parts together."""
     total = Statistics()
     for part in parts:
         total.rows += part.rows
@@ -116,7 +116,7 @@ def quantiles(statistics: Statistics) -> dict[float, float]:
 
 
 def summary(statistics: Statistics) -> dict[str, Any]:
-    """Returns the figures as one record, named for people and for scripts."""
+    """Returns the statistics as one record, with names for readers and for scripts."""
     record: dict[str, Any] = {"total_urls": statistics.rows}
     record["status"] = {
         STATUS_NAMES.get(code, f"unknown_{code}"): number

@@ -1,9 +1,9 @@
 """The status machine of update: applies the results of a batch to rows of the state.
 
-Nutch's transition table (nutch.md 2.5) as expressions on whole frames, with
-its defects fixed: a page that was fetched but not parsed is not "not
-modified", a result older than the row is ignored, and contributions are summed
-in the order of their sources, so that a rerun gives the same bits.
+It implements Nutch's transition table (nutch.md 2.5) as expressions on whole frames, and
+fixes its defects. A page that was fetched but not parsed does not get the status "not
+modified". A result that is older than the row is ignored. Scores are summed in the order
+of their sources, so a rerun gives exactly the same numbers.
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 @dataclasses.dataclass(frozen=True)
 class UpdateOptions(ScheduleOptions, BudgetOptions):
-    """Which URLs update adds to the table, and how it treats failures of parsers."""
+    """Options of update: the URLs to add to the table, and the handling of parse failures."""
 
     GROUP = "update"
 
@@ -64,10 +64,10 @@ class UpdateOptions(ScheduleOptions, BudgetOptions):
 
 
 class Surroundings(NamedTuple):
-    """Facts of the table from outside the range of keys that is updated.
+    """Facts about the table from outside the range of keys that is updated.
 
     Attributes:
-        of_hosts: How many URLs large hosts (reversed) have already.
+        of_hosts: Number of URLs that large hosts (reversed) have already.
         since: See ``set_right``.
     """
 
@@ -90,7 +90,7 @@ def update_state(
     Args:
         rows: STATE rows in key order.
         changes: CHANGES rows, for keys in the same range.
-        now: ms; when URLs that are new become due.
+        now: The time that counts as now, ms; new URLs are due then.
         options: Intervals and limits.
         table: Facts from outside the range.
 
@@ -106,7 +106,7 @@ def update_state(
     strangers = links.filter(_missed(links, at_link))
     new, dropped = _new_rows(strangers, unknown, events, options, table.of_hosts)
     known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
-    # Rows without an event need few columns: only those with one get the columns of events.
+    # Only rows with an event get the columns of events; other rows need few columns.
     arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
     at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
     tried = at_event.is_not_null()
@@ -135,23 +135,23 @@ def _new_rows(
     options: UpdateOptions,
     of_hosts: Mapping[str, int] | None,
 ) -> tuple[pl.DataFrame, Counts]:
-    """Returns the URLs that come into the table, with what links bring, and counts of the others.
+    """Returns (new rows of the table with scores and distances from links, counts of the others).
 
     Args:
         strangers: Links to URLs that the table does not have.
         unknown: Events of URLs that it does not have.
         events: All events.
         options: Whether URLs are added, and the budgets.
-        of_hosts: How many URLs large hosts have already.
+        of_hosts: Number of URLs that large hosts have already.
     """
-    # A part has a link from its page: it comes in as a link does, or not at all.
+    # A part of a page is in ``strangers``, because its page has a link to it.
     fetched = _of_pages(unknown).select("key")
     if not options.additions_allowed:
         refused = len(pl.concat([strangers.select("key"), fetched]).unique())
         return strangers.clear(), {"dropped/additions_not_allowed": refused}
     if fetched.is_empty():
         return within_budget(strangers, _of_pages(events), options, of_hosts)
-    # A URL that was followed at once is fetched already: no budget keeps it out.
+    # A URL that the fetch followed is already fetched, so budgets do not apply to it.
     followed = strangers.join(fetched, on="key", how="semi")
     others = strangers.join(fetched, on="key", how="anti")
     linked, dropped = within_budget(others, _of_pages(events), options, of_hosts)
@@ -160,9 +160,9 @@ def _new_rows(
 
 
 def _find(rows: pl.DataFrame, among: pl.DataFrame) -> pl.Series:
-    """Returns, for each row, the number of the row of another frame with its key, or null.
+    """Returns, for each row, the index of the row with the same key in another frame, or null.
 
-    A join would copy all columns; with the number only the needed ones are taken.
+    A join would copy all columns; with the index, only the needed columns are copied.
     """
     numbered = among.select("key").with_row_index("at")
     found = rows.select("key").join(numbered, on="key", how="left", maintain_order="left")
@@ -177,23 +177,23 @@ def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
 
 
 def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
-    """Returns which rows are newer than their event; times of the future do not count."""
+    """Returns a mask of the rows that are newer than their event; ignores future times."""
     last = rows.get_column("last_fetch_time")
     return (last > fetched) & (last <= now + TOLERANCE_MS)
 
 
 def _missed(among: pl.DataFrame, at: pl.Series) -> pl.Series:
-    """Returns which rows ``_find`` has not found."""
+    """Returns a mask of the rows that ``_find`` has not found."""
     missed = np.ones(len(among), dtype=bool)
     missed[at.drop_nulls().to_numpy()] = False
     return pl.Series(missed)
 
 
 def _events(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns one event of each URL that was tried, with columns ``event.*``: the first."""
+    """Returns the first event of each URL that was tried, with columns ``event.*``."""
     events = (
         changes.filter(pl.col("fetch_status").is_not_null())
-        # The event of a page wins over that of a part of another page.
+        # The event of a page has priority over that of a part of another page.
         .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
         .drop("order", "inlink_score", "inlink_distance")
@@ -208,7 +208,7 @@ def _of_pages(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fetched(rows: pl.DataFrame) -> pl.Series:
-    """Returns which URLs were fetched themselves, not only seen as parts of other pages."""
+    """Returns a mask of the URLs that were fetched themselves, not only as parts of other pages."""
     of_part = (
         pl.col("document").is_not_null()
         & pl.col("page").is_null()
@@ -220,7 +220,7 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 
 def _links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the score and distance that links bring to each key."""
+    """Returns the score and distance that each key gets from links."""
     return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
         .select("key", "order", "inlink_score", "inlink_distance")
@@ -239,7 +239,7 @@ def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
 
 
 def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
-    """Fills in the defaults of new rows, and adds what links bring (OPIC 1.x)."""
+    """Sets the defaults of new rows, and adds scores and distances from links (OPIC 1.x)."""
     is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
     score = pl.col("score").fill_null(0.0).cast(pl.Float64)
     return rows.with_columns(
@@ -254,7 +254,7 @@ def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFram
 
 
 def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
-    """Decides the new status; columns of the old row are still as they were."""
+    """Decides the new status; all other columns still have their old values."""
     old, new = pl.col("signature"), pl.col("event.signature")
     status, retries = pl.col("event.fetch_status"), pl.col("retries")
     failed = pl.lit(False)
@@ -290,7 +290,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
     has_body = _is(FETCH_SUCCESS)
     visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # The interval is too long: fetch the page without conditions, whatever its signature.
+    # If the interval is too long, the next request is unconditional, for any signature.
     force = visited & (interval > options.max_fetch_interval)
     interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
     first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
@@ -317,7 +317,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     return scheduled.with_columns(
         _where("force", value, name).alias(name) for name, value in forced.items()
     ).with_columns(
-        # A page that failed to parse is fetched without conditions the next time.
+        # If parsing failed, the next request is unconditional.
         signature=_where("failed", None, "signature")
     )
 

@@ -1,8 +1,8 @@
 """Finds the best N rows of a table, exactly, without collecting all rows.
 
 Rows are compared by a 64-bit *rank*. Each part of the table sends a summary of
-its ranks, 4,096 numbers at most; the summaries give one rank above which
-all rows are surely chosen, and one below which none is. Only the few rows
+its ranks, with at most 4,096 numbers. From the summaries follow two ranks: all rows
+above the first are chosen, and no row below the second is. Only the few rows
 between the two must be compared.
 """
 
@@ -21,8 +21,8 @@ class Summary:
     """Ranks of a part: every ``step``-th rank of its best rows, best first.
 
     Attributes:
-        step: How many rows each entry stands for.
-        ranks: uint64 as bytes, falling.
+        step: Number of rows that each entry represents.
+        ranks: uint64 as bytes, in descending order.
         rows: Number of all rows of the part.
     """
 
@@ -33,12 +33,12 @@ class Summary:
 
 @dataclasses.dataclass(frozen=True)
 class Threshold:
-    """Which rows are among the best ``n``.
+    """Two ranks that decide for most rows whether they are among the best ``n``.
 
     Attributes:
-        n: How many are wanted.
-        sure: Ranks at or above are chosen; None if there are none.
-        least: Ranks below are not chosen.
+        n: Number of rows to choose.
+        sure: Rows with this rank or a higher one are chosen; None if no row is certain.
+        least: Rows with a lower rank are not chosen.
     """
 
     n: int
@@ -54,7 +54,7 @@ def rank(scores: pl.Series, keys: pl.Series) -> pl.Series:
     [1, 0, 2]
     """
     bits = np.nan_to_num(scores.cast(pl.Float32).to_numpy(), nan=-np.inf).view(np.uint32)
-    # IEEE 754 numbers of one sign are ordered as integers; negative ones falling.
+    # Positive IEEE 754 numbers sort like integers; negative ones sort in reverse.
     ordered = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
     ties = keys.hash(0).to_numpy() >> np.uint64(32)
     return pl.Series("rank", (ordered << np.uint64(32)) | ties, dtype=pl.UInt64)
@@ -72,9 +72,10 @@ def score_of(rank: int) -> float:
 
 
 class Leaders:
-    """The best ``n`` ranks of the parts so far: worse rows cannot be chosen.
+    """The best ``n`` ranks of all parts so far.
 
-    Later parts can leave out worse rows. Safe to use from several threads.
+    Rows with worse ranks cannot be chosen, so later parts can leave them out. Safe to use from
+    several threads.
     """
 
     def __init__(self, n: int) -> None:
@@ -95,7 +96,7 @@ class Leaders:
 
 
 def summarize(ranks: pl.Series, n: int) -> Summary:
-    """Returns the summary of a part's ranks, where at most ``n`` are wanted of all parts."""
+    """Returns the summary of a part's ranks, for choosing at most ``n`` rows from all parts."""
     values = ranks.to_numpy()
     if len(values) > n:
         values = np.partition(values, len(values) - n)[len(values) - n :]
@@ -105,19 +106,19 @@ def summarize(ranks: pl.Series, n: int) -> Summary:
 
 
 def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
-    """Returns which ranks are surely, and which perhaps, among the best ``n``."""
+    """Returns the ranks that are certainly, and those that are perhaps, among the best ``n``."""
     parts = list(summaries)
     if sum(part.rows for part in parts) <= n:
         return Threshold(n, 0, 0)
     ranks = np.concatenate([np.frombuffer(part.ranks, np.uint64) for part in parts])
     steps = np.concatenate([np.full(len(part.ranks) // 8, part.step) for part in parts])
     order = np.argsort(ranks)[::-1]
-    # Of equal ranks the last, so that each entry counts all that rank like it.
+    # The last of equal ranks, so that each entry counts all rows with its rank.
     last = np.append(ranks[order][1:] != ranks[order][:-1], True) if len(ranks) else order
     ranks, at_least = ranks[order][last], np.cumsum(steps[order])[last]
-    # At rank r of the list, at least `at_least` rows rank r or better, and at
-    # most that and one step less a row of every part. That holds where it is
-    # under n: a part may have more rows like its n-th, of which it says nothing.
+    # For each rank r of the list, the number of rows with rank r or better is at least
+    # `at_least`, and at most `at_least` plus (step - 1) for every part. This is only true for
+    # numbers below n: a part does not report further rows that equal its n-th row.
     slack = sum(part.step - 1 for part in parts)
     surely = np.flatnonzero(at_least + slack < n)
     enough = np.flatnonzero(at_least >= n)

@@ -1,6 +1,6 @@
-"""Crawler traps: limits for sites that have no end.
+"""Limits against crawler traps: sites with an endless number of URLs.
 
-Some limits need one URL only: they are checked when a link is judged. The others need many URLs:
+Some limits need only one URL: they are checked when a link is filtered. The others need many URLs:
 they are checked when update adds new URLs to the table. Each URL that is left out has a reason:
 
 - ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
@@ -21,7 +21,7 @@ from ..web.urls.row_keys import from_host_key
 
 @dataclasses.dataclass(frozen=True)
 class TrapOptions:
-    """Which links look like links of a trap."""
+    """Limits of links that look like links of a crawler trap."""
 
     GROUP = "traps"
 
@@ -45,7 +45,7 @@ class TrapOptions:
 
 @dataclasses.dataclass(frozen=True)
 class DepthOptions:
-    """How deep links are followed."""
+    """Options of the depth to which links are followed."""
 
     max_depth: int = option(
         50,
@@ -57,7 +57,7 @@ class DepthOptions:
 
 @dataclasses.dataclass(frozen=True)
 class BudgetOptions:
-    """How many URLs one update adds to the table."""
+    """Limits of the number of URLs that one update adds to the table."""
 
     GROUP = "traps"
 
@@ -92,10 +92,10 @@ class BudgetOptions:
 
 
 def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
-    """Returns why each URL looks like one of a trap; null if it does not.
+    """Returns the reason why each URL looks like one of a trap; null if it does not.
 
     Args:
-        keys: Row keys; null where there is none.
+        keys: Row keys; may be null.
 
     >>> keys = pl.Series(["a:http/x/x/x/x", "a:http/?" + "&".join("abc"), "a:http/x"])
     >>> trap_reasons(keys, TrapOptions(max_parameters=2)).to_list()
@@ -110,9 +110,9 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
 
 
 def _crowded_queries(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | None:
-    """Returns the URLs with too many parameters, or with one that is too long."""
+    """Returns the URLs with too many parameters, or with a parameter that is too long."""
     most, longest, key = options.max_parameters, options.max_parameter_length, pl.col("key")
-    # A URL that is short and has few "&" is not split.
+    # Short URLs with few "&" are not split.
     many = (key.str.count_matches("&", literal=True) >= most) & (most >= 0)
     long = (key.str.len_bytes() > longest) & (longest >= 0)
     rows = rows.filter((many | long) & key.str.contains("?", literal=True))
@@ -128,7 +128,7 @@ def _crowded_queries(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame |
 
 
 def _looping_paths(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | None:
-    """Returns the URLs whose path has one segment too often."""
+    """Returns the URLs whose path repeats a segment too often."""
     most, key = options.max_segment_repeats, pl.col("key")
     rows = rows.filter((key.str.count_matches("/", literal=True) > most) & (most >= 0))
     if rows.is_empty():
@@ -149,15 +149,15 @@ def within_budget(
     options: BudgetOptions,
     known: Mapping[str, int] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns those of the new URLs that the table takes, and the counts of the others by reason.
+    """Returns the new URLs that the budgets allow, and the counts of the others by reason.
 
-    An update sees one range of keys at a time. A host that lies in two ranges has two budgets.
+    An update processes one range of keys at a time. A host in two ranges has two budgets.
 
     Args:
         new: URLs that the table does not have: ``key``, ``inlink_score``.
-        events: What was fetched: ``key``, ``event.signature``, ``event.fetch_time``.
+        events: Fetched pages: ``key``, ``event.signature``, ``event.fetch_time``.
         options: The budgets.
-        known: How many URLs large hosts (reversed) have already; others have none.
+        known: Number of URLs that large hosts (reversed) have already; 0 for other hosts.
     """
     known = known or {}
     repeating = _repeating_hosts(events, options.max_same_pages)
@@ -170,8 +170,8 @@ def within_budget(
     hosts = host_keys(new.get_column("key"))
     sizes = hosts.value_counts().get_column("count")
     largest = int(sizes.max() or 0)  # type: ignore[arg-type]
-    # (reason, limit, the most that may be counted against it, which rows to keep). A test that
-    # cannot drop anything is skipped: most updates are of honest hosts.
+    # (reason, limit, largest possible count for this limit, function of rows to keep). A test that
+    # cannot drop anything is skipped: most updates have no host with a trap.
     tests: list[tuple[str, int, int, Callable[[pl.DataFrame, pl.Series, int], pl.Series]]] = [
         ("same_pages", 0, len(repeating), lambda _, at, most: ~at.is_in(repeating.implode())),
         ("host_total", options.max_per_host, largest + most_known, _best_in_all(known)),
@@ -192,7 +192,7 @@ def _all(rows: pl.DataFrame) -> pl.Series:
 
 
 def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
-    """Returns which rows are among the best ``most`` of their group; null groups have no limit."""
+    """Returns a mask of the best ``most`` rows of each group; null groups have no limit."""
     sizes = groups.alias("group").drop_nulls().value_counts()
     crowds = sizes.filter(pl.col("count") > most).get_column("group")
     if not len(crowds):
@@ -207,7 +207,7 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
 def _best_in_all(
     known: Mapping[str, int],
 ) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
-    """Returns ``_best`` for limits that the URLs of known hosts count against, too."""
+    """Returns ``_best`` for limits that also count the URLs that hosts have already."""
 
     def best(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
         kept = _best(rows, hosts, most)
@@ -220,7 +220,7 @@ def _best_in_all(
 
 
 def _best_of_paths(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
-    """Returns which rows are among the best of those that differ in their query alone."""
+    """Returns a mask of the best rows among those that differ only in their query."""
     place = rows.get_column("key").str.find("?", literal=True)
     at = place.is_not_null().arg_true()
     queries = rows[at]
@@ -229,9 +229,10 @@ def _best_of_paths(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series
 
 
 def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
-    """Returns which rows are of the best hosts of their registered domain."""
+    """Returns a mask of the rows of the best hosts of each registered domain."""
     names = hosts.unique()
-    # A domain has two labels or more: where no two have so many hosts, no domain has.
+    # A registered domain has at least two labels: if no last two labels have too many hosts, no
+    # domain has too many.
     labels = names.str.extract(r"^([^.]*[.][^.]*)").alias("label")
     crowds = labels.drop_nulls().value_counts().filter(pl.col("count") > most).get_column("label")
     if not len(crowds):
@@ -247,10 +248,10 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
 
 
 def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
-    """Returns the hosts whose last ``most`` pages are the same."""
+    """Returns the hosts whose last ``most`` pages are identical."""
     none = pl.Series([], dtype=pl.String)
     signatures = events.get_column("event.signature")
-    # If so few pages are alike in all, no host has enough of them.
+    # If there are fewer identical pages in total, no host has enough of them.
     if most < 0 or len(signatures) - signatures.n_unique() < most - 1:
         return none
     pages = events.select("key", signature="event.signature", time="event.fetch_time")

@@ -1,4 +1,4 @@
-"""Sends changes to the tablets that have their keys, and applies them there."""
+"""Routes changes to the tablets that have their keys, and applies them."""
 
 import dataclasses
 from collections import defaultdict
@@ -21,18 +21,18 @@ from .operations import Together
 from .threads import FlatMapInThreads
 
 RESOLVE = "Resolve"  # the step that Commit checks; it counts rows of changes
-_ALL = ("", 0)  # stands for the whole plan
+_ALL = ("", 0)  # key of the whole plan
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A component that changes are for, and how they are applied.
+    """A component to change, and how changes are applied to it.
 
     Attributes:
         schema: Schema of the changes; columns that are null may be missing.
-        resolver: Makes the resolver from the operation, on the worker.
-        places: The component of each extra frame of the resolver; ``{batch}`` stands for the
-            batch's id.
+        resolver: Function that makes the resolver from the operation, on the worker.
+        places: The component of each extra frame of the resolver; ``{batch}`` is replaced by
+            the batch's id.
     """
 
     schema: pa.Schema
@@ -42,7 +42,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How the keys of each component are divided for one operation."""
+    """The key ranges of each component for one operation."""
 
     operation: Operation
     ranges: Mapping[str, tuple[Range, ...]]
@@ -56,14 +56,14 @@ class ApplyChanges(Displayed):
     Input:  (operations, changes): one operation; pairs of a component's name
         and a chunk of changes to it.
     Output: ``Written``, one per component and range; and, as the step ``RESOLVE``, the numbers
-        from which ``Commit`` knows whether all changes were applied.
+        with which ``Commit`` checks that all changes were applied.
 
-    Cost: the changes cross one shuffle, by range; the table crosses none. A
-    range gets about 32 MB of changes, cut by sampling. A worker holds the
-    changes of one range, and the rows that they change: what it reads and
-    writes follows from the changes, not from the table. A tablet is rewritten
-    where it has no base yet, where the changes swamp it, and where it is past
-    the limits of ``io/tablets/tablets.py``: a bounded amount per operation.
+    Cost: the changes are shuffled once, by range; the table is not shuffled. A
+    range gets about 32 MB of changes; samples determine the ranges. A worker holds
+    the changes of one range, and the rows that they change. So the amount of data
+    that it reads and writes depends on the changes, not on the table. A tablet is
+    rewritten if it has no base yet, if it has very many changes, or if it exceeds
+    the limits of ``io/tablets/tablets.py``. Rewriting is limited per operation.
 
     Attributes:
         targets: By component, such as ``state`` and ``hosts``.
@@ -120,7 +120,10 @@ def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, i
 
 
 def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple[str, int], Chunk]]:
-    """Yields no changes for each part of a divided tablet, as all are rewritten, and for the plan."""
+    """Yields empty changes for the plan, and for each part of a divided tablet.
+
+    All parts of a divided tablet are rewritten, even without changes.
+    """
     for name, ranges in plan.ranges.items():
         for number, part in enumerate(ranges):
             if not part.whole and part.base is not None:

@@ -16,9 +16,9 @@ MAX_BYTES = 16 << 20
 
 
 class ChunkCoder(beam.coders.Coder):
-    """Arrow IPC: it contains the schema, and columns need no conversion.
+    """Encodes chunks as Arrow IPC, which contains the schema and needs no conversion.
 
-    In one process, large chunks are in a file between two steps (spill.py).
+    In one process, large chunks are written to a file between two steps (spill.py).
     """
 
     def encode(self, chunk: Chunk) -> bytes:
@@ -28,7 +28,7 @@ class ChunkCoder(beam.coders.Coder):
         return from_ipc(restore(encoded))
 
     def estimate_size(self, chunk: Chunk) -> int:
-        return chunk.nbytes  # Beam would encode it to measure it
+        return chunk.nbytes  # otherwise Beam encodes the chunk to measure it
 
     def is_deterministic(self) -> bool:
         return False

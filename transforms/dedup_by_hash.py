@@ -26,9 +26,9 @@ class DedupByHash(Displayed):
     Output: two collections, ``kept`` and ``duplicates``, of chunks of the same
         columns or of rows of the same type.
 
-    Cost: a chunk decides among its own rows first, so at most one row for each
-    hash and chunk crosses the shuffle, however many rows share the hash. A
-    partition holds one row for each of its hashes in memory, up to twice, and a
+    Cost: duplicates within a chunk are removed first, so at most one row for each
+    hash and chunk is shuffled, even if many rows have the same hash. A
+    partition holds one row for each of its hashes in memory, up to twice, and one
     chunk.
 
     Attributes:
@@ -116,7 +116,7 @@ def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[A
     for chunk in grouped[1]:
         schema = chunk.schema if schema is None else schema
         some.append(to_frame(chunk))
-        # Not chunk by chunk: each step sorts the best rows so far again.
+        # Several chunks at a time, because each step sorts the best rows again.
         if _rows(some) > max(MAX_ROWS, _rows(best)):
             kept, lost = dedup_by_hash(pl.concat([*best, *some]), *order)
             yield from _duplicates(lost, schema)

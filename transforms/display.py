@@ -1,4 +1,4 @@
-"""Display data: the configuration of a step, without secrets, for the page of a runner."""
+"""Makes display data: the configuration of a step, without secrets, for a runner's web page."""
 
 import dataclasses
 import functools
@@ -9,7 +9,7 @@ import apache_beam as beam
 
 from ..web.base.options import options_of
 
-# Names of options that may hold a secret, or its place on this machine.
+# Names of options that may have a secret, or the path of a secret.
 _SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")
 _LOGIN = re.compile(r"//[^/\s]*@")  # a URL with a user, and perhaps a password
 _LONGEST = 200

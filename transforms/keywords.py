@@ -1,4 +1,4 @@
-"""Options of a transform as keywords, as Python and Beam YAML give them.
+"""Accepts options of a transform as keywords, from Python and Beam YAML.
 
 Each option is declared once, in the dataclass of its step (web/base/options.py).
 """
@@ -16,9 +16,9 @@ Options = TypeVar("Options")
 def options_from(
     cls: type[Options], given: Any, keywords: Mapping[str, Any], **defaults: Any
 ) -> Options:
-    """Returns the options of a transform, checked: one object, or keywords.
+    """Returns the checked options of a transform, from one object or from keywords.
 
-    Texts are read as on the command line, so that ``"2m"`` is 120 s.
+    Texts are parsed as on the command line, so ``"2m"`` is 120 s.
 
     Args:
         cls: The type of the options that keywords are for.
@@ -28,7 +28,7 @@ def options_from(
 
     Raises:
         TypeError: There is no such option, or there are an object and keywords.
-        ValueError: A value is not right; one line that quotes it.
+        ValueError: A value is not valid; the message is one line that quotes it.
 
     >>> from ..web.engine.pace import FetchOptions
     >>> options_from(FetchOptions, None, {"server_delay": "500ms"}).server_delay
@@ -64,7 +64,7 @@ def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform
     def decorate(transform: Transform) -> Transform:
         init: Any = vars(transform)["__init__"]
         signature = inspect.signature(init)
-        # ``batch`` is for jobs alone: YAML has no form for it.
+        # ``batch`` is only for jobs: YAML has no syntax for it.
         given = signature.parameters.values()
         own = [p for p in given if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
         declared = options_of(cls)
@@ -93,7 +93,7 @@ def _value(option: Option, value: Any) -> Any:
 
 def _annotation(option: Option) -> Any:
     kind: Any = Sequence[option.item] if option.type is tuple else option.item  # type: ignore[name-defined]
-    # Beam's schemas do not know X | None.
+    # Beam's schemas do not support X | None.
     return Optional[kind] if option.optional else kind  # noqa: UP045
 
 

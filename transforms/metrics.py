@@ -1,9 +1,9 @@
 """Reports the counts of jobs as Beam's metrics, under Nutch's names where Nutch has one.
 
-The manifest has every count under our own name, with its reason. The name of a metric
+The manifest has every count under nutbeam's own name, with its reason. The name of a metric
 never contains a host, a URL or other text from the web or a plug-in: a reason that is
-not a plain word is counted as ``other``. Rules of URL filters come from the operator
-(``--count_by_rule``), and may be in names.
+not a plain word is counted as ``other``. Names may contain rules of URL filters, because
+these come from the operator (``--count_by_rule``).
 """
 
 import re
@@ -42,7 +42,7 @@ NUTCH = {
     ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
 }
 
-# Whole families of counts, ``FAMILY/REASON``, that are one name, Nutch's where it has one.
+# Families of counts, ``FAMILY/REASON``, that have one name together: Nutch's if it has one.
 # Reasons of failed and skipped may come from plug-ins.
 FAMILIES = {
     ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
@@ -54,10 +54,10 @@ FAMILIES = {
 # ``FAMILY/NAME`` where the name alone is the metric: one for each status.
 STATUSES = (("fetch", "protocol"), ("update", "status"))
 
-# Pages may be parsed while others are fetched: these counts of fetch are parse's.
+# Counts of fetch that are metrics of parse: a fetch may parse its pages, too.
 _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
-# Reasons for which fetch drops a task; it drops links for all others.
+# Reasons why fetch drops a task; for all other reasons it drops a link.
 DROPPED_TASKS = frozenset(
     {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects",
      "robots_too_costly", "stopped",
@@ -73,7 +73,7 @@ def count(job: str, counts: Mapping[str, int]) -> None:
 
     Args:
         job: Name of the job.
-        counts: By our own names, as in ``Written`` and the manifest.
+        counts: Counts by nutbeam's names, as in ``Written`` and the manifest.
     """
     for name, number in counts.items():
         for namespace, counter in metrics_of(job, name):
@@ -81,7 +81,7 @@ def count(job: str, counts: Mapping[str, int]) -> None:
 
 
 def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
-    """Returns the metrics, as (namespace, counter), that include one of our counts.
+    """Returns the metrics, as (namespace, counter), that include a count of a job.
 
     >>> metrics_of("fetch", "protocol/notfound")
     (('nutbeam_fetcher', 'notfound'),)
@@ -98,7 +98,7 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
         return tuple((namespace, counter) for counter in NUTCH[job, name])
     if (job, family) in FAMILIES and reason:
         return ((namespace, FAMILIES[job, family]),)
-    if is_of_rule(name):  # the operator's file and line, and fifty of them at most
+    if is_of_rule(name):  # the operator's file and line; at most fifty different ones
         words = re.sub("[^a-z0-9]+", "_", name.lower())
         return ((namespace, words[-_MOST_CHARS:]),)
     if not all(_WORD.fullmatch(word) for word in name.split("/")):
@@ -118,7 +118,7 @@ def _is_of_parse(family: str, reason: str) -> bool:
 class Throttling:
     """Reports to the runner how long a fetch has waited for politeness.
 
-    Without it, Dataflow would add workers, which would have to wait, too.
+    Without this report, Dataflow would add workers, which would also have to wait.
     """
 
     def __init__(self) -> None:

@@ -32,10 +32,10 @@ class Ticket:
     Attributes:
         table: The table's address.
         operation: Id of the launch; a job adds its own name.
-        batch: The batch to work on; None is the oldest one that waits.
+        batch: The batch to work on; None means the oldest batch that waits for the job.
         idle: Whether there is nothing to do for this job and the later ones.
-        now: The time that counts as now, ms; None is the time of the clock.
-        versions: Versions of the launcher, see ``versions``; empty is not checked.
+        now: The time that counts as now, ms; None means the clock's time.
+        versions: Versions of the launcher, see ``versions``; empty means no check.
     """
 
     table: str
@@ -86,8 +86,8 @@ class Begin(Displayed):
 
     Attributes:
         job: Name of the job.
-        needs: The phase that its batch must have reached; None if the job works on no batch, ""
-            if it makes one.
+        needs: The phase that its batch must have reached; None if the job works on no batch;
+            empty if the job makes a batch.
     """
 
     job: str
@@ -100,16 +100,16 @@ class Begin(Displayed):
 
 
 def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
-    """Returns the operation of a job: the one pinned under its id, or a new one.
+    """Returns the operation of a job: the pinned operation with its id, or a new one.
 
     Raises:
-        UserError: The batch does not exist or has not come that far.
+        UserError: The batch does not exist or has not reached the phase.
     """
     check_versions(ticket)
     name = f"{ticket.operation}.{job}"
     if ticket.idle:
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
-    if needs == "" and ticket.batch is not None:  # a batch is open: there is none to make
+    if needs == "" and ticket.batch is not None:  # a batch is open: the job must not make one
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="done")
     known = find(ticket.table, name)
     batch = ticket.batch if known is None or ticket.batch is not None else known.batch
@@ -128,7 +128,7 @@ def next_batch(table: str, job: str, needs: str) -> str:
     """Returns the oldest batch that waits for a job.
 
     Raises:
-        NothingInLine: There is none.
+        NothingInLine: No batch waits.
     """
     operation = Operation(table, "", job, 0, 0, 0)
     manifest = load_manifest(operation.root, operation.root.latest_snapshot())
@@ -142,7 +142,7 @@ def check_phase(operation: Operation, needs: str) -> bool:
     """Returns whether the batch is already past the phase that a job needs.
 
     Raises:
-        UserError: The batch does not exist or has not come that far.
+        UserError: The batch does not exist or has not reached the phase.
     """
     batches = operation.manifest().batches
     if operation.batch not in batches:
@@ -181,13 +181,13 @@ class Commit(Displayed):
 
     Attributes:
         reads: Components that must not have changed since the operation was
-            pinned; ``{batch}`` stands for the batch's id.
-        phase: Phase that the batch has reached with this commit, or None.
-        dedups: Whether the batches that wait for a dedup are done.
-        opens: Makes the record of a new batch from the operation and the counts, or returns None
-            if the batch would have no URLs. None if the job makes no batch.
+            pinned; ``{batch}`` is replaced by the batch's id.
+        phase: Phase of the batch after this commit, or None.
+        dedups: Whether to mark the batches that wait for dedup as done.
+        opens: Function that makes the record of a new batch from the operation and the counts; it
+            returns None if the batch would have no URLs. None if the job makes no batch.
         whole: Steps whose work must be complete.
-        over_purges: Whether a purge may commit meanwhile; see ``io/upkeep/over_purges.py``.
+        over_purges: Whether a purge may commit during the job; see ``io/upkeep/over_purges.py``.
     """
 
     reads: tuple[str, ...] = ()
@@ -205,22 +205,22 @@ class Commit(Displayed):
 
 @dataclasses.dataclass
 class Finish(Displayed):
-    """Ends a job: a function makes the next snapshot from all that the workers made.
+    """Ends a job: calls a function that makes the next snapshot from the results of the workers.
 
     Input:  (operations, made, ...): one operation, any number of ``Written``, other elements.
     Output: one ticket for the next job.
 
-    Cost: a shuffle of small elements onto one key; nothing is committed before
-    all of them are there, and a retried commit finds its id in the history.
-    Prism goes on for a moment after a failure and brings fewer of them: then
-    nothing is committed.
+    Cost: a shuffle of small elements to one key. Nothing is committed before
+    all elements have arrived, and a retried commit finds its id in the history.
+    After a failure Prism continues for a moment with only some of the elements;
+    then nothing is committed.
 
     Attributes:
         commit: ``commit(operation, written, others)`` returns the manifest of the snapshot.
         whole: Steps whose work must all have been done.
-        makes_batch: Whether the job makes the batch: without one, the next job has no work.
-        repeats: Whether ``commit`` is called for an operation that is committed already, too, as
-            it has more to do than to commit.
+        makes_batch: Whether the job makes the batch. If it made none, the next job has no work.
+        repeats: Whether to call ``commit`` again for an operation that is already committed,
+            because it does more than committing.
     """
 
     commit: Callable[[Operation, list[Written], list[Any]], Manifest]
@@ -235,7 +235,7 @@ class Finish(Displayed):
 
 @dataclasses.dataclass
 class Together(beam.PTransform):
-    """Brings a few small elements of several collections to one worker.
+    """Gathers a few small elements of several collections on one worker.
 
     Input:  collections.
     Output: one element (0, all their elements), or none if there are no elements.
@@ -246,7 +246,7 @@ class Together(beam.PTransform):
             items | f"Key{at}" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
             for at, items in enumerate(inputs)
         )
-        # All have one coder: Flink groups the encoded elements.
+        # All collections have the same coder, because Flink groups encoded elements.
         return keyed | beam.Flatten() | beam.GroupByKey()
 
 
@@ -275,7 +275,7 @@ def _gathered(
 
 
 def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
-    """Returns the ticket for the next job; without a batch where there is nothing to do."""
+    """Returns the ticket for the next job; without a batch if there is nothing to do."""
     launch = operation.id.removesuffix(f".{operation.job}")
     return Ticket(operation.table, launch, None if nothing else operation.batch, idle=nothing)
 
@@ -292,13 +292,13 @@ class ForEach(Displayed):
     steps on purpose: each costs milliseconds at every start of a pipeline.
 
     Attributes:
-        divide: From an operation to its items.
+        divide: ``divide(operation)`` yields its items.
         work: ``work(item, *args)`` yields elements.
         args: Further arguments of ``work``, which may be side inputs.
         element: Type of the elements.
         outputs: Tags.
         step: Name under which ``Commit`` gets the numbers of items and of items done; empty
-            sends none.
+            means that it gets no numbers.
         receipts: Tag of the output with these numbers.
         at_once: Whether one process may work on several items at once. The elements of an item
             are then held until it is done.
@@ -371,7 +371,7 @@ def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) 
 
 @contextmanager
 def _reading(operation: Operation) -> Iterator[None]:
-    """If a purge has deleted what the operation reads, makes the next attempt pin it again."""
+    """Makes the next attempt pin the operation again if a purge has deleted data that it reads."""
     try:
         with operation.reading():
             yield
@@ -426,7 +426,7 @@ def commit_job(operation: Operation, written: list[Written], terms: Terms) -> Ma
     batch: Batch | None = None
     if terms.opens is not None:
         batch = terms.opens(operation, sum_counts(part.counts for part in written))
-        if batch is None:  # nothing was chosen: no batch, no files, only the counts
+        if batch is None:  # no URL was chosen: commit only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
     elif terms.phase is not None and operation.batch is not None:
         known = operation.manifest().batches[operation.batch]

@@ -49,7 +49,7 @@ _TAKEN = pa.schema(
 
 @dataclasses.dataclass(frozen=True)
 class ParsePagesOptions(DocumentOptions, PoolOptions):
-    """What is taken from pages, and the processes that do it."""
+    """Options of the content to extract from pages, and of the parse processes."""
 
 
 _DEFAULTS = {"scope": "any"}
@@ -126,13 +126,13 @@ def parse_pages(
 
     Args:
         chunk: Rows with the columns ``url`` and ``body``; see ``ParsePages``.
-        options: What is taken.
+        options: Options of parsing.
         pool: The processes that parse.
 
     Returns:
-        (PARSED rows, dead letters, counts of the parse job): each page is one of the two. Among
-        the rows are those of parts of pages, too. Letters have one more column ``parse``: the
-        status as Nutch writes it, or null.
+        (PARSED rows, dead letters, counts of the parse job). Each page is either a row or a dead
+        letter. There are also rows for parts of pages. Dead letters have an additional column
+        ``parse``: the status in Nutch's notation, or null.
     """
     pages = _taken(chunk, options)
     cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
@@ -147,7 +147,7 @@ def parse_pages(
         for part, number in jobs:
             try:
                 result = pool.result(number)
-            except ParserDied as error:  # the page at fault is unknown: all become dead letters
+            except ParserDied as error:  # the bad page is unknown: all become dead letters
                 failed = part.with_columns(
                     reason=pl.lit("parser_failed"), message=pl.lit(str(error)), parse=_NO_STATUS
                 )
@@ -167,7 +167,7 @@ _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
 def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
-    """Returns the columns that are read, and why a row is no page to parse."""
+    """Returns the needed columns, and the reason of each row that is not a page to parse."""
     pages = to_frame(conform(chunk, _TAKEN))
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
     admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
@@ -207,7 +207,7 @@ def document_options(options: DocumentOptions) -> DocumentOptions:
 def _job_pages(part: pl.DataFrame) -> pa.Table:
     pages = part.select(
         pl.col("row_key").alias("key"),
-        pl.col("row").alias("distance"),  # comes back with the document
+        pl.col("row").alias("distance"),  # the document returns this number
         "score",
         pl.lit(FETCH_SUCCESS).alias("fetch_status"),
         *("fetch_time", "content_type", "headers", "truncated", "body"),

@@ -1,4 +1,4 @@
-"""Brings the rows of a key to one worker."""
+"""Sends all rows of a key to one worker."""
 
 import copy
 import dataclasses
@@ -22,18 +22,18 @@ SLOTS = 4_096
 
 
 def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int, Chunk]]:
-    """Cuts a chunk into parts, so that equal values of ``key`` get the same number.
+    """Splits a chunk by hash, so that equal values of ``key`` get the same number.
 
     Args:
         chunk: Rows with the column ``key``: text, bytes, numbers or booleans;
             nulls are equal, too.
-        partitions: How many numbers there are; at least 1.
+        partitions: Number of partitions; at least 1.
 
     Yields:
-        (number in [0, partitions), its rows), only where there are rows.
+        (number in [0, partitions), its rows); numbers without rows are skipped.
 
     Raises:
-        ValueError: The column holds something else.
+        ValueError: The column has another type.
     """
     if partitions == 1:
         if len(chunk):
@@ -60,9 +60,9 @@ def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
 
     Args:
         values: Strings or bytes; null is a value like others.
-        buckets: How many numbers there are, at most 2³².
-        salt: Changes the numbers: two values that have one number under one salt are not likely
-            to have one number under another.
+        buckets: Number of buckets, at most 2³².
+        salt: Changes the numbers: two values with the same number under one salt probably have
+            different numbers under another salt.
 
     >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
     [4005, 526, 4005]
@@ -75,37 +75,37 @@ def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
 
 def _mixed(value: str | bytes | None, start: int) -> int:
     data = value.encode() if isinstance(value, str) else value or b""
-    # crc32, not hash(): every worker must send a key to the same partition. But
-    # it is linear: values of one length that agree in some bits agree in them
-    # whatever they begin with. A multiplication (Knuth's) undoes that.
+    # crc32, not hash(): every worker must send a key to the same partition. But crc32 is
+    # linear: a salt changes all values of one length in the same way, so values with some
+    # equal bits keep them. Multiplying by Knuth's constant prevents that.
     return zlib.crc32(data, start) * 2_654_435_761 & 0xFFFF_FFFF
 
 
 @dataclasses.dataclass
 class PartitionByHost(Displayed):
-    """Brings all rows of a host to one worker.
+    """Sends all rows of a host to one worker.
 
     Input:  chunks or rows with a text column ``host``, or with one of URLs.
     Output: for chunks, (partition, chunk): all rows of a host have the same
-        partition, and each chunk is of bounded size. A host with more rows than
-        a chunk holds has several chunks in one partition. For rows, the same
-        rows with one more field ``partition``; those of a partition follow each
-        other, on one worker.
+        partition, and each chunk is of bounded size. A host with too many rows for
+        one chunk has several chunks in one partition. For rows, the same
+        rows with an additional field ``partition``; rows of a partition are
+        consecutive, on one worker.
 
     Cost: one shuffle of all rows. The values of one partition must stay under
-    64 MB, so the number of partitions follows from the bytes to come.
+    64 MB, so choose the number of partitions by the size of the input.
 
     Attributes:
-        partitions: How many partitions there are, at least 1.
+        partitions: Number of partitions, at least 1.
         host: Name of the column of hosts.
         salt: Changes the partitions of hosts; each batch has its own.
         slot: Name of a column to add, with the slot of each row: a number below ``SLOTS``.
             Empty adds none.
-        url: Name of a column of URLs, whose hosts are used in place of the column ``host``.
-            All values that are no URLs count as one host. Empty uses ``host``.
+        url: Name of a column of URLs, whose hosts are used instead of the column ``host``.
+            All values that are not URLs count as one host. Empty means ``host`` is used.
 
     Raises:
-        ValueError: An argument or the input's type is not right.
+        ValueError: An argument or the input's type is not valid.
     """
 
     partitions: int
@@ -139,9 +139,9 @@ class PartitionByHost(Displayed):
         ``key`` divides it into files, and a host may be in all files of its partition.
 
         Args:
-            files: How many files a partition has, or a side input with this number.
-            key: Name of the column that chooses the file.
-            drop: Columns that do not cross the shuffle.
+            files: Number of files per partition, or a side input with this number.
+            key: Name of the column that determines the file.
+            drop: Columns to remove before the shuffle.
         """
         other = copy.copy(self)
         vars(other)["_groups"] = (key, drop, files)
@@ -178,10 +178,10 @@ def partition_by_host(
     slot: str = "",
     url: str = "",
 ) -> Iterator[tuple[int, Chunk]]:
-    """Cuts a chunk into the parts of its partitions.
+    """Splits a chunk by partition.
 
-    A host is in one of ``SLOTS`` slots, and a slot in one partition. So the hosts of a slot stay
-    together whatever the number of partitions is.
+    A host is in one of ``SLOTS`` slots, and a slot is in one partition. So the hosts of a slot
+    are in the same partition for any number of partitions.
     """
     needed = {"url": [url]} if url else {"host": [host]}
     check_chunk(chunk, needed, "PartitionByHost")
@@ -198,7 +198,7 @@ def partition_by_host(
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
-    """Returns the host of each URL, as in the normalized URL; null if it is no URL.
+    """Returns the host of each URL, as in the normalized URL; null for values that are not URLs.
 
     >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
     ['foo.com', None]

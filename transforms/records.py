@@ -3,7 +3,7 @@
 ``row_types.arrow_schema`` derives the columns of chunks from the fields.
 """
 
-# Beam's schemas read ``X | None`` as "any Python object", which no other language takes.
+# Beam's schemas treat ``X | None`` as "any Python object", which other languages cannot read.
 # ruff: noqa: UP045
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import apache_beam as beam
 
 
 class Header(NamedTuple):
-    """A header of a response, as it was sent."""
+    """A header of a response, unchanged."""
 
     name: str
     value: str
@@ -30,8 +30,8 @@ class FetchedPage(NamedTuple):
         score: Score of the input row; 0 if it has none.
         fetch_status: ``success``, ``redir_temp``, ``redir_perm``, ``notmodified``,
             ``gone`` (4xx), or ``retry`` (5xx, 408, 429: a later request may succeed).
-        protocol_status: Nutch's word for it, such as ``notfound``.
-        message: Status code and reason phrase, or where a redirect leads; None
+        protocol_status: Nutch's name of the status, such as ``notfound``.
+        message: Status code and reason phrase, or the target of a redirect; None
             for success.
         http_code: Status code.
         content_type: Content-Type, as it was sent.
@@ -40,14 +40,14 @@ class FetchedPage(NamedTuple):
         redirect: Absolute URL of a redirect, which is not followed. None if it is a file.
         retry_after: Seconds for which the server wants no requests.
         ip: IP address of the server; None with a proxy.
-        tls: ``checked`` for https, ``unchecked`` where ``insecure_host`` names the host.
+        tls: ``checked`` for https, ``unchecked`` if the host is in ``insecure_host``.
         headers: All headers, in the order received.
         fetch_time: End of the request, UTC ms.
-        response_ms: How long it took.
-        truncated: Why the body is not whole: ``length`` (over content_limit),
-            ``ratio``, ``time``, ``disconnect``, ``encoding``; None if it is.
+        response_ms: Duration of the request, ms.
+        truncated: Reason why the body is incomplete: ``length`` (over content_limit),
+            ``ratio``, ``time``, ``disconnect``, ``encoding``; None if it is complete.
         body: The bytes, decoded from gzip, deflate or brotli; None unless the status is
-            ``success`` or a redirect's.
+            ``success`` or that of a redirect.
     """
 
     url: str
@@ -78,7 +78,7 @@ class DeadLetter(NamedTuple):
     Attributes:
         url: URL of the input row, unchanged.
         key: Key of the input row, if it has one.
-        reason: One word, which is counted, too.
+        reason: The reason as one word, which is also the name of a count.
         message: A detail, or None.
     """
 
@@ -103,7 +103,7 @@ class Link(NamedTuple):
 
 
 class ParsedPage(NamedTuple):
-    """The content of a page. In all texts a run of white space is one space.
+    """The content of a page. In all texts, consecutive white space is replaced by one space.
 
     Attributes:
         url: URL of the page, normalized.
@@ -115,16 +115,16 @@ class ParsedPage(NamedTuple):
         language: As the page declares it.
         content_type: Content type of the input row.
         charset: Encoding, by its name in the WHATWG Encoding Standard.
-        directives: Those of noindex, nofollow and noarchive that hold, of meta
+        directives: The directives noindex, nofollow and noarchive that apply, from meta
             robots and X-Robots-Tag.
         refresh: Absolute URL of a meta refresh.
         canonical: Absolute URL of ``link rel=canonical``.
-        links: Its links, without those that say nofollow or that the URL filter refuses.
-        metadata: Description, keywords, Open Graph and the like.
-        signature: MD5 of the body, or the hash that the option ``signature`` names; equal pages
+        links: Its links, without those with nofollow and those that the URL filter refuses.
+        metadata: Description, keywords, Open Graph and similar metadata.
+        signature: MD5 of the body, or the hash that the option ``signature`` selects; equal pages
             have equal signatures.
         fetch_time: Fetch time of the input row, UTC ms.
-        part_of: URL of the page that this is a part of, for example of an item of a feed; None
+        part_of: URL of the page that contains this part, for example an item of a feed; None
             for a page.
     """
 

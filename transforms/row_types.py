@@ -1,8 +1,8 @@
-"""Types of rows: the column of each field, and how its values are converted there and back.
+"""Maps types of rows to Arrow: the column of each field, and the conversion of its values.
 
-The only module of this room that uses names of Beam that are not documented: the types of rows
-(``apache_beam.typehints``). There is no other way to know the fields of an element type. Beam 2.72
-to 2.77 have them.
+Only this module of ``transforms`` uses undocumented names of Beam: the types of rows in
+``apache_beam.typehints``. There is no other way to find the fields of an element type. Beam 2.72
+to 2.77 have these names.
 """
 
 import collections.abc
@@ -53,10 +53,10 @@ class Kind:
 
 
 def arrow_schema(row_type: Any) -> pa.Schema:
-    """Returns the columns of chunks of such rows.
+    """Returns the schema of chunks for a type of rows.
 
     Args:
-        row_type: A ``NamedTuple``, a dataclass, or an element type of Beam's.
+        row_type: A ``NamedTuple``, a dataclass, or an element type of Beam.
 
     Raises:
         ValueError: A field has a type that chunks cannot hold.
@@ -69,10 +69,10 @@ def arrow_schema(row_type: Any) -> pa.Schema:
 
 
 def with_fields(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
-    """Returns the type of rows that have more fields.
+    """Returns a type of rows with additional fields.
 
     Raises:
-        ValueError: One of them is there already.
+        ValueError: A field exists already.
     """
     there = field_names(row_type)
     for field in fields:
@@ -88,7 +88,7 @@ def field_names(row_type: RowType) -> list[str]:
 
 
 def is_unknown(hint: Any) -> bool:
-    """Returns whether an element type says nothing about the elements."""
+    """Returns whether an element type has no information about the elements."""
     return hint in (None, Any, typehints.Any)
 
 
@@ -161,7 +161,7 @@ def _list(item: Kind) -> Kind:
 
 
 def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> Kind:
-    """Returns a kind whose values may be None, too."""
+    """Returns a kind whose values may also be None."""
     return Kind(
         arrow,
         lambda value: None if value is None else pack(value),
@@ -186,7 +186,7 @@ def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
     """Returns rows as one table.
 
     Raises:
-        ValueError: A value is not of its field's type; names the field.
+        ValueError: A value does not have its field's type; the message has the field's name.
     """
     columns = {}
     for name, kind in kinds.items():
@@ -202,7 +202,7 @@ def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
 def table_to_rows(
     table: pa.Table, kinds: Mapping[str, Kind], make: Callable[..., Any]
 ) -> Iterator[Any]:
-    """Yields the rows of a table, made by ``make`` of the fields' values."""
+    """Yields the rows of a table; ``make`` makes each row from the values of its fields."""
     columns: list[Iterable[Any]] = []
     for name, kind in kinds.items():
         if name not in table.column_names:

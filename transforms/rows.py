@@ -1,4 +1,4 @@
-"""Converts Beam rows to chunks and back: the output of a transform is as its input.
+"""Converts Beam rows to chunks and back, so that a transform's output has the form of its input.
 
 A row is a ``beam.Row``, a ``NamedTuple`` or a dataclass that Beam treats as a row, in a collection
 whose element type declares the fields, as in Beam YAML. Fields are text, bytes, numbers and
@@ -29,7 +29,7 @@ from .row_types import (
     table_to_rows,
 )
 
-_ROW_BYTES = MAX_BYTES // MAX_ROWS  # the least that a row counts
+_ROW_BYTES = MAX_BYTES // MAX_ROWS  # minimum estimate of the size of a row
 _GLOBAL = GlobalWindow()
 
 
@@ -42,7 +42,7 @@ class RowsToChunks(Displayed):
         window; timestamps are not kept.
 
     Raises:
-        ValueError: The input has no fields, or a field of a type that chunks cannot hold.
+        ValueError: The input has no fields, or chunks cannot have the type of a field.
     """
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[Chunk]:
@@ -62,7 +62,7 @@ class ChunksToRows(Displayed):
     """Converts chunks to rows.
 
     Input:  chunks.
-    Output: their rows. Columns that are no fields are left out; a missing column is None.
+    Output: their rows. Columns without a field are left out; fields without a column are None.
 
     Attributes:
         row_type: Type of the rows: a ``NamedTuple``, a dataclass, or the ``element_type`` of a
@@ -76,7 +76,7 @@ class ChunksToRows(Displayed):
         if row_type is None:
             raise ValueError(f"row_type must be a type with fields, got {self.row_type!r}")
         arrow_schema(row_type)
-        # Rows of a class of the user have this class, not a generated one.
+        # If the row type is a class of the user, rows are instances of that class.
         hint = row_type if is_generated(row_type) else row_type.user_type
         return chunks | "Rows" >> beam.ParDo(_Explode(row_type)).with_output_types(hint)
 
@@ -90,21 +90,23 @@ def through_chunks(
 ) -> Any:
     """Applies a function on chunks to a collection of chunks or rows.
 
-    Only this function distinguishes them, by the element type of the collection.
+    The element type of the collection shows whether it has chunks or rows. No other function
+    distinguishes them.
 
     Args:
         collection: Chunks, or rows of a type with fields. A collection of
-            unknown type must hold chunks.
-        work: From a collection of chunks to one, or to a dict of some.
+            unknown type must have chunks.
+        work: Function of a collection of chunks; returns a collection of chunks, or a dict of
+            collections.
         name: Name of the transform, for messages.
         columns: The columns that the work needs, by the argument that names them.
-        outputs: Type of the output rows, or a dict of types; None is the type of the input.
+        outputs: Type of the output rows, or a dict of types; None means the type of the input.
 
     Returns:
-        What ``work`` returns, as chunks or as rows.
+        The result of ``work``, converted to rows if the input has rows.
 
     Raises:
-        ValueError: The collection has neither, or a column is missing.
+        ValueError: The collection has neither chunks nor rows, or a column is missing.
     """
     row_type = row_type_of(collection, name)
     if row_type is None:
@@ -124,10 +126,10 @@ def through_chunks(
 
 
 def check_columns(there: Iterable[str], needed: Mapping[str, Iterable[str]], name: str) -> None:
-    """Checks that columns are there.
+    """Checks that all needed columns exist.
 
     Raises:
-        ValueError: A column is missing; names it, and those that are there.
+        ValueError: A column is missing; the message names it, and the existing columns.
 
     >>> check_columns(["host", "n"], {"key": ["hots"]}, "TopNPerKey")
     Traceback (most recent call last):
@@ -146,7 +148,7 @@ def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) ->
     """Checks that an element is a chunk with the needed columns.
 
     Raises:
-        ValueError: It is no chunk, or a column is missing.
+        ValueError: The element is not a chunk, or a column is missing.
     """
     if not isinstance(element, pa.Table):
         raise ValueError(  # noqa: TRY004 - as of columns
@@ -160,7 +162,7 @@ def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
     """Returns the names of an argument that is one name or several.
 
     Raises:
-        ValueError: There is no name.
+        ValueError: The argument has no name.
     """
     names = (given,) if isinstance(given, str) else tuple(given)
     if not names:
@@ -169,10 +171,10 @@ def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
 
 
 def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:
-    """Returns the fields of a collection's rows; None if it holds chunks.
+    """Returns the row type of a collection; None if it has chunks.
 
     Raises:
-        ValueError: It has elements of another type.
+        ValueError: The collection has elements of another type.
     """
     element = collection.element_type
     if is_unknown(element) or element is Chunk:
@@ -187,7 +189,7 @@ def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:
 
 
 class _Collect(beam.DoFn):
-    """Collects rows of the global window; a function without parameters is called faster."""
+    """Collects rows of the global window; Beam calls DoFns without parameters faster."""
 
     def __init__(self, row_type: RowType) -> None:
         self._row_type = row_type

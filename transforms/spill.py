@@ -1,7 +1,7 @@
 """Spills large chunks to a temporary file between the steps of one process.
 
-Beam's in-process runner holds all elements between two steps in memory, encoded, and copies them
-some six times. For large chunks it then holds only their positions in the file.
+Beam's in-process runner holds all encoded elements between two steps in memory, and copies them
+about six times. With this module it holds only the file positions of large chunks.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class Spill:
     """A temporary file without a name. The system removes it when the process ends.
 
     Raises:
-        OSError: There is no folder for it.
+        OSError: There is no folder for temporary files.
     """
 
     def __init__(self) -> None:
@@ -57,14 +57,14 @@ class Spill:
         """Returns the bytes of a token.
 
         Raises:
-            RuntimeError: The token is of another pipeline.
+            RuntimeError: The token belongs to another pipeline.
         """
         _, spill, at, size = _TOKEN.unpack(token)
         if spill != self._id:
             raise RuntimeError("a spilled chunk is of a pipeline that has ended")
         data = pa.allocate_buffer(size)
         view = memoryview(data)
-        with self._lock:  # a file has one position
+        with self._lock:  # all threads share the position in the file
             self._file.seek(at)
             while view:
                 read = self._file.readinto(view)
@@ -74,16 +74,16 @@ class Spill:
         return data
 
     def close(self) -> None:
-        """Frees the disk."""
+        """Closes the file, which frees its disk space."""
         self._file.close()
 
 
 @contextlib.contextmanager
 def spilling() -> Iterator[None]:
-    """Spills large chunks while a pipeline runs, all of whose steps are in this process.
+    """Spills large chunks while a pipeline runs; all its steps must be in this process.
 
-    Pipelines that run at once share the file, because Beam creates the coders and passes nothing
-    to them. If no file can be created, chunks stay in memory.
+    Pipelines that run at the same time share the file, because Beam creates the coders and passes
+    no arguments to them. If no file can be created, chunks stay in memory.
     """
     global _open, _users
     with _opening:
@@ -113,10 +113,10 @@ def spill(data: pa.Buffer) -> bytes:
 
 
 def restore(encoded: bytes) -> pa.Buffer:
-    """Returns the bytes that ``spill`` was given.
+    """Returns the original bytes for the result of ``spill``.
 
     Raises:
-        RuntimeError: They are of a pipeline that has ended.
+        RuntimeError: The bytes belong to a pipeline that has ended.
     """
     if not encoded.startswith(_MARK):
         return pa.py_buffer(encoded)

@@ -13,12 +13,12 @@ from .chunks import Chunk, from_ipc, to_ipc
 
 
 class Spool:
-    """The pages that attempts at one partition have kept, on any file system of Beam.
+    """The saved pages of all attempts at one partition, on any file system of Beam.
 
     Args:
         folder: Folder of this run; all workers must reach it.
         number: Number of the partition.
-        partitions: How many partitions there are.
+        partitions: Number of partitions.
     """
 
     def __init__(self, folder: str, number: int, partitions: int) -> None:
@@ -27,7 +27,7 @@ class Spool:
         self._files = 0
 
     def kept(self, urls: pl.Series) -> Iterator[Chunk]:
-        """Yields the kept rows of some URLs, each once, in chunks."""
+        """Yields the saved rows of the given URLs, each URL once, in chunks."""
         missing = urls.unique()
         (found,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
         for file in sorted(found.metadata_list, key=lambda file: str(file.path)):
@@ -41,7 +41,7 @@ class Spool:
                 yield chunk.filter(pa.array(take.to_list(), pa.bool_()))
 
     def keep(self, chunk: Chunk) -> None:
-        """Writes a chunk. After that, it survives the worker."""
+        """Writes a chunk, so that it survives the end of the worker."""
         path = FileSystems.join(self._folder, f"{self._attempt}-{self._files:05d}.arrow")
         # The file gets its name when it is complete.
         with FileSystems.create(

@@ -1,7 +1,7 @@
-"""Works on several elements of a step at once, where a runner would leave cores idle.
+"""Processes several elements of a step at the same time, if the runner does not use all cores.
 
-Beam's in-process runner works on one element at a time. Other runners have a worker for each
-core, and there this module changes nothing.
+Beam's in-process runner processes one element at a time. Other runners have a worker for each
+core; with them this module has no effect.
 """
 
 import collections
@@ -20,7 +20,7 @@ _WINDOW = GlobalWindow()
 
 
 def cores() -> int:
-    """Returns how many elements of a step this process works on at once."""
+    """Returns the number of elements of a step that this process works on at once."""
     if not spill.is_open():
         return 1
     known = getattr(os, "sched_getaffinity", None)
@@ -34,7 +34,7 @@ class FlatMapInThreads(beam.DoFn):
 
     Args:
         function: ``function(element, *args)`` yields elements. It runs in a thread. Its results
-            are held until those of the elements before are out.
+            are held until all results of earlier elements are output.
     """
 
     def __init__(self, function: Callable[..., Iterator[Any]]) -> None:

@@ -16,7 +16,7 @@ from .rows import check_chunk, column_names, through_chunks
 
 @dataclasses.dataclass
 class TopNPerKey(Displayed):
-    """Keeps the ``n`` rows of each key that rank highest.
+    """Keeps the ``n`` best rows of each key.
 
     Input:  chunks or rows with at least the columns ``key`` and ``order_by``.
     Output: chunks of the same columns or rows of the same type, at most ``n``
@@ -26,8 +26,8 @@ class TopNPerKey(Displayed):
     shuffle; a partition holds ``n`` rows for each of its keys in memory.
 
     Attributes:
-        n: How many rows to keep per key, at least 1.
-        key: Column that names the group: text, bytes or numbers.
+        n: Number of rows to keep per key, at least 1.
+        key: Column of the group: text, bytes or numbers.
         order_by: A column or several: the largest value ranks highest, null lowest, NaN
             above all numbers. Together they must differ between any two rows of a key,
             or a retried bundle may keep another row.
@@ -69,7 +69,7 @@ class TopNPerKey(Displayed):
 
 
 def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the ``n`` rows of each key that rank highest, in no particular order.
+    """Returns the ``n`` best rows of each key, in no particular order.
 
     >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})
     >>> sorted(top_n_per_key(frame, 1, "host", ("score",)).rows())

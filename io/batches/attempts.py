@@ -36,7 +36,7 @@ class Note(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One attempt at a partition, by its files."""
+    """One attempt at a partition, as its files show it."""
 
     folder: Place
     partition: int
@@ -67,18 +67,18 @@ class Attempt(NamedTuple):
 
 
 class Watch:
-    """Observes other attempts, and for how long their files have been the same.
+    """Observes other attempts, and measures how long their files stay unchanged.
 
     Args:
         root: The table's folder.
         stale: Seconds without a new beat that make an attempt silent.
-        fresh: For how many seconds after a beat it may have sent requests.
+        fresh: Seconds after a beat in which its attempt may send requests.
 
     Attributes:
         requested_until: See ``Lease``.
         hosts: See ``Lease``.
-        next: The attempt to claim when all are silent. As claims are exclusive, a claim
-            that was made since is not superseded.
+        next: The attempt to claim when all are silent. Claims are exclusive, so this
+            does not supersede a claim that was made since.
     """
 
     next: Attempt
@@ -93,9 +93,10 @@ class Watch:
     def survey(
         self, batch: str, partition: int, others: Iterable[str], mine: Attempt | None = None
     ) -> Attempt | None:
-        """Checks all attempts that matter; returns one that may send requests, if any.
+        """Checks the attempts at a partition and all attempts at other batches.
 
-        With ``mine`` claimed, silent attempts that may wake up are superseded.
+        Returns an attempt that may send requests, or None. If ``mine`` is claimed, it
+        supersedes silent attempts that may wake up.
         """
         folder = self._root / place(batch, "leases")
         mates = _attempts(folder).get(partition, [])
@@ -112,12 +113,12 @@ class Watch:
                 if mine is not None and newest not in self._ended:
                     if not create_exclusive(newest.next.claim, b"{}", durable=False):
                         return newest.next
-                    if self._silent(newest) is None:  # it beat in the meantime
+                    if self._silent(newest) is None:  # it has written a beat since
                         return newest
         return None
 
     def _silent(self, attempt: Attempt) -> float | None:
-        """Returns the moment until which an attempt may have sent requests; None if it still may."""
+        """Returns the time of an attempt's last possible request; None if it may send more."""
         if attempt in self._ended:
             return self._ended[attempt]
         claim = object_or_empty(_read(attempt.claim))
@@ -151,7 +152,7 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
     """Returns the moment when an attempt ended, or was found ended; None if it may live."""
     now = time.monotonic()
     if "token" not in claim:
-        return -math.inf  # only there to supersede another one
+        return -math.inf  # this claim only supersedes another attempt
     if beat.get("released") is not None:
         return min(float(beat["released"]), now) if same_clock(claim) else now
     if (claim.get("process"), claim.get("pid")) == (PROCESS, os.getpid()):

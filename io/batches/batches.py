@@ -23,7 +23,7 @@ _FILES_OF_ATTEMPT = 100_000
 
 
 def place(batch: str, kind: str) -> str:
-    """Returns the component, and folder, of one kind of files of a batch."""
+    """Returns the name of a component of a batch, which is also its folder."""
     return f"batches/{batch}/{kind}"
 
 
@@ -43,7 +43,7 @@ def write_file(
         root: The table's folder.
         batch: Id of the batch.
         kind: One of the five kinds.
-        tables: Rows, in row groups as they come.
+        tables: Rows; each table is a row group.
         partition: Number of the partition that wrote it.
         order: Position of the file among those of the partition.
         name: File name; None makes a new one.
@@ -68,7 +68,7 @@ def write_file(
 
 
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
-    """Returns the smallest and the largest key of rows, (None, None) of no rows."""
+    """Returns the smallest and the largest key of rows; (None, None) if there are no rows."""
     table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
     found = pc.min_max(table["key"])
     return found["min"].as_py(), found["max"].as_py()
@@ -82,8 +82,8 @@ def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list
 def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
     """Returns the file of a batch that a row refers to by its path.
 
-    A file that has replaced it since then is returned in its place. None if the file
-    was dropped, or its batch is no longer kept.
+    If another file has replaced it since then, that file is returned. Returns None if the
+    file was dropped, or if its batch is no longer kept.
     """
     component = path.rpartition("/")[0]
     for file in load_files(root, manifest.components.get(component)):
@@ -124,15 +124,15 @@ def adopted_pages(
 ) -> list[DataFile]:
     """Returns the files of pages that earlier attempts at a partition have written.
 
-    Each key is in one of the files only. A file is written again without those of its
-    keys that an earlier file has too (an attempt that was superseded may have written
-    it late), and without keys on the blocklist. For the order see ``page_order``.
+    Each key is in only one of the files. A file is rewritten if it has keys on the
+    blocklist, or keys that an earlier file has, too: a superseded attempt may have
+    written it late. The new file is without these keys. For the order see ``page_order``.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        blocked: Returns which keys are on the blocklist.
+        blocked: Function that returns the keys that are on the blocklist.
     """
     files: list[DataFile] = []
     seen: set[str] = set()
@@ -155,14 +155,15 @@ def adopted_learnt(
 ) -> list[DataFile]:
     """Returns the files of host findings that earlier attempts at a partition have written.
 
-    An attempt writes all its findings again and again, so only the last file of
-    each attempt counts. Files are named by ``page_name``.
+    Each file has all findings of its attempt so far, so only the last file of an
+    attempt counts. ``page_name`` makes the file names.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        blocked: Returns which hosts are on the blocklist; a file with one is left out.
+        blocked: Function that returns the hosts that are on the blocklist; a file with
+            such a host is left out.
     """
     paths = _of_partition(root / place(batch, "learnt"), partition)
     last = {path.stem.rpartition("-")[0]: path for path in paths}
@@ -228,8 +229,8 @@ def claimed_keys(
         root: The table's folder.
         manifest: The snapshot.
         batches: Ids of the batches.
-        low: Smallest key of interest; None is open.
-        high: Largest key of interest; None is open.
+        low: Smallest key of interest; None is no limit.
+        high: Largest key of interest; None is no limit.
     """
     low = low or ""
     paths = [

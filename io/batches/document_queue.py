@@ -1,4 +1,4 @@
-"""Parses the pages of a batch while others are fetched; fetching never waits for a slow page."""
+"""Parses the pages of a batch while more are fetched; the fetch never waits for a slow page."""
 
 import dataclasses
 import time
@@ -15,7 +15,7 @@ from ..tablets.written import Written
 from .documents import Parser, write_documents
 
 PUMP_SECONDS = 0.02
-# Pages of this size go to the children from memory; they read the rest from the files.
+# Up to this size, child processes receive pages from memory; they read further pages from files.
 AHEAD_BYTES = 64 << 20
 
 
@@ -25,7 +25,7 @@ class _Group:
 
     Attributes:
         bytes: Its size.
-        job: Number of its job; None while it has none.
+        job: Number of its job; None until it is submitted.
     """
 
     bytes: int
@@ -51,7 +51,7 @@ class DocumentQueue:
         return bool(self._files)
 
     def add(self, pages: pa.Table) -> None:
-        """Takes the next row group of a file that is not written yet."""
+        """Adds the next row group of the file that is being written."""
         group = _Group(pages.nbytes)
         if self._ahead() < AHEAD_BYTES:
             job = self._job("pages", len(self._groups))
@@ -59,7 +59,7 @@ class DocumentQueue:
         self._groups.append(group)
 
     def written(self, file: DataFile) -> None:
-        """Takes the file that holds the groups since the last one."""
+        """Adds a complete file: it has the row groups that were added since the last file."""
         self._files.append((file, self._groups))
         self._groups = []
 
@@ -93,7 +93,7 @@ class DocumentQueue:
         return write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
 
     def _catch_up(self) -> None:
-        """Submits groups that the children read from files: the oldest file's, and others as room permits."""
+        """Submits groups of complete files: all of the oldest file, and more if there is room."""
         for place, (file, groups) in enumerate(self._files):
             for number, group in enumerate(groups):
                 if group.job is not None:

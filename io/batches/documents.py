@@ -1,4 +1,4 @@
-"""Writes the documents of a batch, which are parsed from its pages."""
+"""Parses the pages of a batch and writes their documents."""
 
 import dataclasses
 from collections import Counter
@@ -25,8 +25,8 @@ class Parser:
 
     Attributes:
         pool: The child processes.
-        options: What to take from pages.
-        hosts: Files of the host table, which has the hosts of seeds.
+        options: Options of parsing.
+        hosts: Paths of files that name the hosts of seeds.
         on_done: Callback: counts each group of pages that is parsed.
     """
 
@@ -46,8 +46,8 @@ def parse_file(root: Place, batch: str, pages: DataFile, parser: Parser) -> Writ
         parser: Parses the pages.
     """
     groups = range(row_group_count(root / pages.path))
-    # The links of a job are judged together, which is cheaper per link in large jobs; but all
-    # children should have work up to the end.
+    # All links of a job are filtered together, so large jobs cost less per link. But jobs must be
+    # small enough that all child processes have work until the end.
     size = max(1, min(_JOB_GROUPS, len(groups) // (2 * parser.pool.size)))
     jobs = (
         Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.options)
@@ -63,7 +63,7 @@ def write_documents(
     parsed: Iterable[Parsed],
     on_done: Callable[[Parsed], None],
 ) -> Written:
-    """Writes the documents of one file of pages; both files have the same place in the batch."""
+    """Writes the documents of one file of pages; both files have the same order in the batch."""
     counts: Counter[str] = Counter()
 
     def tables() -> Iterable[pa.Table]:

@@ -1,7 +1,7 @@
-"""Host records: from the host table to the engine, and back.
+"""Converts rows of the host table into host records for the fetch engine, and back.
 
-A partition may have a hundred thousand hosts, and a robots.txt half a million bytes: texts stay
-compressed until they are needed, and rows are made few at a time.
+A partition may have 100,000 hosts, and a robots.txt may have 500,000 bytes. So texts stay
+compressed until they are needed, and rows are made in small tables.
 """
 
 import zlib
@@ -28,7 +28,7 @@ _GROUP_CHARS = 8 << 20
 
 
 class KnownHosts:
-    """Host records of earlier runs, each made on request.
+    """Host records of earlier fetches; each record is made when it is requested.
 
     Args:
         table: The table.
@@ -55,7 +55,7 @@ class KnownHosts:
             packed = self._texts.get(key)
             text = zlib.decompress(packed).decode() if packed else ""
             record = _record(self._rows.row(at, named=True), text)
-        if note is not None:  # newer than the table
+        if note is not None:  # the note is newer than the table
             record = record or HostRecord(host)
             record.crawl_delay = note.crawl_delay or record.crawl_delay
             record.backoff_until = max(note.backoff_until, record.backoff_until)

@@ -1,35 +1,36 @@
-"""Leases: of all attempts at a partition of a batch, one at a time sends requests.
+"""Leases: only one attempt at a partition of a batch sends requests at a time.
 
-A runner may believe that a live worker is dead, and start another attempt; two
-operations may fetch the same batch. So an attempt holds a lease, in the batch's
-folder ``leases``: attempt k is a *claim*, created exclusively
-(``p00003-000001.claim``), which the claim of attempt k + 1 supersedes, and a
-*beat* (``p00003-000001.beat``) that its holder overwrites every 10 s.
+A runner may believe that a live worker is dead, and start another attempt. Two
+operations may fetch the same batch. So each attempt needs a lease. A lease is two
+files in the batch's folder ``leases``. The *claim* of attempt k
+(``p00003-000001.claim``) is created exclusively; the claim of attempt k + 1
+supersedes it. The holder overwrites the *beat* (``p00003-000001.beat``) every 10 s.
 
-- A holder sends nothing while its last beat was begun more than 30 s ago: the
-  gate, which each request must pass, waits. A beat counts only if there was no
-  higher claim after it was written. So a worker that was paused beats and checks
-  before it sends anything; a superseded one sends nothing any more.
-- An attempt begins when all others are *silent*: released; of a process that is
-  dead (same boot of the same machine, same process ids); or without a new beat
-  for 60 s on the observer's monotonic clock. It claims, and checks all others
-  once more: a beat that came in between sends it back to waiting.
+- The gate checks each request. It makes the holder wait if the last beat was begun
+  more than 30 s ago. A beat counts only if there was no higher claim after it was
+  written. So a worker that was paused first writes a beat and checks the claims. A
+  superseded worker sends no more requests.
+- An attempt begins when all others are *silent*. An attempt is silent if it was
+  released, if its process is dead (same boot of the same machine, same process ids),
+  or if it has written no beat for 60 s on the observer's monotonic clock. The new
+  attempt claims the partition, then checks all others again. If one of them has
+  written a beat in between, the new attempt waits again.
 - Then it checks the leases of the table's other batches that are not updated
-  yet, and gives its own back while one of them is held. An attempt that is silent
-  but has not ended is superseded first, by a claim that nobody holds.
+  yet. It releases its own lease while one of them is held. If an attempt is silent
+  but has not ended, an empty claim supersedes it first.
 
 No decision reads a wall clock, so clocks may be wrong. A crash leaves no lock: a silent
-attempt is superseded. A machine that was rebooted, or one without ``/proc``, cannot
-recognize its dead processes: there it takes the 60 s.
+attempt is superseded. A machine cannot recognize its dead processes after a reboot, or
+without ``/proc``. Then other attempts wait for 60 s.
 
-A lease hands on what a successor needs: the moment until which others may have sent
-requests (``Lease.requested_until``), and the delays that hosts demanded of them
-(``Lease.hosts``; written half a second after they are found, while the first
-page of such a host has to wait for longer than that).
+A lease gives its successor two facts: the moment until which others may have sent
+requests (``Lease.requested_until``), and the delays that hosts demanded
+(``Lease.hosts``). Delays are written half a second after they are found; the first
+page of such a host waits longer than that.
 
-This holds for one table, between all processes and machines that share its
-folder: a file that one creates must be visible to all others at once (on NFS that
-takes ``actimeo=0`` or ``noac``). It does not hold between tables: two tables
+Leases work within one table, for all processes and machines that share its
+folder. A new file must be visible to all others at once (on NFS that
+requires ``actimeo=0`` or ``noac``). Leases do not work between tables: two tables
 may crawl the same host at the same time. A process that is stopped
 exactly between the gate and the system call sends one request late.
 """
@@ -61,12 +62,12 @@ class Times(NamedTuple):
     """The times of leases, in s.
 
     Attributes:
-        beat: From one beat to the next.
-        fresh: How long after the begin of a beat requests may be sent.
-        stale: How long without a new beat makes a lease void.
-        note: How soon findings about hosts are written into the beat.
-        look: From one check of a held lease to the next, on average.
-        give_up: How long beats may fail before the attempt fails.
+        beat: Interval between two beats.
+        fresh: Time after the start of a beat in which requests may be sent.
+        stale: Time without a new beat after which a lease is void.
+        note: Longest delay before findings about hosts are written into the beat.
+        look: Average interval between two checks of a held lease.
+        give_up: Time of failing beats after which the attempt fails.
     """
 
     beat: float = 10.0
@@ -78,12 +79,12 @@ class Times(NamedTuple):
 
 
 TIMES = Times()
-# Cloud Storage takes one write a second to one name.
+# Cloud Storage accepts one write per second to the same name.
 IN_STORES = TIMES._replace(note=1.0)
 
 
 class LeaseLost(UserError):
-    """The attempt must not continue; its written files stay."""
+    """The attempt has lost its lease and must stop; the files that it has written are kept."""
 
 
 class Lease:
@@ -92,7 +93,7 @@ class Lease:
     Attributes:
         requested_until: Moment on the monotonic clock until which others may have
             sent requests to the same hosts.
-        hosts: Demands of hosts that others have noted, by host.
+        hosts: Delays and pauses that other attempts have noted, by host.
     """
 
     def __init__(self, attempt: Attempt, token: str, began: float, times: Times) -> None:
@@ -126,7 +127,7 @@ class Lease:
         """Checks that the lease is held.
 
         Raises:
-            LeaseLost: It is not.
+            LeaseLost: The lease is not held.
         """
         if self._lost:
             raise LeaseLost(self._lost)
@@ -139,7 +140,7 @@ class Lease:
         self._notes = source
 
     def release(self) -> None:
-        """Gives the lease back; no request may be sent any more."""
+        """Releases the lease; after this no request may be sent."""
         if self._over:
             return
         with self._changed:
@@ -214,26 +215,26 @@ def acquire(
     times: Times | None = None,
     most: float = math.inf,
 ) -> Lease:
-    """Returns the lease of a partition; waits for its holders.
+    """Waits until nobody holds the lease of a partition, then takes and returns it.
 
     Args:
         root: The table's folder.
         batch: Id of the batch.
         partition: Number of the partition.
-        others: Returns the batches whose leases must not be held meanwhile;
-            called before each check.
+        others: Function that returns the batches whose leases nobody may hold at the
+            same time; called before each check.
         on_wait: Callback: receives the seconds of each wait.
         times: The times; None is ``TIMES``, or ``IN_STORES``.
-        most: How long to wait, in s. The wait for an attempt that has crashed ends
-            after ``times.stale``.
+        most: Longest wait, in s. The wait for a crashed attempt ends after
+            ``times.stale``.
 
     Raises:
-        Unavailable: It was held all the time.
-        UserError: The batch's folder may not be written.
+        Unavailable: Another attempt held the lease all the time.
+        UserError: The batch's folder is not writable.
     """
     times = times or (IN_STORES if is_shared(root / "batches") else TIMES)
     watch = Watch(root, times.stale, times.fresh)
-    announced: set[Attempt] = set()  # the first attempt at a partition stands for all
+    announced: set[Attempt] = set()  # only the first attempt at each partition
     began = _now()
     while True:
         found = _try(watch, batch, partition, others, times)
@@ -260,7 +261,7 @@ def _try(
     """Claims a partition if nobody holds it.
 
     Returns:
-        The lease, or an attempt that holds it; None if a rival was faster.
+        The lease, or the attempt that holds it; None if another attempt claimed first.
     """
     holder = watch.survey(batch, partition, others())
     if holder is not None:
@@ -271,7 +272,7 @@ def _try(
         return None
     with contextlib.ExitStack() as undo:
         undo.callback(lease.release)
-        # Once more: a later rival sees this claim.
+        # Check again after the claim: attempts that begin later see this claim.
         holder = watch.survey(batch, partition, others(), attempt)
         if holder is not None:
             return holder
@@ -283,7 +284,7 @@ def _try(
 def _claim(attempt: Attempt, times: Times) -> Lease | None:
     token = secrets.token_hex(8)
     began = _now()
-    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # for people
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # only for display
     record = {**this_process(), "process": PROCESS, "token": token, "since": since}
     HELD.add(token)
     with contextlib.ExitStack() as undo:

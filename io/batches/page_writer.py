@@ -1,4 +1,4 @@
-"""Writes the pages of a batch as they are fetched, and has them parsed meanwhile."""
+"""Writes the pages of a batch as they are fetched, and parses them at the same time."""
 
 import math
 import re
@@ -42,7 +42,7 @@ ROW_BYTES = 1_000  # size of a row without its body
 
 
 class PageWriter:
-    """Collects results of one partition, and writes them by size and by time.
+    """Collects results of one partition, and writes them when they are large or old enough.
 
     A page is safe once ``add``, ``flush_late`` or ``keep`` has returned the file
     that holds it.
@@ -67,7 +67,7 @@ class PageWriter:
         self._flush_seconds = flush_seconds
         self._parser = parser
         self._documents = None if parser is None else DocumentQueue(root, batch, parser)
-        # Attempts differ in their start: readers keep the page of the first.
+        # Each attempt has another start time: of equal keys, readers keep the earliest page.
         self._started = now_ms()
         self._token = secrets.token_hex(4)
         self._files = 0
@@ -80,7 +80,7 @@ class PageWriter:
         self._since = math.inf  # when the first page came
 
     def add(self, result: Result) -> Iterator[Written]:
-        """Takes a result; yields the files that this makes due."""
+        """Adds a result; yields the files that are complete now."""
         row = page_row(result)
         size = len(row["body"] or b"") + ROW_BYTES
         self._since = min(self._since, time.monotonic())
@@ -94,7 +94,7 @@ class PageWriter:
         yield from self.flush_late()
 
     def due_in(self) -> float:
-        """Returns the seconds until ``flush_late`` has something to do; infinite if it has nothing."""
+        """Returns the seconds until ``flush_late`` has work; infinite if there is none."""
         due = max(0.0, self._since + self._flush_seconds - time.monotonic())
         return min(due, _LOOK_SECONDS) if self._documents else due
 
@@ -106,13 +106,13 @@ class PageWriter:
             yield from self._documents.ready()
 
     def flush(self) -> Iterator[Written]:
-        """Writes the collected pages; waits for their documents, and writes these, too."""
+        """Writes the collected pages; waits for their documents and writes them, too."""
         yield from self.keep()
         if self._documents is not None:
             yield from self._documents.rest()
 
     def keep(self) -> Iterator[Written]:
-        """Writes the collected pages; waits for no parser."""
+        """Writes the collected pages without waiting for the parser."""
         self._close_group()
         if not self._groups:
             return
@@ -153,7 +153,7 @@ class PageWriter:
         if not self._rows:
             return
         group = pa.Table.from_pylist(self._rows, schema=PAGES)
-        # In one statement: Ctrl-C comes before or after it.
+        # In one statement, so that Ctrl-C cannot interrupt between the assignments.
         self._groups, self._rows, self._group_bytes = [*self._groups, group], [], 0
         if self._documents is not None:
             self._documents.add(group)
@@ -209,7 +209,7 @@ def page_row(result: Result) -> dict[str, Any]:
 
 
 def why_not(row: dict[str, Any]) -> str | None:
-    """Returns why there is no page, as the name of a counter; None if there is one.
+    """Returns the reason why a fetch gave no page, as a counter name; None if there is a page.
 
     >>> why_not({"fetch_status": FETCH_RETRY, "http_code": 503, "protocol_status": 16})
     'http_503'

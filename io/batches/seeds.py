@@ -22,11 +22,11 @@ from ..storage.reach import absolute, files_in, is_shared
 from ..storage.store_errors import StoreUnreachable
 
 LINES = 100_000
-SHOWN = 10  # dropped lines that are shown; all are counted
+SHOWN = 10  # number of dropped lines to show; all are counted
 _LOG = logging.getLogger("nutbeam.inject")
 _LONGEST = 2**31 - 1  # s, the largest interval that the table holds
 _LARGEST = 3.4e38  # the largest score that the table holds
-# Column, type, smallest and largest value of the pieces that are no metadata.
+# Column, type, smallest and largest value of each piece that is not metadata.
 _FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
     "nutch.score": ("score", float, -_LARGEST, _LARGEST),
     "nutch.fetchInterval": ("fetch_interval", int, 0, _LONGEST),
@@ -39,7 +39,7 @@ class Source:
     """A source of seeds: URLs, or one file.
 
     Attributes:
-        number: Its position among the sources; a seed of a later one wins.
+        number: Its position among the sources; if two have the same URL, the later one counts.
         urls: Seed lines; empty for a file.
         path: The file; None for URLs.
     """
@@ -50,9 +50,9 @@ class Source:
 
 
 def sources(words: Sequence[str]) -> list[Source]:
-    """Returns the sources that the words of a command line name: URLs, files, folders of files.
+    """Returns the seed sources in command-line arguments: URLs, files, folders of files.
 
-    URLs that follow each other are one source: each source costs milliseconds.
+    Consecutive URLs are one source, because each source costs milliseconds.
 
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
@@ -75,7 +75,7 @@ def _is_url(word: str) -> bool:
 
 
 def is_url(word: str) -> bool:
-    """Returns whether a word of a command line is a URL, and no path.
+    """Returns whether a command-line argument is a URL, not a path.
 
     >>> is_url("http://a/"), is_url("file:/a"), is_url("seeds/file")
     (True, True, False)
@@ -101,7 +101,7 @@ def _files(path: Place) -> list[Place]:
 
 
 def _reason(error: OSError) -> str:
-    """Returns the text of an error; clients of stores set no ``strerror``."""
+    """Returns the text of an error, also for clients of stores, which do not set ``strerror``."""
     default = "No such file" if isinstance(error, FileNotFoundError) else str(error)
     return error.strerror or default
 
@@ -111,9 +111,9 @@ def read_seeds(
 ) -> Iterator[tuple[pl.DataFrame, Counter[str]]]:
     """Reads a source, at most 100,000 lines at a time.
 
-    Empty lines and lines that begin with ``#`` do not count. A line that is no
-    URL, or that a filter refuses, is dropped and counted with its reason. A bad score,
-    interval or delay is left out and counted as ``bad_values``.
+    Empty lines and lines that begin with ``#`` are ignored. A line that is not a
+    URL, or that a filter refuses, is dropped and counted by reason. A bad score,
+    interval or delay is ignored and counted as ``bad_values``.
 
     Args:
         source: The source.
@@ -151,9 +151,9 @@ def read_seeds(
 
 
 def _numbered(path: str) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a file that count, with their numbers."""
+    """Yields (line number, line) of a file, without empty lines and comments."""
     try:
-        # A byte order mark, which Windows writes, is not part of the first URL.
+        # utf-8-sig removes the byte order mark that Windows writes.
         with (
             opened(place_of(path)) as file,
             io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as text,

@@ -33,8 +33,8 @@ class BigtableAddress:
         project: Id of the project of Google Cloud.
         instance: Id of the instance in the project.
         table: Id of the table in the instance.
-        app_profile: Application profile of the requests; empty is the instance's default.
-        emulator: Address of an emulator (HOST:PORT); empty is Google's Bigtable.
+        app_profile: Application profile of the requests; empty for the instance's default.
+        emulator: Address of an emulator (HOST:PORT); empty for Google's Bigtable.
     """
 
     project: str
@@ -60,7 +60,7 @@ class BigtableAddress:
 
 
 def is_bigtable(table: str) -> bool:
-    """Returns whether an address is of Bigtable, well-formed or not."""
+    """Returns whether an address begins as those of Bigtable; it may be malformed."""
     return table.startswith(SCHEME)
 
 
@@ -69,12 +69,12 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Bigtab
 
     Args:
         text: The address.
-        environ: Variables, of which ``BIGTABLE_EMULATOR_HOST`` counts; None is this
-            process's. ``str`` of the result names the emulator, so workers with
-            other variables find it, too.
+        environ: Environment variables; None means those of this process. Only
+            ``BIGTABLE_EMULATOR_HOST`` is used. ``str`` of the result contains the
+            emulator's address, so workers with other variables find it, too.
 
     Raises:
-        UsageError: It is malformed; the message quotes it.
+        UsageError: The address is malformed; the message quotes it.
 
     >>> parse_address("bigtable://my-project/my-instance/crawl?app_profile=batch", {}).name
     'projects/my-project/instances/my-instance/tables/crawl'

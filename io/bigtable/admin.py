@@ -1,4 +1,4 @@
-"""Makes, describes and drops the table in Bigtable that holds a web table."""
+"""Creates, describes and drops the table in Bigtable that holds a web table."""
 
 import dataclasses
 from typing import Any
@@ -20,8 +20,8 @@ from .manifest_row import Settings
 from .own_rows import FAMILY as OWN_FAMILY
 from .snapshot_log import SnapshotLog, settings_of
 
-# By family, how many versions are kept. Never by age: a version that a reader still
-# needs may be of any age, and timestamps are numbers of snapshots.
+# Number of versions to keep, by family. Versions never expire by age: a reader may still
+# need an old version, and timestamps are snapshot numbers.
 FAMILIES = {**{kind.family: VERSIONS for kind in CELLS.values()}, OWN_FAMILY: 1}
 
 
@@ -32,11 +32,11 @@ class Description:
     Attributes:
         address: Its address.
         files: The place of its batches and changes.
-        app_profile: Application profile for users who name none.
-        snapshot: The newest one that can be read.
+        app_profile: Default application profile.
+        snapshot: The newest snapshot that can be read.
         applying: Number of a snapshot that is not yet applied, or None.
-        families: Number of versions kept, by column family; 0 if its rule is another one.
-        ranges: (first key or None, bytes) of parts, as Bigtable samples them now.
+        families: Number of versions kept, by column family; 0 if the family has another rule.
+        ranges: (first key or None, bytes) of parts of the table, from samples of Bigtable.
     """
 
     address: BigtableAddress
@@ -49,12 +49,12 @@ class Description:
 
 
 def create_table(address: BigtableAddress, files: str) -> None:
-    """Makes a table with its families, and snapshot 0 in it.
+    """Creates a table with its column families and snapshot 0.
 
-    A creation that was cut off is completed by the next one.
+    The next call completes a creation that was interrupted.
 
     Raises:
-        UsageError: There is a web table already, or a table with other families.
+        UsageError: A web table, or a table with other families, exists already.
         UserError: Bigtable refuses the request.
     """
     admin = open_admin(address)
@@ -86,7 +86,7 @@ def describe_table(address: BigtableAddress) -> Description:
     """Describes a table.
 
     Raises:
-        UserError: There is none.
+        UserError: The table does not exist.
     """
     admin, table = open_admin(address), connect(address)
     log = SnapshotLog(table, place_of("."))
@@ -106,12 +106,12 @@ def drop_table(address: BigtableAddress) -> str:
     """Deletes a table with all its rows; returns the place of its files, which are kept.
 
     Raises:
-        UserError: There is none.
+        UserError: The table does not exist.
     """
     files = SnapshotLog(connect(address), place_of(".")).settings().files
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
-    settings_of.cache_clear()  # the next one may have its files elsewhere
+    settings_of.cache_clear()  # a new table of this name may have its files elsewhere
     return files
 
 

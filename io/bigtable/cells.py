@@ -1,23 +1,23 @@
-"""A row of the state or of the hosts as one packed cell of Bigtable, and back.
+"""Packs each row of the state or of the hosts into one cell of Bigtable, and unpacks it.
 
 The cell of a row of the state (``s:state``), all numbers little-endian unless
 said otherwise::
 
-    due       8 bytes   fetch_time, big-endian, sign bit flipped: cells compare as
-                        times do, so one value range selects the due rows; a row
-                        without a time is due last of all (all bits set)
+    due       8 bytes   fetch_time, big-endian, sign bit flipped: cells sort by
+                        time, so one value range selects the due rows; in a row
+                        without a time all bits are set, so it sorts last
     version   1 byte    of the layout below
     present   8 bytes   bit set: which columns are not null, in the layout's order
     fixed     ...       one number per fixed column, 0 where it is null
     lengths   4 bytes   per variable column, how many bytes it has
     variable  ...       the variable columns, one after the other
 
-The cell of a host (``h:host``) is the same without ``due``. Text is UTF-8. A map
-is its number of entries, then for each the lengths of its key and its value (-1:
-null), then keys and values in turn; lengths are 4 bytes.
+The cell of a host (``h:host``) has the same layout without ``due``. Text is UTF-8. A map
+is the number of entries, then the lengths of the key and the value of each entry (-1:
+null), then key, value, key, value and so on. Lengths are 4 bytes.
 
-An empty cell is a tombstone: the row does not exist (any more). A layout is never
-changed: one with further columns gets the next number, and readers keep all layouts.
+An empty cell is a tombstone: the row was deleted. A layout never changes: a layout with
+more columns gets the next version number, and readers support all layouts.
 """
 
 import dataclasses
@@ -53,12 +53,12 @@ _NEVER = np.uint64(2**64 - 1)
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """One version of a cell.
+    """One version of the layout of a cell.
 
     Attributes:
         version: Its number, 1 to 255.
-        fixed: Columns of the header.
-        variable: Columns after the header.
+        fixed: Columns of fixed size, in the header.
+        variable: Columns of variable size, after the header.
         due: Column at the start of the cell; empty if there is none.
     """
 
@@ -195,7 +195,7 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
             )
     if len(found) == 1:
         return _unpack(keys, packed, kind, known[found[0]], schema)
-    # Several versions: each is unpacked alone, then all rows return to their old order.
+    # Unpack the cells of each version together, then restore the order of the rows.
     rows = [np.flatnonzero(versions == version) for version in found]
     places = [numbers_as(at, pa.int64()) for at in rows]
     parts = [
@@ -215,7 +215,7 @@ def _unpack(
         try:
             found = keys if field.name == "key" else _column(header, pieces, layout, field)
             columns.append(found if pa.types.is_map(field.type) else found.cast(field.type))
-        except (ValueError, IndexError) as error:  # of which ArrowInvalid is one
+        except (ValueError, IndexError) as error:  # ArrowInvalid is a ValueError
             first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
             raise UserError(
                 f"a cell {kind.family}:{kind.qualifier.decode()} between rows {first} and {last} "
@@ -227,7 +227,7 @@ def _unpack(
 def _split(
     keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout
 ) -> tuple[np.ndarray, pa.Array]:
-    """Returns the headers, and the pieces of all rows: each row's header and variable columns."""
+    """Returns the headers, and the pieces of each row: its header and its variable columns."""
     number, dtype = len(packed), _header_type(kind, layout)
     data, offsets = buffers_of(packed)
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
@@ -238,8 +238,8 @@ def _split(
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
     )
-    # Start and end of each variable column. The rows are contiguous, so all pieces
-    # together are one array over the same bytes, without a copy.
+    # Start and end of each variable column. The rows are contiguous, so one array over the
+    # same bytes holds all pieces, without a copy.
     bounds = np.empty((number, len(layout.variable) + 1), np.int64)
     bounds[:, 0] = offsets[:-1] + dtype.itemsize
     np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])
@@ -251,7 +251,11 @@ def _split(
 
 
 def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Field) -> pa.Array:
-    """Unpacks one column; raises ValueError if it is damaged."""
+    """Unpacks one column.
+
+    Raises:
+        ValueError: The column is damaged.
+    """
     if field.name not in layout.columns:
         return pa.nulls(len(header), field.type)
     bit = np.uint64(layout.columns.index(field.name))
@@ -322,12 +326,16 @@ _ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
 
 
 def _map_of(packed: pa.Array) -> pa.Array:
-    """Unpacks maps; raises ValueError if lengths do not add up."""
+    """Unpacks maps.
+
+    Raises:
+        ValueError: The sum of the lengths is wrong.
+    """
     absent = as_numpy(packed.is_null())
     packed = packed.fill_null(pieces_of(np.zeros(4, np.uint8), np.array([0, 4]))[0])
     data, offsets = buffers_of(packed)
     counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
-    texts = offsets[:-1] + 4 + counts * 8  # where the keys and values of each map begin
+    texts = offsets[:-1] + 4 + counts * 8  # start of the keys and values of each map
     if (counts < 0).any() or (texts > offsets[1:]).any():
         raise ValueError("a map is cut short")
     lengths = gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)

@@ -1,8 +1,8 @@
-"""Files of changes: whole rows that a commit writes into Bigtable, or keys of rows that it deletes.
+"""Writes files of changes: complete rows for a commit to write, or keys of rows to delete.
 
-They are in ``changes/COMPONENT``, or in ``changes/deleted/COMPONENT`` for keys to delete.
-A file of a purge is in ``changes/purged/COMPONENT``: when it is removed, the older versions
-of its rows are erased.
+Rows are in ``changes/COMPONENT``, and keys to delete are in ``changes/deleted/COMPONENT``.
+Files of a purge are in ``changes/purged/COMPONENT``. When such a file is removed, the older
+versions of its rows are erased.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class ChangeFile:
     """A file of changes, and counts of the rows that were left out.
 
     Attributes:
-        file: The file; None if nothing changes. For deletions, ``fresh`` is minus the
+        file: The file; None if nothing changes. For deletions, ``fresh`` is the negative
             number of rows.
         dropped: Rows that Bigtable would refuse, by reason.
     """
@@ -42,7 +42,7 @@ class ChangeFile:
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Returns those rows that are new, or not as they were.
+    """Returns the rows that are new or changed.
 
     >>> old = pl.DataFrame({"key": ["a", "b"], "n": [1, None]})
     >>> changed_rows(old, pl.DataFrame({"key": ["a", "b", "c"], "n": [1, 2, 3]})).rows()
@@ -63,13 +63,13 @@ def write_changes(
     known: pl.Series | None = None,
     purges: bool = False,
 ) -> ChangeFile:
-    """Writes rows as a file of changes; leaves out and counts rows that Bigtable would refuse.
+    """Writes a file of changes; leaves out and counts rows that Bigtable would refuse.
 
     Args:
         root: The place of the table's files.
         component: ``state`` or ``hosts``.
         rows: In key order.
-        known: Keys of rows that exist already; None is none.
+        known: Keys of rows that exist already; None if there are none.
         purges: Whether older versions of the rows are to be erased later.
     """
     kind = CELLS[component]
@@ -83,7 +83,7 @@ def write_changes(
 
 
 def write_deletions(root: Place, component: str, keys: pl.Series) -> ChangeFile:
-    """Writes a file of keys, in key order, of rows to delete."""
+    """Writes a file with the keys, in order, of rows to delete."""
     table = pa.table({"key": keys.to_arrow()})
     if not len(table):
         return ChangeFile()
@@ -91,7 +91,7 @@ def write_deletions(root: Place, component: str, keys: pl.Series) -> ChangeFile:
 
 
 def change_of(component: str, file: DataFile) -> Change:
-    """Returns the entry of a file in a commit."""
+    """Returns the ``Change`` that a commit needs for a file."""
     deleted = file.path.startswith(f"{FOLDER}/{DELETED}/")
     return Change(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
 

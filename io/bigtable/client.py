@@ -1,8 +1,8 @@
 """Reads and writes rows of a table in Bigtable, as Arrow tables of packed cells.
 
-Google's client handles each cell alone, which costs 20 to 50 times as much. This one
-handles whole replies, over a channel of its own. After an interruption a reader
-continues after its last row; a writer repeats the same cells with the same
+Google's client handles each cell separately, which costs 20 to 50 times as much CPU time. This
+client handles whole replies, over a channel of its own. After an interruption a reader
+continues after its last row. A writer repeats the same cells with the same
 timestamps, which changes nothing.
 """
 
@@ -47,7 +47,7 @@ class BigtableTable:
 
     Attributes:
         address: Where the table is.
-        client: Google's low-level client, on our channel.
+        client: Google's low-level client, on the channel of ``open_channel``.
         pace: Limits how fast rows are written.
     """
 
@@ -75,11 +75,11 @@ class BigtableTable:
         """Yields the cells of a key range, in key order.
 
         Args:
-            kind: Which cells.
-            part: Which rows.
+            kind: The kind of the cells.
+            part: The key range.
             snapshot: Number of the snapshot; later cells are left out.
-            due: Passes only rows of the state that are due, and perhaps rows without a time.
-            limit: The largest number of rows, for ranges that need one request; 0 is all.
+            due: Selects rows of the state that are due; rows without a time may pass, too.
+            limit: The largest number of rows, for ranges that need one request; 0 is no limit.
 
         Yields:
             Tables of ``key`` and ``cell`` (binary), up to ``CHUNK_ROWS`` rows and
@@ -94,12 +94,12 @@ class BigtableTable:
         """Yields the rows of a key range that were changed after a snapshot, in key order.
 
         Args:
-            kind: Which cells.
-            part: Which rows.
+            kind: The kind of the cells.
+            part: The key range.
             snapshot: Number of the snapshot.
 
         Yields:
-            As ``scan``; cells are empty.
+            Tables as ``scan`` does, but with empty cells.
 
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
@@ -124,12 +124,12 @@ class BigtableTable:
         """Yields the cells of the rows with the given keys, in key order.
 
         Args:
-            kind: Which cells.
+            kind: The kind of the cells.
             keys: Row keys, in any order.
             snapshot: Number of the snapshot that is read.
 
         Yields:
-            As ``scan``.
+            Tables as ``scan`` does.
 
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
@@ -150,11 +150,11 @@ class BigtableTable:
     def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
         """Writes cells with the timestamp of a snapshot; repeating it changes nothing.
 
-        It sends one request at a time, of at most ``REQUEST_ROWS`` rows and about
-        ``REQUEST_BYTES``, and more slowly if Bigtable demands it.
+        It sends one request at a time, with at most ``REQUEST_ROWS`` rows and about
+        ``REQUEST_BYTES``. It sends more slowly if Bigtable demands it.
 
         Args:
-            kind: Which cells.
+            kind: The kind of the cells.
             cells: Columns ``key`` and ``cell``; an empty cell is a tombstone.
             snapshot: Number of the snapshot that they belong to.
 
@@ -179,7 +179,7 @@ class BigtableTable:
         """Yields the snapshots that made the cells of the given rows, in key order.
 
         Args:
-            kind: Which cells.
+            kind: The kind of the cells.
             keys: Row keys, in any order.
             snapshot: Number of the snapshot.
 
@@ -202,7 +202,7 @@ class BigtableTable:
         """Removes the older versions of cells; repeating it changes nothing.
 
         Args:
-            kind: Which cells.
+            kind: The kind of the cells.
             rows: (key, number of the first snapshot whose version stays).
 
         Raises:
@@ -220,12 +220,12 @@ class BigtableTable:
             self._send(some, fill)
 
     def _send(self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]) -> None:
-        """Changes rows, with retries; ``fill`` fills an entry of the request with a row's value."""
+        """Changes rows, with retries; ``fill`` writes a row's value into a request's entry."""
         failed = 0
         while rows:
             self.pace.wait()
             left, error = self._mutate(rows, fill)
-            # As long as some rows are written, it is no failure.
+            # An attempt that has written some rows is not a failure.
             failed = 0 if len(left) < len(rows) else failed + 1
             if left and failed == ATTEMPTS:
                 raise gave_up(self.address, error)
@@ -239,7 +239,7 @@ class BigtableTable:
         return plan_key_ranges(self.samples(), number)
 
     def samples(self) -> list[tuple[bytes, int]]:
-        """Returns (key, bytes before it) of some rows, in key order."""
+        """Returns (key, bytes of the table before the key) of sampled rows, in key order."""
         request = self.request(types.SampleRowKeysRequest)
         sample = self.client.sample_row_keys
         replies = persistent(
@@ -248,9 +248,10 @@ class BigtableTable:
         return [(reply.row_key, reply.offset_bytes) for reply in replies]
 
     def _read(self, request: Any, go_on: Callable[[bytes], bool]) -> Iterator[pa.Table]:
-        """Yields tables of rows; retries after ``go_on`` has moved the request past a key.
+        """Yields tables of rows; retries failed requests.
 
-        ``go_on`` returns False if no row is left.
+        Before a retry, ``go_on`` changes the request so that it starts after the last key
+        received; it returns False if no row is left.
         """
         failed, done, size = 0, False, 0
         keys: list[bytes] = []
@@ -282,7 +283,7 @@ class BigtableTable:
 
     def _stream(self, request: Any) -> Iterator[tuple[bytes, bytes | None, int]]:
         """Yields (key, cell, timestamp) of rows; a row that the filter drops has the cell None."""
-        key, cell, time = b"", b"", 0  # of a large cell, which comes in parts
+        key, cell, time = b"", b"", 0  # parts of a large cell so far
         to_pb = types.ReadRowsResponse.pb
         for reply in self.client.read_rows(request=request, retry=None, timeout=TIMEOUT_S):
             message = to_pb(reply)
@@ -303,7 +304,7 @@ class BigtableTable:
     def _mutate(
         self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]
     ) -> tuple[list[tuple[bytes, Any]], Exception | None]:
-        """Returns the rows that may be tried again, and the last problem."""
+        """Sends one request; returns the rows to retry, and the last error."""
         request = self.request(types.MutateRowsRequest)
         add = types.MutateRowsRequest.pb(request).entries.add
         for key, value in rows:
@@ -342,7 +343,7 @@ def connect(address: BigtableAddress | str) -> BigtableTable:
         UserError: There are no credentials.
     """
     found = parse_address(address) if isinstance(address, str) else address
-    with _LOCK:  # a process that was forked needs one of its own
+    with _LOCK:  # a forked process needs a connection of its own
         return _connect(found, os.getpid())
 
 

@@ -1,8 +1,8 @@
 """Key ranges of a table in Bigtable: the tablets of its components, as a snapshot lists them.
 
-The file list has a range as a file without runs: ``first`` is the
-range's smallest key or None, ``last`` is the first key of the next range, or
-None. So all readers of a snapshot have the same ranges, retries too.
+The file list describes each range as a file without runs: ``first`` is the
+range's smallest key or None, ``last`` is the first key of the next range or
+None. So all readers of a snapshot, and their retries, have the same ranges.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ Samples = list[tuple[bytes, int]]
 
 @dataclasses.dataclass(frozen=True)
 class KeyRange:
-    """Row keys from ``low`` (inclusive) to ``high`` (exclusive); None is open."""
+    """Row keys from ``low`` (inclusive) to ``high`` (exclusive); None is no limit."""
 
     low: str | None
     high: str | None
@@ -42,7 +42,7 @@ def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[K
     >>> plan_key_ranges([(b"com.a:http/x", 50), (b"com.b:http/y", 100)], 2)
     [KeyRange(low=None, high='com.a:'), KeyRange(low='com.a:', high=None)]
     """
-    # Rows of our own have keys that begin with a zero byte, see own_rows.py.
+    # Internal rows have keys that begin with a zero byte, see own_rows.py.
     found = [(key, offset) for key, offset in samples if key > b"\1" or not key]
     total = max((offset for _, offset in found), default=0)
     step = max(1, total / max(1, number))
@@ -67,13 +67,15 @@ def grown(
     changes: Sequence[DataFile],
     samples: Callable[[], Samples],
 ) -> list[DataFile]:
-    """Returns the ranges of a component after changes, with new cuts if one has too many rows.
+    """Returns the ranges of a component after changes; cuts them again if one has too many rows.
 
     Args:
         component: ``state`` or ``hosts``.
         known: The ranges before.
-        changes: Files of changes; ``base`` names the range, None the only one.
-        samples: Requests samples from Bigtable; only called if new cuts are needed.
+        changes: Files of changes; ``base`` is the path of the range, or None if there is
+            only one range.
+        samples: Function that requests samples from Bigtable; only called if new cuts
+            are needed.
     """
     ranges = {file.path: file for file in known or [DataFile(component, 0, 0)]}
     only = next(iter(ranges))
@@ -96,7 +98,7 @@ def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[Da
     return [
         DataFile(
             f"{component}/{part.low or ''}",
-            # Estimates; their sum is exact.
+            # The number of rows of each range is an estimate; the sum is exact.
             rows=rows * (at + 1) // len(parts) - rows * at // len(parts),
             bytes=size * (at + 1) // len(parts) - size * at // len(parts),
             first=part.low,

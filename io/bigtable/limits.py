@@ -1,4 +1,4 @@
-"""Bigtable's limits, checked here: the emulator accepts more than the real Bigtable."""
+"""Checks Bigtable's limits, because the emulator accepts more than the real Bigtable."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,21 +12,21 @@ KEY_BYTES = 4 << 10
 CELL_BYTES = 100 << 20
 ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
-# This many versions of a cell are kept, and one more may wait for its removal.
+# Number of versions of a cell that are kept; one more may exist until it is removed.
 VERSIONS = 4
 
 
 def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:
-    """Leaves out rows that Bigtable would refuse; called before a commit.
+    """Removes rows that Bigtable would refuse; called before a commit.
 
-    Committed changes must be applied: a row that cannot be written would block the table.
+    A row that cannot be written would block the table: committed changes must be applied.
 
     Args:
         rows: Rows of the kind's schema.
         kind: The kind of their cells.
 
     Returns:
-        (rows that Bigtable accepts, number of the others by reason: ``key_empty``,
+        (rows that Bigtable accepts, number of removed rows by reason: ``key_empty``,
         ``key_too_long``, ``cell_too_large``, ``row_too_large``).
     """
     kept = np.ones(len(rows), bool)
@@ -42,7 +42,7 @@ def check_limits(cells: pa.Table) -> None:
     """Checks that Bigtable accepts all rows.
 
     Raises:
-        UserError: It does not; the message names the first such row and the limits.
+        UserError: A row exceeds a limit; the message names the first such row and the limits.
     """
     for name, rows in _reasons(cells).items():
         if rows.any():

@@ -19,10 +19,10 @@ class Head:
 
     Attributes:
         snapshot: The newest snapshot that was committed.
-        id: Of the attempt that made it.
+        id: Id of the attempt that made it.
         applying: Whether its changes may be missing from some rows.
-        value: The cell as it was read.
-        time: When it was committed, ms, by the clock of the committing machine.
+        value: The unparsed cell.
+        time: Time of its commit, ms, by the clock of the committing machine.
         writes: Number of snapshots up to this one that changed rows.
     """
 
@@ -41,11 +41,11 @@ class Head:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Settings with which the table was made.
+    """Settings that were chosen when the table was created.
 
     Attributes:
         files: The place of batches and changes: a folder or an address in a store.
-        app_profile: Application profile for users who name none.
+        app_profile: Default application profile.
     """
 
     files: str
@@ -62,7 +62,7 @@ def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: i
 
 
 def head_of(value: bytes) -> Head:
-    """Returns the head in a cell of the manifest row; see ``parsed``."""
+    """Parses a cell of the manifest row; see ``parsed``."""
     names = ("snapshot", "id", "applying", "time", "writes")
     return parsed(value, lambda found: Head(value=value, **{name: found[name] for name in names}))
 
@@ -71,7 +71,7 @@ def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
     """Returns the result of ``make`` on the JSON in a cell of the manifest row.
 
     Raises:
-        UserError: It is damaged, or of a newer format.
+        UserError: The cell is damaged, or its format is newer.
     """
     try:
         record = read_json(value)

@@ -1,7 +1,7 @@
-"""Rows of our own beside those of the crawl, with writes on a condition.
+"""Reads and writes nutbeam's internal rows in Bigtable, with conditional writes.
 
-Their keys begin with a zero byte, as no key of a URL or a host does. Their cells
-are in a family that keeps one version.
+They are in the same table as the rows of the crawl. Their keys begin with a zero byte; keys
+of URLs and hosts never do. Their cells are in a family that keeps one version.
 """
 
 import secrets
@@ -22,7 +22,7 @@ Cells = dict[bytes, bytes]
 
 
 class OwnRows:
-    """The rows of our own of one table.
+    """The internal rows of one table.
 
     Attributes:
         table: The connection.
@@ -32,7 +32,7 @@ class OwnRows:
         self.table = table
 
     def get(self, key: bytes, column: bytes | None = None) -> Cells:
-        """Returns the newest cells of a row, all or of one column; none where there is no such row."""
+        """Returns the newest cells of a row, or of one column; empty if there is no such row."""
         cells: Cells = {}
         name = b""
         for chunk in self._read(_newest(column), row_keys=[key]):
@@ -50,7 +50,7 @@ class OwnRows:
         chain = types.RowFilter.pb()()
         chain.chain.filters.add(cells_per_row_limit_filter=1)
         chain.chain.filters.add(strip_value_transformer=True)
-        # No key continues with 255: all are ASCII.
+        # Keys are ASCII, so no key has the byte 255.
         span = {"start_key_closed": prefix, "end_key_open": prefix + b"\xff"}
         return [chunk.row_key for chunk in self._read(chain, row_ranges=[span]) if chunk.row_key]
 
@@ -63,8 +63,8 @@ class OwnRows:
         self._mutate(key, [types.Mutation.pb()(delete_from_row={})])
 
     def create(self, key: bytes, cells: Cells) -> bool:
-        """Makes a row exactly once; False if it existed already, unchanged."""
-        # If the outcome of a request is unknown, this identifies our row.
+        """Creates a row exactly once; returns False, and changes nothing, if it exists."""
+        # If the outcome of a request is unknown, this value shows who created the row.
         attempt = secrets.token_bytes(8)
         mutations = _mutations({**cells, _BY: attempt}, 0)
 
@@ -75,11 +75,11 @@ class OwnRows:
         return persistent(self.table.address, make, ATTEMPTS)
 
     def swap(self, key: bytes, column: bytes, old: bytes, cells: Cells, snapshot: int) -> bool:
-        """Writes cells of a row, provided that one column has its old value.
+        """Writes cells of a row if one column still has its old value.
 
         Returns:
-            Whether it had. After a lost answer and a retry it is False although the cells
-            were written.
+            Whether the column had its old value. After a lost reply and a retry it is False
+            although the cells were written.
 
         Raises:
             UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
@@ -94,7 +94,7 @@ class OwnRows:
         )
 
     def _read(self, row_filter: Any, **rows: Any) -> list[Any]:
-        """Returns the chunks of some rows."""
+        """Returns the chunks of cells in Bigtable's reply for some rows."""
         request = self.table.request(types.ReadRowsRequest, rows=rows, filter=row_filter)
 
         def read() -> list[Any]:

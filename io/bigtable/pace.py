@@ -4,14 +4,14 @@ import random
 import time
 from collections.abc import Callable
 
-# As Google's own clients do it.
+# The same values as in Google's clients.
 _FIRST, _LEAST, _MOST = 10.0, 0.1, 100_000.0
 _SLOWER, _FASTER = 0.7, 1.3
 _PERIOD_S = 10.0
 
 
 class Pace:
-    """Spaces requests out, once the server demands it.
+    """Limits the rate of requests, once the server demands it.
 
     Attributes:
         rate: Requests a second; None until the server limits them.
@@ -41,7 +41,7 @@ class Pace:
 
         Args:
             factor: The factor of the new rate; below 1 is slower.
-            period_s: How long the rate holds.
+            period_s: Time in s before the rate may change again.
         """
         now = self._clock()
         if now < self._learns:
@@ -51,11 +51,11 @@ class Pace:
         self._learns = now + period_s
 
     def failed(self) -> None:
-        """Slows down after an overload of the server, if it limits the rate at all."""
+        """Slows down after an overload of the server; does nothing without a limit so far."""
         if self.rate is not None:
             self.learn(_SLOWER)
 
 
 def back_off(failed: int, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Waits before a new attempt, at random, longer after each failure, up to about 6 s."""
+    """Waits for a random time before a retry; longer after each failure, at most about 6 s."""
     sleep(random.random() * 0.1 * 2 ** min(failed, 6))

@@ -20,13 +20,13 @@ Item = TypeVar("Item")
 
 def table_of(keys: list[bytes], cells: list[bytes]) -> pa.Table:
     """Returns rows as columns ``key`` and ``cell``."""
-    # By polars: pa.array imports pandas, where there is one, at its first call.
+    # Uses polars, because the first call of pa.array imports pandas if it is installed.
     columns = [pl.Series(some, dtype=pl.Binary).to_arrow() for some in (keys, cells)]
     return pa.Table.from_arrays(columns, ["key", "cell"])
 
 
 def key_bytes(key: str) -> bytes:
-    """Returns a row key as Bigtable has it."""
+    """Returns a row key as bytes, as Bigtable stores it."""
     return key.encode("utf-8", "surrogateescape")
 
 

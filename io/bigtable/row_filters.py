@@ -1,4 +1,4 @@
-"""Filters of rows, which Bigtable applies on its servers."""
+"""Makes filters of rows that Bigtable applies on its servers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .cells import CellKind, due_bytes
 
 
 def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:
-    """Returns the filter that passes each row's one cell as of a snapshot, and no tombstone."""
+    """Returns the filter for each row's cell as of a snapshot, without tombstones."""
     chain = version_filter(kind, snapshot)
     add = chain.chain.filters.add
     values = {"start_value_open": b""}  # the tombstone
@@ -25,13 +25,13 @@ def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> An
 
 
 def version_filter(kind: CellKind, snapshot: int) -> Any:
-    """Returns the filter that passes each row's one cell as of a snapshot, or its tombstone."""
-    # The limit comes before filters of values, or old versions would reappear.
+    """Returns the filter for each row's cell as of a snapshot, tombstones included."""
+    # Limit the time before any filter of values; otherwise old versions would reappear.
     return _one_cell(kind, {"end_timestamp_micros": (snapshot + 1) * 1000})
 
 
 def change_filter(kind: CellKind, snapshot: int) -> Any:
-    """Returns the filter that passes the rows that were changed after a snapshot, with empty values."""
+    """Returns the filter for rows that were changed after a snapshot, with empty values."""
     chain = _one_cell(kind, {"start_timestamp_micros": (snapshot + 1) * 1000})
     chain.chain.filters.add(strip_value_transformer=True)
     return chain

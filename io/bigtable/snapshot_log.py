@@ -1,17 +1,17 @@
-"""Snapshots of a table in Bigtable: a redo log in one row.
+"""Commits snapshots of a table in Bigtable, with a redo log in one row.
 
-The row ``\\0manifest`` holds the number of the newest snapshot, its author, and
-whether its changes are still being applied. A commit takes these steps:
+The row ``\\0manifest`` holds the number of the newest snapshot, the id of the attempt
+that made it, and whether its changes are still being applied. A commit takes these steps:
 
-1. The changes (whole new rows) lie in immutable files.
-2. *Propose*: one CheckAndMutateRow on that row, provided that it is exactly as it
-   was read: the next number, an id of this attempt, the files to apply.
+1. *Write*: the changes (complete new rows) are in immutable files.
+2. *Propose*: one CheckAndMutateRow writes the next number, an id of this attempt and
+   the files to apply into the manifest row, if this row has not changed since it was read.
 3. *Apply*: the rows are written as cells with the timestamp of the snapshot.
-4. *Finish*: the record of the snapshot goes into a row of its own, the history;
-   another CheckAndMutateRow says that nothing is left to apply.
+4. *Finish*: the record of the snapshot is written into a row of its own, in the history.
+   Then another CheckAndMutateRow marks the snapshot as applied.
 
-A commit that finds an apply unfinished rolls it forward first (steps 3 and 4
-again: the same cells at the same timestamps). A reader does not wait: it pins the
+If an earlier commit is unfinished, the next commit rolls it forward first: it repeats
+steps 3 and 4 with the same cells and timestamps. A reader does not wait: it pins the
 snapshot before. Late steps of a worker that is believed dead change nothing.
 """
 
@@ -50,9 +50,9 @@ class Change:
 
     Attributes:
         component: ``state`` or ``hosts``.
-        path: Below the place of the table's files.
-        deleted: Whether its rows are deleted; then only keys matter.
-        lost: Whether it is unreadable, and a repair has left it out.
+        path: Path relative to the place of the table's files.
+        deleted: Whether its rows are to be deleted; then only keys matter.
+        lost: Whether the file is unreadable and a repair has left it out.
         rows: Number of its rows; None if unknown.
         crc32: Its checksum; None if unknown.
     """
@@ -83,7 +83,7 @@ class SnapshotLog:
         """Returns the content of the manifest row.
 
         Raises:
-            UserError: There is no web table here, or one of a newer format.
+            UserError: There is no web table here, or its format is newer.
         """
         cells = self.rows.get(HEAD_ROW, _COMMIT)
         if _COMMIT not in cells:
@@ -95,16 +95,16 @@ class SnapshotLog:
         return self.head().pinned
 
     def settings(self) -> Settings:
-        """Returns the settings with which the table was made."""
+        """Returns the settings that were chosen when the table was created."""
         self.head()
         value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
         return parsed(value, lambda found: Settings(found["files"], found["app_profile"]))
 
     def record(self, snapshot: int) -> bytes:
-        """Returns the record of a snapshot; empty for 0, the table before its first commit.
+        """Returns the record of a snapshot; empty for snapshot 0, before the first commit.
 
         Raises:
-            UserError: There is none, or it is not finished.
+            UserError: There is no record, or the snapshot is not finished.
         """
         if snapshot == 0:
             return b""
@@ -114,7 +114,7 @@ class SnapshotLog:
         return cells[_RECORD]
 
     def check_fresh(self, snapshot: int) -> None:
-        """Checks, after rows were read, that no row of the snapshot has been removed.
+        """Checks that no row of a snapshot has been removed; called after reading rows.
 
         Raises:
             SnapshotTooOld: Bigtable may have removed versions, because many commits have
@@ -138,12 +138,12 @@ class SnapshotLog:
             )
 
     def oldest(self) -> int:
-        """Returns the first snapshot of which nothing was erased."""
+        """Returns the oldest snapshot that still has all its rows: no purge has erased any."""
         return int(self.rows.get(HEAD_ROW, _OLDEST).get(_OLDEST, b"0"))
 
     def give_up(self, before: int) -> None:
-        """Forbids reading snapshots before one, because rows of them are being erased."""
-        # By its timestamp the highest number counts, in whatever order they are written.
+        """Forbids reading snapshots before the given one, because their rows are being erased."""
+        # The number is also the timestamp, so the highest number counts, whatever is written last.
         self.rows.put(HEAD_ROW, {_OLDEST: str(before).encode()}, before)
 
     def store(
@@ -152,14 +152,14 @@ class SnapshotLog:
         """Commits a snapshot and applies its changes.
 
         Args:
-            snapshot: Its number: one more than that of the newest.
+            snapshot: Number of the snapshot: the newest number plus one.
             record: Its manifest.
-            changes: Its changes, each row at most once.
-            attempt: Id of the attempt; a new one if empty.
+            changes: Its files of changes; each row is in them at most once.
+            attempt: Id of the attempt; a new id if empty.
 
         Returns:
-            False if another commit has made a snapshot of that number; nothing is
-            changed then.
+            False if another commit has made a snapshot with that number; then nothing
+            is changed.
         """
         attempt = attempt or secrets.token_hex(8)
         head = self.roll_forward()
@@ -174,7 +174,7 @@ class SnapshotLog:
     def propose(
         self, head: Head, record: bytes, changes: Iterable[Change], attempt: str
     ) -> Head | None:
-        """Commits the snapshot after ``head``, which is finished, without applying its changes.
+        """Commits the snapshot after ``head`` without applying its changes; ``head`` is finished.
 
         Returns:
             The new head, or None if another commit was first.
@@ -193,14 +193,14 @@ class SnapshotLog:
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
     def changes(self, head: Head) -> list[Change]:
-        """Returns the files of a snapshot's changes that are not applied yet, lost ones too."""
+        """Returns a snapshot's files of changes if it is not applied yet, lost files included."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
         return parsed(cells.get(_REDO, b"[]"), lambda found: [Change(**change) for change in found])
 
     def leave_out(self, head: Head, paths: Collection[str]) -> bool:
-        """Notes that files of changes are lost, so that ``roll_forward`` skips them.
+        """Marks files of changes as lost, so that ``roll_forward`` skips them.
 
         Returns:
             False if another process has finished the snapshot.
@@ -210,7 +210,7 @@ class SnapshotLog:
         return self._swap(head, {_REDO: _redo_of(noted)}, head.snapshot)
 
     def apply(self, change: Change, snapshot: int) -> int:
-        """Writes the rows of one file; returns their number. Repeating it changes nothing."""
+        """Applies one file of changes; returns the number of its rows. Can be repeated."""
         kind = CELLS[change.component]
         number = 0
         for rows in self.rows_of(change):
@@ -223,16 +223,16 @@ class SnapshotLog:
         return number
 
     def rows_of(self, change: Change) -> Iterator[pa.Table]:
-        """Yields the rows of a file of changes, after a check of the file's checksum."""
+        """Verifies the checksum of a file of changes, then yields its rows."""
         path = self.files / change.path
         check_bytes(path, change.crc32)
         schema = KINDS[change.component].schema
         yield from row_groups(path, schema, ("key",) if change.deleted else None)
 
     def finish(self, head: Head) -> Head:
-        """Marks a snapshot as applied, after all of its files; returns the new head.
+        """Marks a snapshot as applied, when all its files are applied; returns the new head.
 
-        If another process was faster, it returns the head that is there now.
+        If another process was faster, it returns the present head.
         """
         done = new_head(head.snapshot, head.id, applying=False, now=head.time, writes=head.writes)
         cells = self.rows.get(HEAD_ROW)
@@ -244,26 +244,26 @@ class SnapshotLog:
         return self.head()
 
     def _swap(self, head: Head, cells: Cells, snapshot: int) -> bool:
-        """Writes cells of the manifest row, provided that its content is still ``head``."""
+        """Writes cells of the manifest row if its content is still ``head``."""
         return self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, snapshot)
 
     def record_again(self, head: Head) -> None:
-        """Writes the newest snapshot into the history again, from the manifest row."""
+        """Restores the newest snapshot in the history from the manifest row."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) == head.value and _RECORD in cells and not head.applying:
             history = {name: cells[name] for name in (_COMMIT, _RECORD)}
             self.rows.put(_history_row(head.snapshot), history, head.snapshot)
 
     def time_again(self, snapshot: int, time: int) -> None:
-        """Writes the commit time of a snapshot, ms, into the history again.
+        """Restores the commit time of a snapshot, ms, in the history.
 
-        Its author is lost. Its readers may fail with ``SnapshotTooOld`` too early.
+        The id of its attempt is lost. Its readers may fail with ``SnapshotTooOld`` too early.
         """
         value = new_head(snapshot, "", applying=False, now=time, writes=0).value
         self.rows.put(_history_row(snapshot), {_COMMIT: value}, snapshot)
 
     def roll_forward(self, head: Head | None = None) -> Head:
-        """Applies and finishes the newest snapshot; returns a head that is finished."""
+        """Applies and finishes the newest snapshot if necessary; returns the finished head."""
         head = head or self.head()
         while head.applying:
             for change in self.changes(head):
@@ -273,7 +273,7 @@ class SnapshotLog:
         return head
 
     def create(self, settings: Settings) -> bool:
-        """Makes snapshot 0; returns False if the table has snapshots already."""
+        """Creates snapshot 0; returns False if the table has snapshots already."""
         value = new_head(0, "", applying=False, now=now_ms(), writes=0).value
         record = {"format": FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
@@ -283,7 +283,7 @@ class SnapshotLog:
         return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
 
     def forget(self, before: int) -> int:
-        """Removes old snapshots, but never the newest, from the history; returns how many."""
+        """Removes older snapshots from the history, never the newest; returns how many."""
         old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < before]
         for snapshot in old:
             self.rows.delete(_history_row(snapshot))
@@ -296,7 +296,7 @@ class SnapshotLog:
         return made.id if made is not None else ""
 
     def _commit_of(self, snapshot: int) -> Head | None:
-        """Returns the head of a snapshot from the history, which does not have snapshot 0."""
+        """Returns the head of a snapshot from the history; None for snapshot 0, or if damaged."""
         cells = self.rows.get(_history_row(snapshot), _COMMIT)
         try:
             return head_of(cells[_COMMIT]) if _COMMIT in cells else None
@@ -306,14 +306,14 @@ class SnapshotLog:
     def times(self) -> dict[int, int]:
         """Returns the commit times, ms, of the snapshots in the history, in order.
 
-        Snapshots of unknown time are left out.
+        Snapshots without a known time are left out.
         """
         found = ((number, self._commit_of(number)) for number in self.snapshots())
         return {number: head.time for number, head in found if head is not None}
 
 
 def open_log(address: BigtableAddress | str) -> SnapshotLog:
-    """Opens the snapshots of a table, with the application profile that it was made with.
+    """Opens the snapshots of a table, with the table's default application profile.
 
     Raises:
         UserError: There is no web table.
@@ -327,13 +327,13 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
 
 @functools.lru_cache(maxsize=16)
 def settings_of(address: BigtableAddress) -> Settings:
-    """Returns the settings with which a table was made; cached, as they never change.
+    """Returns the settings of a table; cached, because they never change.
 
     Raises:
         UserError: There is no web table.
     """
     settings = SnapshotLog(connect(address), place_of(".")).settings()
-    # Errors about its files name the table.
+    # So that errors about its files name the table.
     note_address(place_of(settings.files), str(address))
     return settings
 

@@ -1,7 +1,7 @@
 """Reads ranges, finds rows and resolves changes of a web table in Bigtable.
 
-The counterpart of tablets in a folder. A tablet is a key range. A
-file of changes holds whole rows, the new and the changed ones, and is
+This is the counterpart of tablets in a folder. A tablet is a key range here. A
+file of changes holds complete rows that are new or changed; it is
 applied when the operation commits.
 """
 
@@ -32,7 +32,7 @@ def read_range(
     columns: Sequence[str] | None = None,
     due: Due | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yields the rows of a range, in key order, piece by piece.
+    """Yields the rows of a range in key order, in pieces.
 
     Args:
         log: The table.
@@ -40,11 +40,11 @@ def read_range(
         part: The range.
         snapshot: The snapshot, pinned before.
         columns: The columns to unpack; all if None.
-        due: Yields only rows of the state that may be due; the caller filters exactly.
+        due: Selects rows of the state that may be due; the caller must filter exactly.
 
     Raises:
-        SnapshotTooOld: After the last rows, if the snapshot was too old by
-            then: the yielded rows are invalid.
+        SnapshotTooOld: The snapshot became too old while rows were read. Raised after the
+            last rows; all yielded rows are invalid.
     """
     kind = CELLS[component]
     for cells in log.table.scan(kind, part, snapshot, due):
@@ -62,7 +62,7 @@ def _unpacked(
 
 
 def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
-    """Returns whether a range has a row of the state that may be due; reads one row at most.
+    """Returns whether a range has a row of the state that may be due; reads at most one row.
 
     Raises:
         SnapshotTooOld: The snapshot is too old.
@@ -102,7 +102,7 @@ def resolve_changes(
         root: The place of its files.
         component: ``state`` or ``hosts``.
         changes: In any order, with the column ``key``; all changes of a key.
-        resolver: Of (rows, changes), returns the resulting rows, in key order.
+        resolver: Function of (rows, changes) that returns the resulting rows, in key order.
         snapshot: The snapshot to read.
     """
     changes = changes.sort("key", maintain_order=True)
@@ -114,9 +114,9 @@ def resolve_changes(
 def way_back(
     log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
 ) -> Iterator[ChangeFile]:
-    """Writes files of changes that return the rows of a range to an older snapshot.
+    """Writes files of changes that restore the rows of a range to an older snapshot.
 
-    It reads only rows that were changed since.
+    It reads only rows that were changed since then.
 
     Args:
         log: The table.
@@ -145,9 +145,10 @@ def changed_keys(
 
 
 def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:
-    """Erases versions that no kept snapshot shows, of the rows whose keys are in a file.
+    """Erases old versions of the rows whose keys are in a file.
 
-    Of deleted rows nothing is left. Repeating it changes nothing.
+    Versions that a kept snapshot needs stay. All versions of deleted rows are erased.
+    Repeating it changes nothing.
 
     Args:
         log: The table.

@@ -1,7 +1,7 @@
-"""Child processes that parse, with a time limit per page and a memory limit.
+"""Runs child processes that parse, with a time limit per page and a memory limit.
 
-A page that stalls or kills its parser costs its time limit and one record with
-a reason; the child is ended, and another parses the rest of the file.
+If a page stalls or kills its parser, its document is a record with the reason. The child
+process is ended, and another child parses the rest of the file.
 """
 
 import atexit
@@ -38,12 +38,12 @@ from .parse_worker import (
     write_arrow,
 )
 
-# Time for a child to start, and for the work on all pages of a job together.
+# Longest time for the start of a child, and for the work on all pages of a job together.
 GRACE_S = 60.0
 _GONE_S = 5.0
 _HEARD_S = 0.1
-# One thread each: the pool uses the cores. Memory that allocators only reserve counts against
-# the limit, too, and without these settings it is gigabytes.
+# One thread per child: the pool itself uses all cores. Memory that allocators only reserve
+# counts against the limit, too; without these settings they reserve gigabytes.
 _SPARING = {
     **dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -53,12 +53,12 @@ _SPARING = {
 
 class _Child:
     def __init__(self, memory: int, scratch: str, stderr: int | None) -> None:
-        # Removed with the child, together with the temporary files of plug-ins.
+        # This folder and the temporary files of plug-ins are removed with the child.
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
         self.connection: Connection = ours
         environment = os.environ | _SPARING | {"TMPDIR": self._folder}
-        # Imported by name, not run as __main__: its messages pickle by that name.
+        # Imports the module by name: as __main__ it could not pickle its messages.
         call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
         program = f"from nutbeam.io.parsing import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
@@ -77,13 +77,13 @@ class _Child:
         self.connection.send_bytes(pickle.dumps(job))
 
     def end(self) -> str:
-        """Ends the process, and those that it has started; returns why, if it ended by itself."""
+        """Ends the process and its child processes; returns the reason of its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             # The pipe closes a moment before the process is gone.
             self.process.wait(_GONE_S if self.connection.closed else 0)
         code = self.process.poll()
         if code is None and self.connection.closed:
-            code = PIPE_CLOSED  # and it has not noticed that yet
+            code = PIPE_CLOSED  # the process has not noticed it yet
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -108,7 +108,7 @@ def _why(code: int | None) -> str:
 
 
 class ParserDied(UserError):
-    """A job's process died or was late twice, but not at one of its pages."""
+    """A job's process died or took too long twice, but not while it parsed one page."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,17 +138,17 @@ def _joined(parts: list[Parsed]) -> Parsed:
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.counts)
-    # In one piece: polars 2 fails to join nested columns of several.
+    # One piece per column: polars 2 fails to join nested columns that have several.
     documents = pa.concat_tables([part.documents for part in parts]).combine_chunks()
     return Parsed(documents, sum(part.rows for part in parts), dict(counts))
 
 
 def _retry(job: Job, row: int | None, why: str) -> Job | None:
-    """Returns the rest of a job whose process ended; None if there is no use in another attempt.
+    """Returns the rest of a job whose process ended; None if a retry is useless.
 
     Args:
-        job: The job; the process was at the first of its parts.
-        row: The row at which it ended; None is before the first row.
+        job: The job; the process was working on the first of its parts.
+        row: The row at which the process ended; None if it ended before the first row.
         why: The reason.
 
     >>> from nutbeam.policy.documents import DocumentOptions
@@ -162,13 +162,13 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
     if row == AFTER_ROWS and stop - start == 1 and not job.again:
         return dataclasses.replace(job, again=True)
     if row == AFTER_ROWS and stop - start > 1:
-        # To find the row that is at fault, each is parsed alone.
+        # Parse each row separately, to find the row that causes the failure.
         alone = [(number, number + 1) for number in range(start, stop)]
         return dataclasses.replace(job, parts=(*alone, *rest))
     row = start if row == AFTER_ROWS else row
     if row in job.skip:
         return None
-    # The rows before it are good: they are parsed once more, as a part of their own.
+    # The rows before it are good: they become a part of their own and are parsed again.
     before = [(start, row)] if row > start else []
     parts = (*before, (row, stop), *rest)
     return dataclasses.replace(job, parts=parts, skip={**job.skip, row: why})
@@ -180,7 +180,7 @@ def _forget(job: Job) -> None:
 
 
 class ParsePool:
-    """Child processes that parse jobs. Threads may share a pool.
+    """A pool of child processes that parse jobs; threads may share it.
 
     Args:
         size: Number of children.
@@ -189,7 +189,7 @@ class ParsePool:
 
     def __init__(self, size: int, memory: int) -> None:
         self._memory = memory
-        # Pages and documents go through files: a pipe would make both sides wait.
+        # Pages and documents are passed in files: with a pipe both sides would wait.
         self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
         self._relay = Relay()  # plug-ins may print control characters from pages
         self._children = [self._child() for _ in range(size)]
@@ -206,11 +206,11 @@ class ParsePool:
         return len(self._children)
 
     def submit(self, job: Job, pages: pa.Table | None = None) -> int:
-        """Takes a job; returns the number under which ``result`` has its documents.
+        """Queues a job; returns its number, for ``result``.
 
         Args:
-            job: What to parse.
-            pages: Its rows, if the page file is not written yet.
+            job: The pages to parse.
+            pages: The job's rows, if the page file is not written yet.
         """
         if pages is not None:
             job = dataclasses.replace(job, pages=write_arrow(Path(self._scratch), pages))
@@ -222,10 +222,10 @@ class ParsePool:
         return number
 
     def result(self, number: int) -> Parsed:
-        """Waits for a job; returns its result, once.
+        """Waits for a job and returns its result; can be called once per job.
 
         Raises:
-            UserError: The job failed for a reason other than one of its pages.
+            UserError: The job failed, and none of its pages is the reason.
         """
         while not self.is_done(number):
             self._wait()
@@ -236,13 +236,13 @@ class ParsePool:
         return done
 
     def is_done(self, number: int) -> bool:
-        """Returns whether the result of a job is there."""
+        """Returns whether a job is done."""
         return number in self._finished
 
     def parse(self, jobs: Iterable[Job]) -> Iterator[Parsed]:
         """Parses jobs; yields their results in the order of the jobs.
 
-        Only a few jobs are under way at a time, so few results wait for an earlier one.
+        It runs only a few jobs at a time, so few results wait for an earlier job.
         """
         ahead: deque[int] = deque()
         try:
@@ -256,7 +256,7 @@ class ParsePool:
             self.abandon(ahead)
 
     def abandon(self, numbers: Iterable[int]) -> None:
-        """Forgets jobs, whether they are done or not; ends the children that parse them."""
+        """Drops jobs, whether they are done or not; ends the children that parse them."""
         forgotten = set(numbers)
         with self._lock:
             self._waiting = deque(entry for entry in self._waiting if entry[0] not in forgotten)
@@ -269,7 +269,7 @@ class ParsePool:
                 self._parts.pop(number, None)
 
     def pump(self) -> None:
-        """Hands out jobs and receives results; never waits."""
+        """Sends jobs to idle children and receives results; never waits."""
         with self._lock:
             self._hand_out()
             busy = self._busy()
@@ -280,12 +280,12 @@ class ParsePool:
                         self._hear(child)
                     elif time.monotonic() > child.deadline:
                         self._give_up(child)
-                except (EOFError, OSError):  # it died, perhaps in the middle of an answer
+                except (EOFError, OSError):  # the child died, perhaps while it sent a message
                     child.connection.close()
                     self._give_up(child)
 
     def _wait(self) -> None:
-        """Waits for a message of a child, but not for long: another thread may receive it."""
+        """Waits a short time for a message of a child; another thread may receive it first."""
         with self._lock:
             busy = self._busy()
         left = min((child.deadline for child in busy), default=0.0) - time.monotonic()
@@ -302,12 +302,12 @@ class ParsePool:
                 self._running[number] = job
                 try:
                     self._children[place].start(number, job)
-                except OSError:  # it died while idle
+                except OSError:  # the child died while idle
                     self._replace(self._children[place])
                     self._children[place].start(number, job)
 
     def _give_up(self, child: _Child) -> None:
-        """Ends a child that died or took too long; another one parses its job without the page."""
+        """Ends a child that died or took too long; another child parses the rest of its job."""
         number = child.job
         assert number is not None
         job = self._running.pop(number)
@@ -329,7 +329,7 @@ class ParsePool:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
-        """Receives all messages of a child: rows that it has reached, and its answers."""
+        """Receives all messages of a child: the numbers of rows that it begins, and results."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
             number, job = child.job, self._running[child.job]
@@ -337,7 +337,7 @@ class ParsePool:
                 whole = job.parts or ((0, message.rows),)
                 self._running[number] = dataclasses.replace(job, parts=whole)
             elif isinstance(message, int):
-                # After the rows comes the work on all of them together.
+                # A negative number: the work on all rows together, after the last row.
                 limit = job.options.parser_timeout if message >= 0 else GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
             elif isinstance(message, UserError):
@@ -357,7 +357,7 @@ class ParsePool:
             self._end(number, job, _joined(self._parts[number]))
 
     def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
-        """Keeps a result, and removes all else of the job."""
+        """Stores the result of a job, and removes the job's files."""
         self._running.pop(number, None)
         self._parts.pop(number, None)
         self._finished[number] = result
@@ -375,10 +375,10 @@ class ParsePool:
 
 @functools.cache
 def shared_pool(size: int, memory: int) -> ParsePool:
-    """Returns this process's pool; it starts at the first call, and ends with the process.
+    """Returns this process's pool; it starts at the first call and ends with the process.
 
     Args:
-        size: Number of children; 0 is one for each core.
+        size: Number of children; 0 means one for each core.
         memory: Largest address space of each, in bytes; 0 is no limit.
     """
     pool = ParsePool(size or len(os.sched_getaffinity(0)), memory)

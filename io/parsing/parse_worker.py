@@ -1,7 +1,7 @@
-"""A child process that parses pages.
+"""The program of a child process that parses pages.
 
-It is spawned, never forked, does not import Beam, and dies with its parent, when the
-pipe closes. ``io/parsing/parse_pool.py`` reads its answers.
+The process is spawned, never forked, and does not import Beam. It ends when its parent
+ends, because the pipe closes then. ``io/parsing/parse_pool.py`` reads its messages.
 """
 
 import contextlib
@@ -32,30 +32,32 @@ from .plugins import load_filters
 
 # Exit code of a process that ran out of memory.
 OUT_OF_MEMORY = 117
-# Exit code of a process whose pipe broke while its parent lives: a parse filter closed it.
+# Exit code if the pipe broke although the parent lives: a parse filter has closed the pipe.
 PIPE_CLOSED = 118
-# The parent ends a process that is late; without a parent the process ends itself.
+# The parent ends a process that takes too long; without a parent the process ends itself.
 _LATE_S = 5.0
-# The pipe of a dying parent closes a moment before its children get another parent.
+# When a parent dies, its pipe closes shortly before its children get another parent.
 _ORPHANED_S = 5.0
 _LOOK_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Some pages of one file, to be parsed.
+    """Message: some pages of one file to parse.
 
     Attributes:
         root: The table's folder.
-        page_file: Path of the file below it.
+        page_file: Path of the file, relative to the table's folder.
         row_groups: Row groups of the file.
         pages: An Arrow file of the rows, if the page file is not written yet.
-        hosts: Files of the host table, which has the hosts of seeds.
-        options: What to take from pages.
-        skip: Why rows ended their processes before, by number; see ``documents_of``.
-        parts: (first, last + 1) of rows that are parsed together, part by part; empty is
-            all rows. A failure in one part does not lose the parts before it.
-        again: Whether a process was lost before, but not at one row.
+        hosts: Paths of files that name the hosts of seeds.
+        options: Options of parsing.
+        skip: Rows that have ended a process before, with the reason, by row number; see
+            ``documents_of``.
+        parts: (first, last + 1) of the rows of each part. Rows of a part are parsed
+            together; empty means one part with all rows. A failure in one part does not
+            lose the parts before it.
+        again: Whether an earlier process was lost, but not while it parsed one row.
     """
 
     root: str
@@ -71,14 +73,14 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """Message: the pages of a job are read; the number of rows."""
+    """Message: the pages of a job are read; has the number of rows."""
 
     rows: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """Message: the documents of a part of a job, and counts.
+    """Message: a part of a job is done; has its documents and counts.
 
     Attributes:
         documents: An Arrow file of DOCUMENTS rows; its reader removes it.
@@ -104,12 +106,12 @@ def write_arrow(folder: Path, table: pa.Table) -> str:
 
 
 def read_arrow(path: str) -> pa.Table:
-    """Reads a table that ``write_arrow`` wrote, without a copy."""
+    """Maps a table that ``write_arrow`` wrote into memory, without a copy."""
     return pa.ipc.open_file(pa.memory_map(path)).read_all()
 
 
 def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
-    """Parses one job's pages, part by part; sends the number of each row before it parses it."""
+    """Parses a job's pages, part by part; sends the number of each row before parsing it."""
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
@@ -135,14 +137,14 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     """Serves jobs until the parent closes the pipe.
 
     Args:
-        descriptor: Of the pipe to the parent.
+        descriptor: File descriptor of the pipe to the parent.
         memory: Largest address space of this process, bytes; 0 is no limit.
-        folder: For files that are too large for the pipe. It is in the pool's folder, which is in
-            the parent's folder, which is removed when the parent is gone.
-        parent: Its process id.
+        folder: Folder for files that are too large for the pipe. It is in the pool's folder,
+            below the parent's folder, which is removed after the parent has ended.
+        parent: Process id of the parent.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the parent decides
+        signal.signal(number, signal.SIG_IGN)  # the parent decides when this process ends
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory > 0:
         with contextlib.suppress(ValueError, OSError):
@@ -156,16 +158,16 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
         _serve(connection, Path(folder))
     except (EOFError, OSError) as error:
         broken = error
-    # The parent died, or a parse filter has closed the pipe: then the folder is still needed.
+    # If a parse filter has closed the pipe, the parent lives and still needs the folder.
     closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
     if not closed_here and _is_orphaned(parent):
         sweep_one(Path(folder).parents[1])
-    # At once: the rest of the filter's work could fail, and print its error.
+    # End at once: further work of the filter could fail and print errors.
     os._exit(PIPE_CLOSED)
 
 
 def _end_with(parent: int, scratch: Path) -> None:
-    """Ends this process, and those that it has started, when the parent is gone: runs in a thread."""
+    """Waits in a thread for the end of the parent, then ends this process and its children."""
     while os.getppid() == parent:
         time.sleep(_LOOK_S)
     time.sleep(_LOOK_S)  # unless it is parsing a page, the main thread ends by itself
@@ -174,7 +176,7 @@ def _end_with(parent: int, scratch: Path) -> None:
 
 
 def _is_orphaned(parent: int) -> bool:
-    """Returns whether the parent is gone, or about to go."""
+    """Returns whether the parent has ended or is about to end."""
     end = time.monotonic() + _ORPHANED_S
     while os.getppid() == parent:
         if time.monotonic() > end:
@@ -201,13 +203,13 @@ def _serve(connection: Connection, scratch: Path) -> None:
         except MemoryError:
             os._exit(OUT_OF_MEMORY)  # the parent continues without the page
         except ConnectionError:
-            raise  # the parent is gone
+            raise  # the parent has ended
         except Exception as error:  # noqa: BLE001 - the parent raises it, as one line
             connection.send(_failure(job, error))
 
 
 def _failure(job: Job, error: Exception) -> UserError:
-    """Returns the error of a job that failed for a reason other than a page."""
+    """Returns the error of a job that failed although no page is the reason."""
     for kind in (ScratchFull, UsageError):
         if isinstance(error, kind):
             return kind(str(error))

@@ -17,14 +17,14 @@ def installed_filters() -> dict[str, EntryPoint]:
 
 
 def check_filters(names: Sequence[str], known: Iterable[str]) -> None:
-    """Checks that parse filters are installed, and that none is given twice.
+    """Checks that parse filters are installed, and that no name is given twice.
 
     Args:
         names: The chosen names.
         known: The installed names.
 
     Raises:
-        UsageError: One is unknown.
+        UsageError: A name is unknown or given twice.
     """
     known = sorted(known)
     for name in names:
@@ -37,10 +37,10 @@ def check_filters(names: Sequence[str], known: Iterable[str]) -> None:
 
 @functools.cache
 def load_filters(names: tuple[str, ...]) -> tuple[tuple[str, Filter], ...]:
-    """Imports parse filters, once in a process; returns (name, filter) in their order.
+    """Imports parse filters, once per process; returns (name, filter) in the given order.
 
     Raises:
-        UsageError: One is unknown, or its package cannot be imported.
+        UsageError: A filter is unknown, or its package cannot be imported.
     """
     if not names:
         return ()

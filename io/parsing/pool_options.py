@@ -7,7 +7,7 @@ from ...web.base.options import option
 
 @dataclasses.dataclass(frozen=True)
 class PoolOptions:
-    """The processes that parse."""
+    """Options of the processes that parse."""
 
     parse_processes: int = option(
         0,

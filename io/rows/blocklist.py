@@ -1,4 +1,4 @@
-"""Reads the list of what is blocked from a table."""
+"""Reads the blocklist of a table."""
 
 import functools
 
@@ -12,7 +12,7 @@ COMPONENT = "bars"
 
 
 def read_blocklist(pinned: Pinned) -> Blocklist:
-    """Returns what is blocked in the snapshot that is read."""
+    """Returns the blocklist in the snapshot that ``pinned`` reads."""
     return _read(pinned.root, tuple(file.path for file in pinned.files(COMPONENT)))
 
 

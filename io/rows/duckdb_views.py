@@ -1,4 +1,4 @@
-"""The table as views of DuckDB: their files and columns."""
+"""Makes the SQL of DuckDB views of a table: their files and columns."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ MACROS = (
 
 
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
-    """Returns the batches of a snapshot, a row each."""
+    """Returns the batches of a snapshot, one row per batch."""
     schema = {
         "batch": pl.String, "phase": pl.String, "created": pl.Int64, "partitions": pl.Int64,
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
@@ -42,7 +42,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
 
 
 def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
-    """Returns the files that a view reads: (batch or empty, file).
+    """Returns the files that a view reads, as (batch id or empty, file).
 
     Raises:
         UserError: A list is missing or damaged.
@@ -58,34 +58,34 @@ def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, Dat
 
 
 def shown() -> list[str]:
-    """Returns the views of components that a snapshot has; ``batches`` and ``links`` are two more."""
+    """Returns the views of components; the views ``batches`` and ``links`` are not among them."""
     return [*kinds_in_tablets(), *kinds_of_batches()]
 
 
 def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
-    """Returns the SQL of a view; a relation ``empty_VIEW`` of the declared columns must exist.
+    """Returns the SQL of a view; needs a relation ``empty_VIEW`` with the declared columns.
 
     Args:
         root: The table's folder.
-        view: Its name.
-        files: Of ``files_of``.
+        view: Name of the view.
+        files: Its files, from ``files_of``.
     """
     name = "host_of(key) AS host" if kind_of(view).of_hosts else "url_of(key) AS url"
     return f"CREATE VIEW {view} AS SELECT {name}, * FROM ({' '.join(_parts(root, view, files))})"
 
 
 def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
-    """Returns the SQL of the view of links: those of each page's newest document.
+    """Returns the SQL of the view ``links``: the links in each page's newest document.
 
     The view ``state`` and a relation ``empty_documents`` must exist.
 
     Args:
         root: The table's folder.
-        files: Of ``files_of``, those of ``documents``.
+        files: Files of ``documents``, from ``files_of``.
     """
     found = [file for _, file in files]
     read = _read(root, found, "filename = true, file_row_number = true") if found else ""
-    # What the state calls a file, which may have taken another one's place since.
+    # The name of each file in the state: a file may have replaced the one that the state names.
     names = ", ".join(
         f"({_quoted(str(root / file.path))}, {_quoted(name)})"
         for file in found
@@ -111,7 +111,7 @@ def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
 
 
 def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
-    yield f"SELECT * FROM empty_{view}"  # what an older file lacks is null
+    yield f"SELECT * FROM empty_{view}"  # columns that an older file lacks are null
     if kind_of(view).in_tablets:
         known = tablets(file for _, file in files)
         plain = [tablet.base for tablet in known if not tablet.runs]
@@ -127,7 +127,7 @@ def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> It
 
 
 def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
-    """Yields tablets with runs: of the rows of one number the newest, as ``fold`` does."""
+    """Yields SQL for tablets with runs: the newest row of each number, as in ``fold``."""
     lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
         for tablet in layered
@@ -156,7 +156,7 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
 
 
 def empty_table(view: str) -> pa.Table:
-    """Returns a table of no rows with the columns that a view has, those of the schema first."""
+    """Returns a table without rows that has the columns of a view, those of the schema first."""
     schema = kind_of(view).schema
     if not kind_of(view).in_tablets:
         schema = schema.append(pa.field("batch", pa.large_string()))

@@ -12,15 +12,16 @@ from ..storage.places import Folder
 
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
-    """Returns the paths of the files that name the hosts of seeds, for ``read_seeds_hosts``."""
+    """Returns the paths of files that name the hosts of seeds; ``read_seeds_hosts`` reads them."""
     return tuple(file.path for file in pinned.files(pinned.root.seed_component))
 
 
 @functools.lru_cache(maxsize=2)
 def read_seeds_hosts(root: Folder, paths: tuple[str, ...]) -> Seeds:
-    """Returns the hosts and domains of the seeds, from the files that ``seed_files`` names.
+    """Returns the hosts and domains of the seeds, from the files that ``seed_files`` returns.
 
-    Runs need not be folded for that: a host that was a seed's stays one.
+    Bases and runs are read without folding: once a host is marked as a seed's host, it keeps
+    the mark.
     """
     if not paths:
         return Seeds()

@@ -1,7 +1,7 @@
 """Commits the next snapshot of a table from the files that an operation's workers wrote.
 
-Each operation makes its snapshot exactly once. Commits of other operations in between are kept,
-unless they changed what the operation has read.
+Each operation makes its snapshot exactly once. If other operations have committed in between,
+their changes are kept. The commit fails if they changed data that this operation has read.
 """
 
 import dataclasses
@@ -31,23 +31,24 @@ def commit(
 ) -> Manifest:
     """Makes the next snapshot, once.
 
-    Commits of other operations in between are kept, provided that they changed
-    nothing that this operation has read.
+    If other operations have committed in between, their changes are kept. The commit
+    fails if they changed data that this operation has read.
 
     Args:
         operation: The pinned operation.
-        written: Everything that its workers wrote.
+        written: All files that its workers wrote, and their counts.
         reads: Components that it has read and that must not have changed;
-            ``batches`` stands for the list of open batches, ``*`` for all
+            ``batches`` means the list of open batches, ``*`` means all
             components of the table.
         batch: The new record of the operation's batch.
         others: New records of further batches.
         forgets: Batches whose records are removed if they have no files left.
-        past: The snapshot whose notes of clocks go on; None is the newest of this table.
+        past: The snapshot whose notes of clocks are continued; None means the newest
+            snapshot of this table.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
-            has changed; nothing is changed.
+            has changed; nothing was committed.
     """
     with losses_noted(operation):
         return commit_once(operation, list(written), reads, batch, others or {}, forgets, past)
@@ -62,7 +63,7 @@ def commit_once(
     forgets: frozenset[str] = frozenset(),
     past: Manifest | None = None,
 ) -> Manifest:
-    """Does the same as ``commit``, but does not note a conflict: the caller tries again."""
+    """Commits as ``commit`` does, but does not record a conflict: the caller tries again."""
     before = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
     changes: dict[str, list[DataFile]] = {}
@@ -94,12 +95,12 @@ def check_there(operation: Operation, written: list[Written]) -> None:
     """Checks that no purge has deleted the files that an operation has written.
 
     Raises:
-        ConflictError: One has.
+        ConflictError: A purge has deleted one of the files.
     """
     if purged_since(operation.root, operation.snapshot):
         root = operation.root
         for name, file in ((part.component, file) for part in written for file in part.files):
-            # Files of changes must be there when the commit applies them: else the table stops.
+            # The commit must apply files of changes; a missing one would block the table.
             if not root.in_files(name) or size_of(root / file.path) is None:
                 raise ConflictError(
                     f"{operation.job}: {file.path} was purged in the meantime; "
@@ -117,7 +118,7 @@ def _following(
     components = dict(latest.components)
     for name in sorted({part.component for part in written if part.files or part.replaced}):
         old = components.get(name)
-        if (name, old) not in lists:  # else it was written before a lost race
+        if (name, old) not in lists:  # else an earlier try wrote the list
             lists[name, old] = _new_list(operation, name, old, written)
         components[name] = lists[name, old]
     components = {name: some for name, some in components.items() if some.files or not some.content}
@@ -135,7 +136,7 @@ def _following(
 
 
 def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
-    """Moves batches that were made while a clock was ahead to the time that counts as now."""
+    """Sets the time of batches from the future, made with a wrong clock, to now."""
     return {
         name: batch
         if batch.created <= now + TOLERANCE_MS
@@ -201,7 +202,7 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
     """
     name = str(operation.batch)
     if _stage(operation.manifest(), name) != _stage(latest, name):
-        # Two operations did the same work: only the first one's counts.
+        # Two operations did the same work; only the first one may commit.
         phase = latest.batches[name].phase if name in latest.batches else "gone"
         raise ConflictError(
             f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
@@ -210,6 +211,6 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
 
 
 def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
-    """Returns the phase of a batch; its times may have been corrected meanwhile."""
+    """Returns the phase of a batch without its times, which a repair may have corrected."""
     batch = manifest.batches.get(name)
     return None if batch is None else (batch.phase, batch.deduped)

@@ -1,12 +1,12 @@
-"""The hold: jobs that begin wait for a purge that is about to commit.
+"""The hold: makes new jobs wait for a purge that is about to commit.
 
-A purge reads all of a table, and can only commit if nothing has changed since. Beside a crawl, whose
-phases commit one after the other, it might never be the first. So before its last check it writes a
-small file, ``operations/purge.hold``, and jobs pin no snapshot while that is there.
+A purge reads a whole table, and can only commit if nothing has changed since. During a crawl,
+whose phases commit one after the other, it might never succeed. So before its last check it
+writes a small file, ``operations/purge.hold``. Jobs pin no snapshot while this file exists.
 
-The hold is advice and no lock: a commit checks the same with it and without it. A waiting job removes
-a hold whose process is dead (same boot of the same machine), or that was not written for 60 s by the
-job's own clock. No job waits for longer than 15 minutes.
+The hold is a hint, not a lock: each commit makes the same checks with and without it. A waiting
+job removes a hold if its process is dead (same boot of the same machine), or if it was not written
+for 60 s by the job's own clock. No job waits longer than 15 minutes.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ class Times(NamedTuple):
     """The times of a hold, in s.
 
     Attributes:
-        beat: Interval at which its holder writes it.
-        stale: Age at which it is void.
-        look: Interval at which waiting jobs read it.
+        beat: Interval at which its holder writes the file.
+        stale: Age at which the hold is void.
+        look: Interval at which waiting jobs read the file.
         most: Longest wait of a job.
     """
 
@@ -48,7 +48,7 @@ TIMES = Times()
 
 @contextlib.contextmanager
 def held(table: WebTable, operation: str) -> Iterator[None]:
-    """Keeps jobs from beginning while the block runs, after the hold of another purge has ended.
+    """Makes new jobs wait while the block runs; first waits for the hold of another purge.
 
     Args:
         table: The table.
@@ -82,11 +82,11 @@ def _write(table: WebTable, operation: str, number: int) -> None:
 
 
 def wait_for_purge(table: WebTable, operation: str) -> None:
-    """Waits until no purge is about to commit; logs for which one it waits.
+    """Waits until no purge is about to commit; logs the purge that it waits for.
 
     Args:
         table: The table.
-        operation: Id of the operation that waits.
+        operation: Id of the waiting operation.
     """
     path, began = table / HOLD, time.monotonic()
     seen, changed = None, began
@@ -110,5 +110,5 @@ def wait_for_purge(table: WebTable, operation: str) -> None:
 
 
 def pause() -> None:
-    """Waits until the hold is to be read again."""
+    """Waits until the next check of the hold."""
     time.sleep(TIMES.look)

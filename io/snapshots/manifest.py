@@ -1,8 +1,8 @@
-"""Manifests, the records of snapshots: ``TABLE/manifest/00000042.json``, and their file lists.
+"""Reads and writes manifests, the records of snapshots: ``TABLE/manifest/00000042.json``.
 
 A manifest names one Parquet list of live files per component (``state``,
-``hosts``, ``batches/ID/pages`` …) and says in which phase each batch is. It is
-created exclusively, so of two writers one wins and the other sees it.
+``hosts``, ``batches/ID/pages`` …), and the phase of each batch. It is
+created exclusively: if two writers try, one succeeds and the other one notices it.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 
-# 2: a tablet may have runs on its base. Format 1 is read as it is: it has none.
+# Format 2: a tablet may have runs on its base. Format 1 is the same without runs.
 FORMAT = 2
 PHASES = ("generated", "fetched", "parsed", "updated")
 
@@ -33,11 +33,11 @@ class Batch:
 
     Attributes:
         phase: One of ``PHASES``.
-        created: ms.
+        created: Time of its creation, ms.
         partitions: Number of partitions into which generate divided it.
         urls: Number of URLs to fetch.
-        blocks_until: Time until which its URLs are in no other batch, ms.
-        deduped: Whether its pages were compared with the others of the table.
+        blocks_until: Time until which its URLs may be in no other batch, ms.
+        deduped: Whether its pages were compared with the other pages of the table.
     """
 
     phase: str
@@ -58,18 +58,18 @@ class Manifest:
         job: Name of its job.
         batch: The batch that it worked on, or None.
         time: The time that counted as now for it, ms.
-        counts: What the operation reports, summed over committed files.
+        counts: Counts of the operation, summed over committed files.
         components: Live files by component.
         batches: By batch id.
-        restores: Number of the snapshot that this one went back to, or None:
-            the snapshots between the two are no longer part of the table's past.
-        lost: Numbers of snapshots whose manifests are gone or damaged, so
-            that checks accept it.
-        latest: The latest time that has counted as now for the table so far, ms:
-            a later one than now says that a clock was ahead. 0 is not noted.
-        earliest: The earliest such time, ms; 0 is not noted.
-        right_since: Since when the clock is right again, ms, while ``latest`` is in the
-            future; None where it was not ahead, or was never right before.
+        restores: Number of the snapshot that a rollback restored, or None: the
+            snapshots between it and this one are not in the lineage any more.
+        lost: Numbers of snapshots whose manifests are missing or damaged; checks
+            accept their loss.
+        latest: The latest time that has counted as now for the table so far, ms. If it
+            is later than now, a clock was ahead. 0 is unknown.
+        earliest: The earliest such time, ms; 0 is unknown.
+        right_since: Time since which the clock is right again, ms, while ``latest`` is in
+            the future; None if the clock was not ahead, or was never right before.
     """
 
     snapshot: int = 0
@@ -92,7 +92,7 @@ class Manifest:
         return max(self.latest, self.time)
 
     def open_batches(self, now: int) -> list[str]:
-        """Returns the batches that are not yet updated and still block their URLs."""
+        """Returns the batches that are not updated yet and whose URLs may be in no other batch."""
         return sorted(
             name
             for name, batch in self.batches.items()
@@ -100,15 +100,15 @@ class Manifest:
         )
 
     def without_dedup(self) -> list[str]:
-        """Returns the batches whose pages are in the table but were not compared yet."""
+        """Returns the updated batches whose pages dedup has not compared yet."""
         waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
 
 def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:
-    """Yields the table's past: the newest snapshot, the one it was made from, and so on.
+    """Yields the table's lineage: the newest snapshot, the one that it was made from, and so on.
 
-    Snapshots that a rollback has left out, or that have expired, are not yielded.
+    Snapshots that a rollback has undone, or that have expired, are not yielded.
 
     Args:
         table: The table.
@@ -135,7 +135,7 @@ def purged_since(table: WebTable, snapshot: int) -> bool:
 
 
 def undone_by(table: WebTable, snapshot: int) -> int | None:
-    """Returns the number of the rollback that has left a snapshot out, or None."""
+    """Returns the number of the rollback that has undone a snapshot, or None."""
     for manifest in lineage(table, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
             return manifest.snapshot
@@ -151,7 +151,7 @@ def load_manifest(table: WebTable, snapshot: int, pinned: "Pinned | None" = None
         pinned: The operation or export that reads this snapshot, if one does.
 
     Raises:
-        UserError: It is missing, damaged, or of a newer format.
+        UserError: The manifest is missing or damaged, or its format is newer.
     """
     if snapshot == 0:
         return Manifest()
@@ -171,10 +171,10 @@ def readable_manifests(table: WebTable) -> Iterator[Manifest]:
 
 
 def check_kept(table: WebTable, snapshot: int) -> None:
-    """Checks that a pinned snapshot is still there.
+    """Checks that a pinned snapshot still exists.
 
     Raises:
-        SnapshotTooOld: It was deleted.
+        SnapshotTooOld: The snapshot was deleted.
     """
     kept = table.snapshots() if snapshot else []
     if snapshot and snapshot not in kept and snapshot < table.latest_snapshot():
@@ -221,9 +221,9 @@ def store_manifest(
     """
     record: dict[str, Any] = {"format": FORMAT, WRITER: this_version()} | vars(manifest)
     for name in ("components", "batches"):
-        # vars(), not asdict(): their number grows with the batches, and a round is short.
+        # vars(), not asdict(), for speed: their number grows with the number of batches.
         record[name] = {key: vars(value) for key, value in record[name].items()}
-    record["digest"] = _digest(record)  # a bit that flips may leave good JSON
+    record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
     return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
 
@@ -241,14 +241,14 @@ def newest_manifest(table: str) -> Manifest:
 
 
 def check_newest(table: WebTable, snapshot: int) -> None:
-    """Checks that the newest manifest that is there is of the newest snapshot that was made.
+    """Checks that the newest existing manifest is the newest that was ever made.
 
     Raises:
-        UserError: The manifest of the next one is missing.
+        UserError: The manifest of the next snapshot is missing.
     """
     if (
         table.is_made(snapshot + 1) and table.latest_snapshot() == snapshot
-    ):  # it was not made just now
+    ):  # no other commit has just made it
         label = table.record_label(snapshot + 1)
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 
@@ -282,12 +282,12 @@ class Pinned:
 
     @property
     def root(self) -> WebTable:
-        """The table; rows are read as the snapshot has them."""
+        """The table, with its rows as of the snapshot."""
         return open_table(self.table).at(self.snapshot)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Explains a missing file: its snapshot is too old, or a purge has deleted it."""
+        """Raises the cause if a file is missing: an expired snapshot, or a purge."""
         try:
             yield
         except UserError as error:
@@ -299,11 +299,11 @@ class Pinned:
             raise
 
     def manifest(self) -> Manifest:
-        """Returns the snapshot that is read."""
+        """Returns the manifest of the snapshot."""
         return load_manifest(self.root, self.snapshot, self)
 
     def files(self, component: str) -> list[DataFile]:
-        """Returns the live files of a component in the snapshot that is read."""
+        """Returns the live files of a component in the snapshot."""
         known = self.manifest().components.get(component)
         with self.reading():
             return load_files(self.root, known)

@@ -1,6 +1,7 @@
-"""Records of operations: ``operations/ID.json``, and ``ID.lost`` after a lost race with another commit.
+"""Reads records of operations: ``operations/ID.json``.
 
-The record of an operation that was pinned again, after a rollback or a loss, is ``ID@SNAPSHOT.json``.
+``ID.lost`` is added if another commit has changed the rows that the operation had read. If an
+operation is pinned again, after a rollback or such a loss, its record is ``ID@SNAPSHOT.json``.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from ..storage.places import Place
 
 FORMAT = 1
 FOLDER = "operations"
-# Ending of the note that a pinned operation has lost to another commit, beside its record.
+# Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
 # Fields of a record and their types; older records have no format and no process.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -23,7 +24,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def id_of(path: Place) -> str:
-    """Returns the id of the operation that a record is of, by its name."""
+    """Returns the id of an operation from the name of its record."""
     return path.stem.partition("@")[0]
 
 
@@ -31,8 +32,8 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
     """Returns the fields of a record.
 
     Raises:
-        NewerFormat: A later version has written it.
-        UserError: It is damaged.
+        NewerFormat: A later version of nutbeam wrote the record.
+        UserError: The record is damaged.
     """
     try:
         record = {"format": 1, "process": None} | json_object(data)

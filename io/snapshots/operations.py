@@ -1,8 +1,8 @@
-"""Operations: a function from a snapshot to a snapshot, applied exactly once.
+"""Operations: each one turns a snapshot into the next snapshot, exactly once.
 
 ``begin`` pins the snapshot that an operation reads; ``commit`` makes the next one. Both run inside
-the pipeline, on a worker. A retry or a relaunch with the same id reads the same snapshot; an id that
-is already in the history is a success.
+the pipeline, on a worker. A retry or a relaunch with the same id reads the same snapshot. If the
+id is already in the history, the operation has succeeded.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
 
-# Most snapshots after the newest that may be lost, where no marker says which were made.
+# Largest number of lost snapshots after the newest, where markers do not record all snapshots.
 MOST_AHEAD = 100
 
 
@@ -36,15 +36,15 @@ class Operation(Pinned):
 
     Attributes:
         table: The table's address.
-        id: Its name; unique in the table.
+        id: Id of the operation, unique in the table.
         job: Name of the job.
         snapshot: Number of the snapshot that it reads.
         now: The time that counts as now, ms.
-        seed: Seed of randomness.
+        seed: Seed of random numbers.
         batch: The batch that it works on or makes, or None.
-        idle: Why there is nothing to do: ``done`` (committed before) or
-            ``nothing`` (the job before left no work); empty if there is.
-        process: Which process pinned it, see ``this_process``; None is not known.
+        idle: Reason why there is no work: ``done`` (committed before) or
+            ``nothing`` (the job before left no work); empty if there is work.
+        process: The process that pinned it, see ``this_process``; None if unknown.
     """
 
     table: str
@@ -73,7 +73,7 @@ def begin(
         job: Name of the job.
         operation: Id of the operation.
         batch: The batch that it works on.
-        now: The time that counts as now, ms; None is the clock's.
+        now: The time that counts as now, ms; None means the clock's time.
 
     Raises:
         UserError: The id belongs to another job or batch.
@@ -104,24 +104,24 @@ def begin(
 
 
 def _pin(table: WebTable, operation: str) -> tuple[Place, bytes | None]:
-    """Returns the file of an operation's record, and its content; None where it is not pinned yet.
+    """Returns the file of an operation's record, and its content (None if not pinned yet).
 
-    A record that was pinned before a rollback is not deleted, but it does not count:
-    the operation is pinned again. So is an operation that has lost to another
-    commit: the rows that it has read have changed.
+    A record from before a rollback is not deleted, but it is ignored: the operation is
+    pinned again. An operation that has lost to another commit is also pinned again,
+    because the rows that it has read have changed.
     """
     *_, (path, data) = _pins(table, operation)
     return path, data
 
 
 def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
-    """Yields the files in which an operation was pinned, and the one that counts, see ``_pin``."""
+    """Yields the files of an operation's records, the valid one last; see ``_pin``."""
     path = table / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
         yield path, data
         pinned = from_json(path, data, str(table))
         over = undone_by(table, pinned.snapshot) or _lost_to(path)
-        # Numbers grow, so this comes to an end.
+        # The loop ends, because numbers grow.
         if over is None or over <= pinned.snapshot or committed(pinned) is not None:
             return
         path = table / "operations" / f"{operation}@{over}.json"
@@ -129,13 +129,13 @@ def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None
 
 
 def _lost_to(path: Place) -> int | None:
-    """Returns the number of the snapshot because of which a pinned operation failed, or None."""
+    """Returns the number of the snapshot that a pinned operation has lost to, or None."""
     data = read_if_there(path.with_suffix(LOST))
     return int(data[:20]) if data and data.isdigit() else None
 
 
 def note_loss(operation: Operation) -> None:
-    """Notes that an operation has lost to another commit: the same id will be pinned again."""
+    """Records that an operation has lost to another commit, so that its id is pinned again."""
     newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
         if data is not None and from_json(path, data).snapshot == operation.snapshot:
@@ -145,7 +145,7 @@ def note_loss(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def losses_noted(operation: Operation) -> Iterator[None]:
-    """Notes a conflict within the block as the loss of an operation; see ``note_loss``."""
+    """Calls ``note_loss`` if the block raises a conflict."""
     try:
         yield
     except ConflictError:
@@ -154,12 +154,12 @@ def losses_noted(operation: Operation) -> Iterator[None]:
 
 
 def committed(operation: Operation) -> Manifest | None:
-    """Returns the snapshot that the operation made, or None if it is not in the history.
+    """Returns the snapshot that the operation made, or None if it is not in the lineage.
 
-    An operation that was rolled back is not.
+    Snapshots that were rolled back are not in the lineage.
 
     Raises:
-        SnapshotTooOld: This is unknown: the snapshots of that time were deleted.
+        SnapshotTooOld: Unknown, because the snapshots of that time were deleted.
     """
     for manifest in since_pinned(operation):
         if manifest.operation == operation.id:
@@ -171,7 +171,7 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
     """Yields the snapshots made since an operation was pinned, newest first; see ``lineage``.
 
     Raises:
-        SnapshotTooOld: The first of them were deleted.
+        SnapshotTooOld: The oldest of them were deleted.
     """
     lost: set[int] = set()
     before = operation.snapshot
@@ -184,7 +184,7 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
 
 
 def has_ended(operation: Operation) -> bool:
-    """Returns whether an operation will not commit any more: it has, it has lost, or its process is dead."""
+    """Returns whether an operation has committed, has lost, or is of a dead process."""
     if operation.process is not None and is_dead(operation.process):
         return True
     with contextlib.suppress(SnapshotTooOld):
@@ -194,14 +194,14 @@ def has_ended(operation: Operation) -> bool:
 
 
 def has_committed(operation: Operation) -> bool:
-    """Returns whether an operation has made a snapshot, one that was rolled back included."""
+    """Returns whether an operation has made a snapshot, even if it was rolled back later."""
     root = operation.root
     later = (number for number in root.snapshots() if number > operation.snapshot)
     return any(load_manifest(root, number).operation == operation.id for number in later)
 
 
 def find(table: str, operation: str) -> Operation | None:
-    """Returns the operation pinned under an id, or None."""
+    """Returns the pinned operation with an id, or None."""
     path, data = _pin(open_table(table), operation)
     return from_json(path, data, table) if data is not None else None
 
@@ -209,8 +209,8 @@ def find(table: str, operation: str) -> Operation | None:
 def reach(table: WebTable) -> tuple[int, int]:
     """Returns (the newest snapshot known to be made, the newest that an operation can have read).
 
-    In a folder a marker says of each snapshot that it was made. Elsewhere the record of an
-    operation may be all that says that a newer one was there.
+    In a folder each snapshot has a marker. Elsewhere the record of an operation may be the
+    only sign that a newer snapshot existed.
     """
     made = table.made_snapshots()
     newest = max([table.latest_snapshot(), *made])
@@ -218,7 +218,7 @@ def reach(table: WebTable) -> tuple[int, int]:
 
 
 def seen_snapshots(table: WebTable) -> list[int]:
-    """Returns the numbers of the snapshots that operations have read or made; damaged files do not count."""
+    """Returns the numbers of snapshots that operations have read or made; skips damaged files."""
     found, (_, most) = table.made_snapshots(), reach(table)
     for file in list_files(table / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
@@ -235,5 +235,5 @@ def to_json(operation: Operation) -> bytes:
 
 
 def from_json(path: Place, data: bytes, table: str = "") -> Operation:
-    """Returns the operation of a record; raises as ``parse_record`` does."""
+    """Returns the operation of a record; raises the errors of ``parse_record``."""
     return Operation(table=table, **parse_record(path, data))

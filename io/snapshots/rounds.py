@@ -1,4 +1,4 @@
-"""Finds the round of a crawl from the table's history alone."""
+"""Finds the present round of a crawl, from the table's history only."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ STOP = ".STOP"  # Nutch's name
 
 
 def stop_file(table: WebTable) -> Place | None:
-    """Returns the file that ends a crawl's loop, if it is in the table.
+    """Returns the file that stops a crawl, or None if it does not exist.
 
-    It is in the folder of the table's files, in a store or of a table in Bigtable, too.
+    It is in the folder of the table's files, also in a store or for a table in Bigtable.
     """
     place = table.files / STOP
     return place if size_of(place) is not None else None
@@ -35,18 +35,19 @@ def next_round(
     """Returns the present round of a crawl.
 
     Batches that were open when the crawl was launched are finished first, each
-    in a round of its own. Where there is a ``stop_file``, no round is begun; one
-    that is under way goes on.
+    in a round of its own. If there is a ``stop_file``, no new round begins, but a
+    round under way continues.
 
     Args:
         table: Address of the table.
         launched: Id of the launch; the operation ``ID.crawl`` is pinned.
-        rounds: How many there are at most; negative is no limit.
-        due: Returns when a row may be due at a time; a round is not begun for nothing.
+        rounds: Largest number of rounds; negative is no limit.
+        due: Function that returns the due times at a given time. A round begins only if
+            a row may be due.
 
     Returns:
-        (number, the batch to finish or None), or None after the last round, or
-        where the crawl is to stop.
+        (number, the batch to finish or None); None after the last round, or if the
+        crawl must stop.
     """
     operation = find(table, f"{launched}.crawl")
     if operation is None:
@@ -81,5 +82,5 @@ def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], 
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:
-    """Returns the batches that a crawl finishes first; one stands for all that lack a dedup."""
+    """Returns the batches that a crawl finishes first; only one of those that need dedup."""
     return manifest.without_dedup()[:1] + manifest.open_batches(now)

@@ -1,4 +1,4 @@
-"""The time for a table, and its notes of clocks that were wrong."""
+"""Returns the present time for a table, and handles its notes of wrong clocks."""
 
 import datetime
 from typing import Any
@@ -12,11 +12,11 @@ from .manifest import Manifest
 
 
 def clock_of(manifest: Manifest, now: int | None = None) -> Clock:
-    """Returns the time for a table, and its notes of clocks that were ahead.
+    """Returns the present time for a table, and its notes of clocks that were ahead.
 
     Args:
         manifest: A snapshot of the table.
-        now: ms; None is what the clock says, see ``now_ms``.
+        now: Time in ms; None means the clock's time, see ``now_ms``.
     """
     now = now_ms(manifest.latest_time) if now is None else now
     latest = manifest.latest_time if manifest.latest_time > now + TOLERANCE_MS else 0
@@ -24,25 +24,25 @@ def clock_of(manifest: Manifest, now: int | None = None) -> Clock:
 
 
 def right_since(manifest: Manifest, now: int) -> int | None:
-    """Returns since when the clock is right again, see ``Manifest.right_since``.
+    """Returns the time since which the clock is right again; see ``Manifest.right_since``.
 
     Args:
         manifest: The newest snapshot.
-        now: ms, by a clock that is taken to be right.
+        now: Time in ms, by a clock that is assumed to be right.
     """
     late = now + TOLERANCE_MS
     if manifest.latest_time <= late:
         return None
     if manifest.time <= late:
-        return manifest.right_since  # since an earlier snapshot
+        return manifest.right_since  # noted in an earlier snapshot
     return now if (manifest.earliest or manifest.time) <= late else None
 
 
 def clock_notes(before: Manifest) -> dict[str, Any]:
-    """Returns the notes of clocks for a new snapshot; older snapshots may be deleted.
+    """Returns the notes of clocks for a new snapshot, as older snapshots may be deleted.
 
     Args:
-        before: The snapshot that it is made from.
+        before: The snapshot that the new one is made from.
     """
     now = now_ms(before.latest_time)
     return {
@@ -53,7 +53,7 @@ def clock_notes(before: Manifest) -> dict[str, Any]:
 
 
 def oldest_open(manifest: Manifest, now: int) -> int:
-    """Returns the time of the oldest result that may still come in, ms: not later than now."""
+    """Returns the time of the oldest result that an update may still add, ms; at most now."""
     made = [b.created for b in manifest.batches.values() if b.phase != "updated"]
     return min([now, *made])
 
@@ -63,7 +63,7 @@ def clock_warnings(
 ) -> list[str]:
     """Returns a line for each defect of the clock, or of a table's times.
 
-    It follows from zone maps and the manifest; no row is read.
+    It uses only zone maps and the manifest, and reads no row.
     """
     says, now = clock_ms(), now_ms(manifest.latest_time)
     found = []
@@ -82,7 +82,7 @@ def clock_warnings(
 
 
 def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
-    """Returns the latest due time by zone maps, ms, if it is one that no option allows; else 0."""
+    """Returns the latest due time in zone maps, ms, if no option allows it; else 0."""
     longest = max((options or ScheduleOptions()).max_fetch_interval, LONGEST_RETRY_S)
     known = tablets(load_files(table, manifest.components.get("state")))
     latest = max((tablet.max_fetch_time or 0 for tablet in known), default=0)
@@ -90,7 +90,7 @@ def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions
 
 
 def date_of(time_ms: int) -> str:
-    """Returns a time, to the minute, as people read it.
+    """Returns a time as readable text, to the minute.
 
     >>> date_of(0), date_of(1 << 62)
     ('1970-01-01 00:00', '4611686018427387904 ms')

@@ -1,6 +1,6 @@
-"""Conversions between Arrow arrays and the bytes in them, without needless copies.
+"""Converts between Arrow arrays and their bytes, without needless copies.
 
-``pa.array``, ``pa.scalar`` and ``to_numpy`` are avoided: their first call imports pandas, if it
+It avoids ``pa.array``, ``pa.scalar`` and ``to_numpy``: their first call imports pandas, if it
 is installed, which takes longer than a small job.
 """
 
@@ -44,7 +44,7 @@ def number_as(value: int, kind: pa.DataType) -> pa.Scalar:
 
 
 def buffers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the data of a large_binary array, and its offsets into them."""
+    """Returns the data of a large_binary array, and the offsets of its values in the data."""
     _, offsets, data = array.buffers()
     at = (
         np.frombuffer(offsets, np.int64, len(array) + 1, array.offset * 8)
@@ -69,7 +69,7 @@ def gather(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarra
 
 
 def ends_of(sizes: np.ndarray) -> np.ndarray:
-    """Returns 0, then the end of each of some contiguous slices."""
+    """Returns the offsets of contiguous slices: 0, then the end of each slice."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Errors of snapshots, in folders and in Bigtable alike."""
+"""Errors about snapshots of all kinds of tables."""
 
 from ...web.base.errors import UserError
 

@@ -1,4 +1,4 @@
-"""Create a file exactly once: the one primitive that commits rest on."""
+"""Creates a file exactly once; all commits depend on this operation."""
 
 import contextlib
 import errno
@@ -13,14 +13,14 @@ from .places import Place, Remote
 
 
 def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
-    """Creates a file with all of its content, or not at all.
+    """Creates a file with its complete content, or not at all.
 
-    Locally: a temporary file, fsync, and ``os.link``, which fails where the
-    name is taken; no reader ever sees half of it, and a crash leaves at most
-    the temporary file. In stores: see ``stores.create``.
+    In a local folder it writes a temporary file, calls fsync, then ``os.link``, which
+    fails if the name is taken. No reader ever sees an incomplete file, and a crash leaves
+    at most the temporary file. For stores see ``stores.create``.
 
     Args:
-        path: Its name.
+        path: Place of the file.
         data: Its content.
         durable: Whether it must survive a crash of the machine.
 
@@ -28,7 +28,7 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
         True if this call created it; False if it existed already, unchanged.
 
     Raises:
-        UserError: The folder may not be written.
+        UserError: The folder is not writable.
     """
     with errors_as(f"cannot write {path}"):
         if isinstance(path, Remote):
@@ -45,13 +45,13 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
 
 
 def check_exclusive(folder: Place) -> None:
-    """Checks that a store creates a name only once, before the first table is made in it.
+    """Checks that a store creates each name only once; called before it gets a table.
 
     Some stores that speak S3's protocol ignore ``If-None-Match``: two commits could
     overwrite each other, unnoticed.
 
     Raises:
-        UserError: The store does not.
+        UserError: The store replaces existing objects.
     """
     if not isinstance(folder, Remote):
         return

@@ -1,4 +1,4 @@
-"""Errors about files as one line, with what to do about them."""
+"""Makes one-line errors about files, with advice for the user."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ def errors_as(failure: str) -> Iterator[None]:
         failure: The start of the line, such as ``cannot read FILE``.
 
     Raises:
-        UserError: There was an ``OSError``: no right, no room, no folder.
+        UserError: There was an ``OSError``, such as no permission, no space or no folder.
     """
     try:
         yield
@@ -33,14 +33,14 @@ def errors_as(failure: str) -> Iterator[None]:
 
 
 def unreadable(path: Place, error: Exception) -> UserError:
-    """Returns the error of a file of a table that cannot be read."""
+    """Returns the error for a table's file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"data file is missing: {path}{fsck_advice(path)}")
     return UserError(f"data file cannot be read: {path}: {first_line(error)}{fsck_advice(path)}")
 
 
 def fsck_advice(path: Place) -> str:
-    """Returns the end of an error about a missing or damaged file: which table to check.
+    """Returns the advice for a missing or damaged file: the command that checks its table.
 
     >>> from pathlib import Path
     >>> fsck_advice(Path("mine/manifest/lists/state-1.parquet"))
@@ -58,10 +58,10 @@ def fsck_advice(path: Place) -> str:
 
 
 def note_address(files: Place, table: str) -> None:
-    """Notes the address of a table whose files are in another place."""
+    """Records the address of a table whose files are in another place."""
     _ADDRESSES[files] = table
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's text, or its class where it has none."""
+    """Returns the first line of an error's text, or the name of its class if it has no text."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,8 +1,8 @@
-"""Files of a table: whole files under new names; Parquet is in ``parquet_files``.
+"""Reads and writes whole files of a table under new names; Parquet is in ``parquet_files``.
 
-Everything that touches storage goes through here and ``io/storage/exclusive.py``. A file
-appears under its name only when it is complete, so a listing never shows half
-a file, and no name is ever written twice.
+All access to storage goes through this module and ``io/storage/exclusive.py``. A file
+appears under its name only when it is complete, so a listing never shows an incomplete
+file. No name is ever written twice.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def read_bytes(path: Place) -> bytes:
     """Returns the whole file.
 
     Raises:
-        UserError: There is no such file, or it may not be read.
+        UserError: There is no such file, or no permission to read it.
     """
     try:
         return _read(path)
@@ -58,13 +58,13 @@ def names(folder: Place, label: str = "") -> list[str]:
         label: The folder's name in errors; its path if empty.
 
     Raises:
-        UserError: It cannot be read, or is a file.
+        UserError: The folder cannot be read, or is a file.
     """
     return sorted(names_and_versions(folder, label))
 
 
 def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
-    """Returns the names in a folder, in a store with the version of each object; see ``names``."""
+    """Returns the names in a folder and, in a store, each object's version; see ``names``."""
     with errors_as(f"cannot read {label or folder}"):
         if isinstance(folder, Remote):
             return stores.names(folder)
@@ -75,10 +75,10 @@ def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
 
 
 def size_of(path: Place) -> int | None:
-    """Returns the size of a file in bytes, None where there is none.
+    """Returns the size of a file in bytes, or None if there is no file.
 
     Raises:
-        UserError: The file's folder may not be read.
+        UserError: There is no permission to read the file's folder.
     """
     try:
         return _size_and_version(path)[0]
@@ -89,9 +89,9 @@ def size_of(path: Place) -> int | None:
 
 
 def file_version(path: Place) -> tuple[int, str] | tuple[()]:
-    """Returns a value that differs between two files of the same name; empty if there is none.
+    """Returns a value that differs between two files of the same name; empty if there is no file.
 
-    Files are never changed, but a table may be removed and made again.
+    Files are never changed, but a table may be removed and created again.
     """
     try:
         return _size_and_version(path)
@@ -122,10 +122,10 @@ class Found:
 
 
 def list_files(folder: Place) -> Iterator[Found]:
-    """Yields all files below a folder, hidden ones too; none where there is no folder.
+    """Yields all files below a folder, hidden files included; none if there is no folder.
 
     Raises:
-        UserError: A folder may not be read.
+        UserError: There is no permission to read a folder.
     """
     with errors_as(f"cannot read {folder}"):
         if isinstance(folder, Remote):
@@ -137,7 +137,7 @@ def list_files(folder: Place) -> Iterator[Found]:
                 if path.is_dir():
                     yield from list_files(path)
                     continue
-                with contextlib.suppress(FileNotFoundError):  # it went in the meantime
+                with contextlib.suppress(FileNotFoundError):  # another process has removed it
                     known = path.stat()
                     yield Found(path, known.st_size, known.st_mtime)
 
@@ -146,7 +146,7 @@ def crc32_of(path: Place) -> int:
     """Returns the checksum of a whole file.
 
     Raises:
-        UserError: The file is missing, or may not be read.
+        UserError: The file is missing, or there is no permission to read it.
     """
     total = 0
     for block in _blocks(path):
@@ -187,7 +187,7 @@ def write_bytes(path: Place, data: bytes) -> None:
 
 
 def overwrite_bytes(path: Place, data: bytes) -> None:
-    """Replaces a small file as a whole; the new one may be lost in a crash of the machine."""
+    """Replaces a small file atomically; a crash of the machine may lose the new content."""
     with errors_as(f"cannot write {path}"):
         if isinstance(path, Remote):
             stores.overwrite(path, data)
@@ -202,7 +202,7 @@ def creating(path: Place, *, durable: bool = False) -> Iterator[IO[bytes]]:
     """Opens a new file for writing; it appears under its name when it is complete.
 
     Args:
-        path: Its name.
+        path: Place of the file.
         durable: Whether it must survive a crash of the machine; in a store it always does.
 
     Raises:
@@ -226,7 +226,7 @@ def creating(path: Place, *, durable: bool = False) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """Names a temporary file in the folder of another one; removes it if it is still there."""
+    """Yields the name of a temporary file in the folder of ``path``; removes it at the end."""
     temporary = path.with_name(f".{path.name}.{new_name('')}")
     try:
         yield temporary
@@ -238,13 +238,13 @@ def opened(path: Place) -> IO[bytes]:
     """Opens a file for reading from its beginning to its end.
 
     Raises:
-        OSError: There is no such file, or it may not be read.
+        OSError: There is no such file, or no permission to read it.
     """
     return stores.opened(path) if isinstance(path, Remote) else path.open("rb")
 
 
 def remove_tree(folder: Place) -> None:
-    """Removes a folder and all that is in it; passes over what cannot be removed."""
+    """Removes a folder and its content; skips files that cannot be removed."""
     if isinstance(folder, Remote):
         with contextlib.suppress(OSError):
             stores.remove_tree(folder)
@@ -253,7 +253,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def sync(path: Path) -> None:
-    """Forces a file, or the names in a folder, onto the disk."""
+    """Calls fsync on a file, or on a folder so that its names are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -262,9 +262,9 @@ def sync(path: Path) -> None:
 
 
 def store_time(folder: Place) -> float:
-    """Returns the time of the store's clock, s since the epoch: a file written now has it.
+    """Returns the time of the store's clock, s since the epoch, by writing a file.
 
-    Ages of files are measured by that clock alone, not by this machine's.
+    Ages of files are measured only with that clock, not with this machine's clock.
     """
     probe = folder / f".{new_name('')}"
     with errors_as(f"cannot write {probe}"):
@@ -281,10 +281,10 @@ def store_time(folder: Place) -> float:
 
 
 def remove_file(path: Place) -> int:
-    """Removes a file; returns how many bytes that frees, 0 where it is gone already.
+    """Removes a file; returns the number of freed bytes, or 0 if there was no file.
 
     Raises:
-        UserError: It may not be removed.
+        UserError: There is no permission to remove it.
     """
     with errors_as(f"cannot remove {path}"), contextlib.suppress(FileNotFoundError):
         size, _ = _size_and_version(path)
@@ -297,16 +297,16 @@ def remove_file(path: Place) -> int:
 
 
 def empty_folders(folder: Place, before: float) -> Iterator[str]:
-    """Yields the names of the folders in a folder that hold no file.
+    """Yields the names of the folders in a folder that have no files.
 
     Args:
-        folder: The folder; stores have no empty ones.
-        before: Time of the store's clock, s. A folder that was changed later is left out:
-            somebody may be about to write there.
+        folder: The folder; stores have no empty folders.
+        before: Time of the store's clock, s. A folder that was changed later is left out,
+            because another process may be about to write there.
     """
     if isinstance(folder, Remote):
         return
-    with contextlib.suppress(OSError):  # gone meanwhile
+    with contextlib.suppress(OSError):  # another process has removed it
         for path in folder.iterdir():
             inside = [path, *path.rglob("*")]
             if all(one.is_dir() and one.stat().st_mtime < before for one in inside):
@@ -314,7 +314,7 @@ def empty_folders(folder: Place, before: float) -> Iterator[str]:
 
 
 def remove_empty_folders(folder: Place) -> None:
-    """Removes a folder and those below it that hold no file."""
+    """Removes empty folders: ``folder`` and those below it."""
     with contextlib.suppress(OSError):
         if isinstance(folder, Remote):
             stores.remove_empty_folders(folder)

@@ -1,4 +1,4 @@
-"""Versions of the files in which a table describes itself: an older nutbeam refuses a newer one."""
+"""Format versions of records of a table, so that an older nutbeam refuses newer records."""
 
 import functools
 import re
@@ -18,7 +18,7 @@ class NewerFormat(UserError):
 
 @functools.cache
 def this_version() -> str:
-    """Returns the version of nutbeam that runs."""
+    """Returns the version of the installed nutbeam."""
     return version("nutbeam")
 
 
@@ -26,13 +26,13 @@ def check_format(record: Mapping[str, Any], known: int, label: str) -> None:
     r"""Checks that this version can read a record.
 
     Args:
-        record: Has ``format``, and ``WRITER`` if its writer noted that.
+        record: The record; has ``format``, and perhaps ``WRITER``.
         known: The newest format that this version reads.
         label: The record's name in errors.
 
     Raises:
         NewerFormat: The record has a newer format.
-        ValueError: The format is no whole number.
+        ValueError: The format is not an integer.
 
     >>> check_format({"format": 9, WRITER: "3.1"}, 2, "the table")
     Traceback (most recent call last):

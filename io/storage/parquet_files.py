@@ -1,4 +1,4 @@
-"""Parquet files of a table: rows in, row group by row group, and out."""
+"""Reads and writes Parquet files of a table, one row group at a time."""
 
 import contextlib
 import io
@@ -26,7 +26,7 @@ BATCH_ROWS = 1_024
 
 
 def parquet_file(path: Place) -> pq.ParquetFile:
-    """Opens a Parquet file; from a store, only the bytes that are needed are read."""
+    """Opens a Parquet file; in a store, it reads only the bytes that are needed."""
     if isinstance(path, Remote):
         return pq.ParquetFile(stores.seekable(path), pre_buffer=True)
     return pq.ParquetFile(path)
@@ -42,18 +42,18 @@ def _reading(path: Place) -> Iterator[pq.ParquetFile]:
 
 
 def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None) -> pl.LazyFrame:
-    """Returns the rows of Parquet files, lazily, so that only the columns in use are read.
+    """Returns a lazy frame of the rows of Parquet files, so that only used columns are read.
 
     Args:
         paths: At least one file, each with some of the columns of ``schema``.
-        schema: The declared columns. Those that an older file lacks are null, others
-            that a newer file has are ignored.
-        row_index: Name of a further column with the number of each row, over
-            all files; None adds none.
+        schema: The declared columns. Columns that a file lacks are null; further
+            columns of a file are ignored.
+        row_index: Name of an additional column with the number of each row, counted
+            over all files; None adds no column.
 
     Raises:
-        UserError: A file is missing or damaged (also later, when rows are
-            collected: use ``collect``).
+        UserError: A file is missing or damaged. Some damage is only found when the rows
+            are collected: use ``collect``.
     """
     declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
     here = [path for path in paths if not isinstance(path, Remote)]
@@ -75,7 +75,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
 def _scan_remote(
     paths: Sequence[Place], schema: pa.Schema, declared: pl.Schema, row_index: str | None
 ) -> pl.LazyFrame:
-    """Reads the columns that polars needs, row group by row group, and filters each group."""
+    """Reads the columns that polars needs, one row group at a time, and filters each group."""
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
@@ -102,12 +102,15 @@ def _scan_remote(
 
 
 def reads_parts(path: Place) -> bool:
-    """Returns whether reading a part of a file is free: in a store each part costs a request."""
+    """Returns whether reading a part of a file is cheap; in a store each part costs a request."""
     return not isinstance(path, Remote)
 
 
 def _check_end(path: Path) -> None:
-    """Checks that a file ends as Parquet does: polars does not say which of many files is damaged."""
+    """Checks the magic bytes at the end of a Parquet file.
+
+    polars does not say which of many files is damaged.
+    """
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
@@ -121,11 +124,11 @@ def _check_end(path: Path) -> None:
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Collects a lazy frame of ``scan``; a damaged file becomes a one-line error."""
+    """Collects a lazy frame of ``scan``; raises a one-line error for a damaged file."""
     try:
         return rows.collect()
     except (OSError, pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError) as error:
-        # polars names the file in its plan, but not always in its error.
+        # The query plan of polars always has the file names, its error does not.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
         help = fsck_advice(Path(names[0].partition(",")[0])) if names else ""
@@ -135,7 +138,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
 def row_groups(
     path: Place, schema: pa.Schema, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yields a Parquet file piece by piece, so that memory holds one row group.
+    """Yields the row groups of a Parquet file, so that memory holds only one.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -147,7 +150,7 @@ def row_groups(
 
 
 def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields columns of a Parquet file few rows at a time: for long texts that are mostly dropped.
+    """Yields columns of a Parquet file in small tables, for long texts that are mostly dropped.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -161,7 +164,7 @@ def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[
 def _narrowed(
     file: pq.ParquetFile, schema: pa.Schema, columns: Sequence[str] | None
 ) -> tuple[pa.Schema, list[str] | None]:
-    """Returns the schema of some columns, and those of them that a file has; None is all."""
+    """Returns the schema of some columns, and the columns that a file has (None: all)."""
     if columns is None:
         return schema, None
     there = set(file.schema_arrow.names)
@@ -169,7 +172,7 @@ def _narrowed(
 
 
 def schema_of(path: Place) -> pa.Schema:
-    """Returns the columns that a Parquet file has.
+    """Returns the schema of a Parquet file.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -189,7 +192,7 @@ def row_group_count(path: Place) -> int:
 
 
 def may_have_values(path: Place, column: str) -> bool:
-    """Returns whether a column may have a value that is not null, by the file's statistics.
+    """Returns whether a column may have a value other than null, by the file's statistics.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -206,7 +209,7 @@ def may_have_values(path: Place, column: str) -> bool:
 
 
 class _Summed(io.RawIOBase):
-    """A file that is written front to back, with the checksum and the size of its content."""
+    """A file that is written sequentially and computes the checksum and size of its content."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.crc32 = self.bytes = 0
@@ -228,7 +231,7 @@ class _Summed(io.RawIOBase):
             self._file.flush()
 
     def abandon(self) -> None:
-        """Accepts further data, and writes it nowhere."""
+        """Discards all further data."""
         self._file = None
 
 
@@ -241,7 +244,7 @@ class ParquetWriter:
         crc32: Checksum of the bytes written so far; after ``close``, of the whole file.
     """
 
-    # ``plain``: columns whose values hardly repeat. To try a dictionary would cost half the time.
+    # ``plain``: columns whose values rarely repeat. Trying a dictionary would take half the time.
     def __init__(self, path: Place, schema: pa.Schema, plain: Collection[str] = ()) -> None:
         self.path = path
         self.rows = 0
@@ -249,7 +252,7 @@ class ParquetWriter:
         self._done = False
         self._target = contextlib.ExitStack()  # the file, until it is complete
         self._sink = _Summed(self._target.enter_context(creating(path, durable=True)))
-        self._writer = pq.ParquetWriter(  # its first bytes stay in a buffer
+        self._writer = pq.ParquetWriter(  # it buffers its first bytes
             pa.PythonFile(self._sink, "w"),
             schema,
             compression="zstd",
@@ -269,7 +272,7 @@ class ParquetWriter:
         return self._sink.crc32
 
     def close(self) -> int:
-        """Puts the file in its place and returns its size in bytes."""
+        """Completes the file under its name; returns its size in bytes."""
         with errors_as(f"cannot write {self.path}"):
             self._writer.close()
             self._target.close()
@@ -286,7 +289,7 @@ class ParquetWriter:
             self.close()
 
     def abandon(self) -> None:
-        """Ends the writer without a file."""
+        """Stops writing, and leaves no file."""
         self._sink.abandon()
         with contextlib.suppress(OSError, pa.ArrowException):
             self._writer.close()

@@ -1,4 +1,4 @@
-"""Places of tables and files: in a folder of this machine, or in a store."""
+"""Places of tables and files: in a local folder or in a store."""
 
 import dataclasses
 import re
@@ -16,17 +16,17 @@ STORES = {
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
 LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
 HDFS = "hdfs://HOST:PORT/NAME"
-# Characters that clients, or HTTP, would misread.
+# Characters that clients of stores, or HTTP, would misinterpret.
 _STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Remote:
-    """A name in a store, with those methods of ``pathlib`` that send no request.
+    """A name in a store, with the methods of ``pathlib`` that need no request.
 
     Attributes:
-        store: Its store: ``gs://BUCKET``, ``s3://BUCKET``, ``hdfs://HOST:PORT``.
-        key: Its name in the store.
+        store: The store: ``gs://BUCKET``, ``s3://BUCKET`` or ``hdfs://HOST:PORT``.
+        key: The name in the store.
 
     >>> place = Remote("gs://bucket", PurePosixPath("table")) / "manifest"
     >>> str(place), place.scheme, place.parent.name
@@ -88,13 +88,13 @@ Place: TypeAlias = Path | Remote
 
 
 class Folder(Protocol):
-    """The start of a table's files: ``folder / name`` is the place of one of them."""
+    """The folder of a table's files: ``folder / name`` is the place of a file."""
 
     def __truediv__(self, name: str | PurePosixPath, /) -> Place: ...
 
 
 def below(folder: Folder, place: Place) -> str:
-    """Returns the path of a place below the folder of a table, as file lists have it.
+    """Returns the path of a place relative to the folder of a table, as in file lists.
 
     >>> below(Path("/t"), Path("/t/state/x")), below(place_of("gs://b/t"), place_of("gs://b/t/x"))
     ('state/x', 'x')
@@ -106,14 +106,14 @@ def below(folder: Folder, place: Place) -> str:
 
 
 def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Place:
-    """Returns the place that an address names; sends no request.
+    """Returns the place for an address; sends no request.
 
     Args:
         address: The address.
         allowed: The kinds of addresses, for the error.
 
     Raises:
-        UsageError: It is of a kind that is not supported, or names no bucket.
+        UsageError: The kind of the address is not supported, or it names no bucket.
 
     >>> place_of("gs://bucket/a//table/")
     Remote(store='gs://bucket', key=PurePosixPath('a/table'))
@@ -140,7 +140,7 @@ _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
 def in_store(address: str) -> bool:
-    """Returns whether an address is in a store, not a URL of the web or a local folder.
+    """Returns whether an address is in a store; web URLs and local folders are not.
 
     >>> in_store("s3://b/t"), in_store("https://foo.com/"), in_store("/tmp/t")
     (True, False, False)

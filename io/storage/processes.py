@@ -1,4 +1,4 @@
-"""Identifies this process, and finds out whether another one still lives."""
+"""Identifies this process, and checks whether another process still lives."""
 
 import functools
 import os
@@ -10,14 +10,14 @@ from typing import Any
 
 @functools.cache
 def _machine() -> dict[str, str]:
-    """Returns ids of this machine, within which process ids and clocks can be compared.
+    """Returns ids of this machine; process ids and clocks can be compared if these are equal.
 
-    Empty on systems other than Linux.
+    It is empty on systems other than Linux.
     """
     try:
         return {
             "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-            # Two containers on one machine have the same boot id, but ids of their own.
+            # Two containers on one machine have the same boot id, but different namespaces.
             "pids": str(Path("/proc/self/ns/pid").readlink()),
             "clock": str(Path("/proc/self/ns/time").readlink()),
         }
@@ -26,7 +26,7 @@ def _machine() -> dict[str, str]:
 
 
 def this_process() -> dict[str, Any]:
-    """Returns a record, for JSON, that identifies this process among all others."""
+    """Returns a record, for JSON, that identifies this process."""
     pid = os.getpid()
     return {**_machine(), "pid": pid, "start": _start(pid), "host": socket.gethostname()}
 
@@ -37,11 +37,11 @@ def same_clock(process: Mapping[str, Any]) -> bool:
 
 
 def is_dead(process: Mapping[str, Any]) -> bool:
-    """Returns whether a process has surely ended; False also where that cannot be known."""
+    """Returns whether a process has certainly ended; False if that is unknown."""
     if not _agree(process, "boot", "pids"):
         return False
     try:
-        os.kill(int(process["pid"]), 0)  # sends nothing
+        os.kill(int(process["pid"]), 0)  # signal 0 only checks that the process exists
     except ProcessLookupError:
         return True
     except OSError:  # a process of another user
@@ -57,7 +57,7 @@ def _agree(process: Mapping[str, Any], *names: str) -> bool:
 def _start(pid: int) -> int | None:
     """Returns the start of a process, in ticks since the boot; None if it has ended."""
     try:
-        # The name, in brackets, may hold anything.
+        # The name of the program, in parentheses, may have any characters.
         words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         return None if words[0] in (b"Z", b"X") else int(words[19])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Operations in which a folder and a store differ."""
+"""Operations that differ between folders and stores."""
 
 import contextlib
 import os
@@ -17,7 +17,8 @@ from .store_errors import StoreUnreachable
 def is_shared(place: Place) -> bool:
     """Returns whether a place is in a store.
 
-    Other machines reach it under the same name. It loses no file, and a name is used once.
+    Other machines can use the same name for it. A store loses no files, and each name is used
+    only once.
     """
     return isinstance(place, Remote)
 
@@ -25,18 +26,18 @@ def is_shared(place: Place) -> bool:
 def list_version(path: Place) -> tuple[int, str] | tuple[()]:
     """Returns the version of a file list; see ``file_version``.
 
-    In a store it is empty: the version would cost a request, and names are never used again.
+    For a store it is empty: the version would cost a request, and names are never reused.
     """
     return () if isinstance(path, Remote) else file_version(path)
 
 
 def exists(place: Place) -> bool:
-    """Returns whether a folder or file is there."""
+    """Returns whether a folder or file exists."""
     return bool(names(place)) if isinstance(place, Remote) else place.exists()
 
 
 def absolute(place: Place) -> Place:
-    """Returns a place that processes in other working folders find, too."""
+    """Returns the absolute form of a place, which is valid in any working folder."""
     return place if isinstance(place, Remote) else place.absolute()
 
 
@@ -52,7 +53,7 @@ def redate(folders: Iterable[Place], now: float, tolerance: float) -> int:
     files = [file for folder in local for file in list_files(folder)]
     late = [file.path for file in files if file.changed > now + tolerance]
     for path in late:
-        with contextlib.suppress(OSError):  # somebody else has removed it
+        with contextlib.suppress(OSError):  # another process has removed it
             os.utime(str(path), (now, now))
     return len(late)
 
@@ -61,7 +62,7 @@ def files_in(place: Place) -> list[Place]:
     """Returns the files directly in a folder, in order; for a file, the file alone.
 
     Raises:
-        OSError: It is not there, or cannot be read.
+        OSError: It does not exist, or cannot be read.
     """
     if not isinstance(place, Remote):
         if not place.is_dir():
@@ -92,7 +93,7 @@ def folder_names(place: Place, table: str) -> list[str]:
     """Returns the names in the place of a table; checks that its store can be reached.
 
     Raises:
-        UsageError: It is a file, or cannot be read.
+        UsageError: The place is a file, or cannot be read.
         Unavailable: The store does not answer.
     """
     try:

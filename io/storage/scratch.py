@@ -1,8 +1,8 @@
-"""A folder of this process for temporary files; if it is killed, a later process removes the folder.
+"""Makes a folder for the temporary files of this process, below TMPDIR.
 
-It is in TMPDIR. Its name identifies the process: its id, its start,
-and digests of the machine. So the folder of a process that may
-live is never removed, and no other file in TMPDIR is touched.
+If the process is killed, a later process removes the folder. Its name identifies the process:
+its id, its start time, and digests of the machine's ids. So the folder of a process that may
+still live is never removed, and other files in TMPDIR stay untouched.
 """
 
 import atexit
@@ -32,23 +32,23 @@ _folders: dict[tuple[int, Path], Path] = {}
 
 
 class ScratchFull(UserError):
-    """TMPDIR is full; the same work may succeed when there is room."""
+    """TMPDIR is full; the same work may succeed when there is space again."""
 
 
 _LOCK = threading.Lock()
-# ``tempfile.tempdir`` and TMPDIR as each ``all_in_scratch`` found them: threads may run several.
+# ``tempfile.tempdir`` and TMPDIR before each active ``all_in_scratch``: threads may run several.
 _BEFORE: list[tuple[str | None, str | None]] = []
 
 
 def scratch() -> Path:
-    """Returns this process's folder for temporary files; a new one comes after a sweep.
+    """Returns this process's folder for temporary files; sweeps old folders before creating it.
 
     Raises:
-        UsageError: TMPDIR names no folder that may be written.
+        UsageError: TMPDIR is not a writable folder.
         ScratchFull: TMPDIR is full.
     """
     base, me = _base(), os.getpid()
-    if (me, base.parent) in _folders:  # TMPDIR is that folder, see ``all_in_scratch``
+    if (me, base.parent) in _folders:  # TMPDIR is this process's folder, see ``all_in_scratch``
         return base
     folder = _folders.get((me, base))
     if folder is None or not folder.is_dir():
@@ -60,7 +60,7 @@ def scratch() -> Path:
 
 @contextlib.contextmanager
 def all_in_scratch() -> Iterator[None]:
-    """Puts all temporary files of a block into this process's folder, also those of child processes.
+    """Puts all temporary files of a block, also of child processes, into this process's folder.
 
     Raises:
         UserError: See ``scratch``.
@@ -72,7 +72,7 @@ def all_in_scratch() -> Iterator[None]:
     try:
         yield
     finally:
-        with _LOCK:  # the last thread gets the settings that the first one found
+        with _LOCK:  # the last thread to leave restores the settings that the first one found
             tempfile.tempdir, variable = _BEFORE.pop()
             os.environ.pop("TMPDIR", None)
             if variable is not None:
@@ -87,7 +87,7 @@ def remove_scratch() -> None:
 
 
 def sweep(base: Path) -> None:
-    """Removes the folders in ``base`` of processes that were killed."""
+    """Removes folders of killed processes from ``base``."""
     for folder in _ours(base):
         sweep_one(folder)
 
@@ -102,7 +102,7 @@ def sweep_one(folder: Path) -> None:
 
 
 def _ours(base: Path) -> list[Path]:
-    """Returns the folders in ``base`` that are named as ``_make`` does."""
+    """Returns the folders in ``base`` whose names have the form that ``_make`` uses."""
     with contextlib.suppress(OSError):
         return [path for path in base.iterdir() if _NAME.fullmatch(path.name)]
     return []
@@ -110,10 +110,10 @@ def _ours(base: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def writing_scratch(path: Path) -> Iterator[None]:
-    """Turns the error of a full TMPDIR into one line, while a temporary file is written.
+    """Converts errors of a full TMPDIR in a block that writes a temporary file.
 
     Raises:
-        ScratchFull: There is no room.
+        ScratchFull: There is no space.
     """
     try:
         yield
@@ -124,7 +124,7 @@ def writing_scratch(path: Path) -> Iterator[None]:
 
 
 def full(path: Path) -> str:
-    """Returns the message for a temporary file that has no room.
+    """Returns the message for a temporary file that does not fit into TMPDIR.
 
     >>> full(Path("/tmp/nutbeam-7-9-000000-000000-000000-00000000/x"))[:36]
     "TMPDIR is full: no room in '/tmp' fo"
@@ -142,7 +142,7 @@ def full_by(error: OSError) -> str | None:
 
 
 def _base() -> Path:
-    """Returns TMPDIR; unlike ``tempfile`` it does not fall back on another folder."""
+    """Returns TMPDIR; unlike ``tempfile``, it never chooses another folder."""
     named = tempfile.tempdir or os.environ.get("TMPDIR")
     if named:
         return Path(named).absolute()
@@ -172,17 +172,17 @@ def _make(base: Path) -> Path:
 
 
 def _is_left(folder: Path) -> bool:
-    """Returns whether a folder is this user's, and its process has surely ended."""
+    """Returns whether a folder is this user's, and its process has certainly ended."""
     match = _NAME.fullmatch(folder.name)
     known = folder.lstat()
     if match is None or known.st_uid != os.getuid() or not stat.S_ISDIR(known.st_mode):
-        return False  # nor is it a link to somewhere else
+        return False  # another user's folder, or a link
     here = this_process()
     boot, pids, host = _digests(here)
     if "boot" not in here or match[5] != host:
         return False
     if match[3] != boot:
-        return True  # this machine was rebooted since
+        return True  # the machine was rebooted since then
     return match[4] == pids and is_dead({**here, "pid": int(match[1]), "start": int(match[2])})
 
 

@@ -1,4 +1,4 @@
-"""The clients of stores: each process makes one when it first needs it."""
+"""Opens clients of stores; each process opens a client when it first needs it."""
 
 import functools
 import importlib
@@ -24,10 +24,10 @@ def path_in(place: Remote) -> str:
 
 
 def client_of(place: Remote) -> Any:
-    """Returns the client of a store: one per process, for HDFS one per thread.
+    """Returns the client of a store: one per process, or one per thread for HDFS.
 
     Raises:
-        UsageError: It is not installed; the message says what to install.
+        UsageError: The client is not installed; the message says what to install.
         StoreError: There are no credentials.
     """
     with client_errors(place):
@@ -37,7 +37,7 @@ def client_of(place: Remote) -> Any:
 def _client_of(place: Remote) -> Any:
     if place.scheme != "hdfs":
         named = [os.environ.get(name) for name in _ENDPOINTS[place.scheme]]
-        with _MAKING:  # two threads would each make one
+        with _MAKING:  # so that two threads do not make two clients
             return _made_client(place.scheme, next(filter(None, named), None), os.getpid())
     clients: dict[tuple[str, int], Any] = _LOCAL.__dict__.setdefault("clients", {})
     at = (place.netloc, os.getpid())
@@ -47,7 +47,7 @@ def _client_of(place: Remote) -> Any:
 
 
 _MAKING = threading.Lock()
-# Variables that name an emulator, or another store with the same protocol.
+# Environment variables with the address of an emulator, or of a store with the same protocol.
 _ENDPOINTS = {
     "gs": ("STORAGE_EMULATOR_HOST",),
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
@@ -56,7 +56,7 @@ _ENDPOINTS = {
 
 @functools.lru_cache(maxsize=4)
 def _made_client(scheme: str, endpoint: str | None, process: int) -> Any:
-    for name in ("gcsfs", "s3fs"):  # they also raise all errors that they log with tracebacks
+    for name in ("gcsfs", "s3fs"):  # they log errors with tracebacks, and also raise them
         log = logging.getLogger(name)
         if log.level == logging.NOTSET:
             log.setLevel(logging.CRITICAL)
@@ -64,13 +64,13 @@ def _made_client(scheme: str, endpoint: str | None, process: int) -> Any:
 
 
 def _gs(endpoint: str | None) -> Any:
-    # Not its subclass, which requests the kind of each bucket by gRPC.
+    # Not its subclass, which requests the type of each bucket by gRPC.
     client = _import("gcsfs.core", "gs").GCSFileSystem
     aiohttp = _import("aiohttp", "gs")
     return client(
         token="anon" if endpoint else "google_default",
         requests_timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S, sock_read=READ_S),
-        session_kwargs={} if endpoint else {"trust_env": True},  # HTTPS_PROXY counts
+        session_kwargs={} if endpoint else {"trust_env": True},  # obeys HTTPS_PROXY
         use_listings_cache=False,
         skip_instance_cache=True,
     )
@@ -100,7 +100,7 @@ def _hdfs(netloc: str) -> Any:
         use_listings_cache=False,
         skip_instance_cache=True,
     )
-    from .webhdfs import be_patient  # late: few need it, and it imports requests
+    from .webhdfs import be_patient  # late: it imports requests, and is rarely needed
 
     be_patient(client, RETRIES, (CONNECT_S, READ_S))
     return client

@@ -1,4 +1,4 @@
-"""Errors of the clients of stores, as one line for people."""
+"""Converts errors of the clients of stores into readable one-line errors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from .places import STORES, Remote
 
 
 class StoreError(OSError):
-    """A store did not carry out a request; the text is one line."""
+    """A request to a store failed; the text is one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -49,7 +49,7 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
 
 
 def _explained(error: Exception, place: Remote) -> StoreError:
-    """Returns why a client failed, as one line for people."""
+    """Returns a readable one-line error for an error of a client."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     code, text = code_of(error), one_line(first_line(error), 300)
     if kinds & _CREDENTIAL_ERRORS:
@@ -71,13 +71,13 @@ def _explained(error: Exception, place: Remote) -> StoreError:
 
 
 def _network_error(error: Exception) -> str:
-    """Returns the system's error in a few words; urllib3 wraps it in pages of text."""
+    """Returns the text of the system's error, which urllib3 hides in very long messages."""
     reasons = [str(c.strerror) for c in _causes(error) if isinstance(c, OSError) and c.strerror]
     return reasons[-1].lower() if reasons else "no answer in time"
 
 
 def code_of(error: BaseException) -> int | None:
-    """Returns the HTTP status in an error of a client, if there is one."""
+    """Returns the HTTP status in an error of a client, or None."""
     for cause in _causes(error):
         if isinstance(cause, FileExistsError):
             return 412

@@ -1,9 +1,9 @@
-"""Objects in stores, through fsspec's clients: gcsfs, s3fs, WebHDFS.
+"""Reads and writes objects in stores, with fsspec's clients: gcsfs, s3fs, WebHDFS.
 
-An object appears when its upload is complete, so nothing is renamed on Cloud
-Storage and S3; on HDFS files are written under a temporary name and renamed.
-Clients retry failed requests for a while (429, 5xx, lost connections). All errors
-here are an ``OSError`` whose text is one line.
+On Cloud Storage and S3 an object appears when its upload is complete, so no rename is
+needed. On HDFS files are written under a temporary name and renamed. Clients retry failed
+requests for a limited time (429, 5xx, lost connections). All errors raised here are an
+``OSError`` whose text is one line.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ from .places import Remote
 from .store_clients import client_of, path_in
 from .store_errors import StoreError, client_errors, code_of
 
-# One piece of an upload or a download; a file that is being written takes this much memory.
+# Size of a piece of an upload or a download; an open file for writing uses this much memory.
 BLOCK_BYTES = 8 << 20
 # A smaller file is read as a whole, with one request.
 WHOLE_BYTES = 256 << 10
-# Attempts at a name that another process is creating.
+# Number of attempts to create an object while another process is creating it.
 TRIES = 6
 _MARK = "nutbeam-write"
-# With these, clients do not request the size first, and do not read ahead of a range.
+# With these options, clients do not request the size first, and do not read ahead.
 _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
     "gs": {"concurrency": 1},
     "s3": {"max_concurrency": 1},
@@ -43,18 +43,18 @@ def read(place: Remote, start: int | None = None, end: int | None = None) -> byt
 
 
 def overwrite(place: Remote, data: bytes) -> None:
-    """Writes a small object over an older one; on HDFS readers may see a part of it."""
+    """Replaces a small object; on HDFS readers may see an incomplete file."""
     with client_errors(place):
         client_of(place).pipe_file(path_in(place), data)
 
 
 def create(place: Remote, data: bytes) -> bool:
-    """Creates an object unless its name is taken; returns whether this call did.
+    """Creates an object unless its name is taken; returns whether this call created it.
 
-    Cloud Storage: ``ifGenerationMatch=0``; S3: ``If-None-Match: *``; HDFS: a
-    rename, which does not replace. When an answer is lost, the client's second
-    attempt finds the object of the first; the object carries a mark of this call,
-    which identifies it.
+    It uses ``ifGenerationMatch=0`` on Cloud Storage, ``If-None-Match: *`` on S3, and on HDFS
+    a rename, which never replaces a file. If a reply is lost, the client's second attempt
+    finds the object of the first attempt. A mark in the object's metadata shows that this
+    call created it.
     """
     if place.scheme == "hdfs":
         temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
@@ -72,9 +72,9 @@ def create(place: Remote, data: bytes) -> bool:
                 try:
                     found = _mark_of(place)
                 except FileNotFoundError:
-                    # S3 answers 409 while another writer, who may yet fail, is creating it.
+                    # S3 replies 409 while another writer creates it; that writer may still fail.
                     if not left or code_of(error) not in (409, 412):
-                        raise error from error.__cause__  # which has the status
+                        raise error from error.__cause__  # the cause has the status
                     time.sleep(random.random() / (left + 1))
                     continue
                 except Exception:  # noqa: BLE001 - the first error says why it could not be created
@@ -99,7 +99,7 @@ def _rename(temporary: Remote, place: Remote) -> bool:
             client.mv(at, path_in(place))
         except Exception as error:  # noqa: BLE001 - an answer may be lost, the file is not
             failure = error
-        # The client hides the answer, but the file is still at its old name or not.
+        # The client hides the reply, but the old name shows whether the rename succeeded.
         if not client.exists(at):
             return True
         client.rm_file(at)
@@ -110,7 +110,7 @@ def _rename(temporary: Remote, place: Remote) -> bool:
 
 @contextlib.contextmanager
 def open_new(place: Remote) -> Iterator[IO[bytes]]:
-    """Opens a new object for writing; it appears at the end of the block, unless that fails."""
+    """Opens a new object for writing; it appears when the block ends without an error."""
     target = place
     if place.scheme == "hdfs":
         target = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
@@ -215,19 +215,19 @@ def seekable(place: Remote) -> IO[bytes]:
 
 def _start_of(place: Remote) -> bytes:
     """Returns the first ``WHOLE_BYTES`` bytes, with one request: a small object as a whole."""
-    if place.scheme == "hdfs":  # its client requests the size first, anyway
+    if place.scheme == "hdfs":  # its client always requests the size first
         size = stat(place)[0]
         return read(place, 0, min(size, WHOLE_BYTES)) if size else b""
     try:
         return read(place, 0, WHOLE_BYTES)
     except StoreError as error:
-        if code_of(error) == 416 or "not satisfiable" in str(error):  # it is empty
+        if code_of(error) == 416 or "not satisfiable" in str(error):  # the object is empty
             return b""
         raise
 
 
 class _Ranges(io.RawIOBase):
-    """An object of which each read is one request."""
+    """An object for reading; each read is one request."""
 
     def __init__(self, place: Remote, size: int) -> None:
         self._place, self._size, self._at = place, size, 0
@@ -269,7 +269,7 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
 
     Args:
         place: The place; it need not exist.
-        folders: Whether to include names that are only the start of other names.
+        folders: Whether to include folders: names that are only a prefix of other names.
 
     Raises:
         NotADirectoryError: The place is an object itself, and nothing is below it.
@@ -285,7 +285,7 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
     return {
         entry["name"].rstrip("/").rpartition("/")[2]: _version(entry)
         for entry in entries
-        # An object "FOLDER/", which consoles make, is the folder itself.
+        # Web consoles create an object "FOLDER/": it is the folder itself.
         if entry["name"].rstrip("/") != path and (folders or entry["type"] == "file")
     }
 
@@ -297,9 +297,9 @@ def time_written(place: Remote) -> float:
 
 
 def tree(place: Remote) -> dict[str, tuple[int, float]]:
-    """Returns all objects below a place: (size in bytes, when written, s), by name below it.
+    """Returns (size in bytes, time of writing in s) of all objects below a place, by name.
 
-    For an upload in parts, S3 gives the time when it began.
+    Names are relative to the place. For a multipart upload, S3 has the time of its start.
     """
     above = path_in(place).rstrip("/")
     with client_errors(place):
@@ -310,7 +310,7 @@ def tree(place: Remote) -> dict[str, tuple[int, float]]:
         return {
             path.removeprefix(f"{above}/"): (int(known["size"]), _time(known))
             for path, known in sorted(entries.items())
-            # An object "FOLDER/", which consoles make, is the folder itself.
+            # Web consoles create an object "FOLDER/": it is the folder itself.
             if known["type"] == "file" and path != above and not path.endswith("/")
         }
 
@@ -335,7 +335,7 @@ def check_reach(place: Remote) -> None:
     """Checks that the store answers and that its bucket exists.
 
     Raises:
-        StoreError: It does not.
+        StoreError: The store does not answer, or the bucket does not exist.
     """
     with client_errors(place):
         try:

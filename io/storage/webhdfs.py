@@ -1,4 +1,4 @@
-"""Time limits and retries of the client of HDFS."""
+"""Adds time limits and retries to the client of HDFS."""
 
 import functools
 from typing import Any
@@ -8,14 +8,14 @@ from urllib3.util import Retry
 
 
 def be_patient(client: Any, retries: int, timeout_s: tuple[float, float]) -> None:
-    """Gives fsspec's WebHDFS client retries, time limits, and errors of data nodes.
+    """Adds retries, time limits, and errors of data nodes to fsspec's WebHDFS client.
 
     Args:
         client: The client; it is changed.
         retries: Number of retries of a request.
-        timeout_s: For connecting and for each read.
+        timeout_s: Time limits for connecting and for each read, s.
     """
-    # Not POST, which appends; all other requests may be repeated.
+    # All requests may be repeated, except POST, which appends.
     policy = Retry(
         total=retries, connect=3, backoff_factor=0.5, status_forcelist=(429, 502, 503, 504),
         allowed_methods=("GET", "PUT", "DELETE"), raise_on_status=False,
@@ -36,6 +36,6 @@ class _Patient(HTTPAdapter):
 
 
 def _refuse_pages(namenode: str, response: Any, **_: Any) -> None:
-    """Raises the error of a data node; fsspec's client would take its page for the file."""
+    """Raises errors of data nodes; fsspec's client would return the error page as the file."""
     if not response.url.startswith(namenode):
         response.raise_for_status()

@@ -1,6 +1,6 @@
-"""A web table whose state and hosts are rows in Bigtable; all else is in files.
+"""A web table with its state and hosts in rows of Bigtable, and everything else in files.
 
-Google's libraries are loaded with the first request to Bigtable, so imports of them are late.
+Google's libraries load slowly, so they are imported only for the first request to Bigtable.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _of_rows(method: _Method) -> _Method:
-    """Wraps a method of components in rows: of components in files, the table of files does it."""
+    """Wraps a method for components in rows; for components in files it calls ``FolderTable``."""
 
     @functools.wraps(method)
     def chosen(self: "BigtableWebTable", component: str, *args: Any, **named: Any) -> Any:
@@ -59,8 +59,8 @@ class BigtableWebTable(WebTable):
     """A table in Bigtable.
 
     Attributes:
-        address: Where its rows are.
-        snapshot: Which snapshot's rows are read; None reads none.
+        address: Address of its rows.
+        snapshot: Number of the snapshot whose rows are read; None if none are read.
     """
 
     address: BigtableAddress
@@ -97,7 +97,7 @@ class BigtableWebTable(WebTable):
         return not kind_of(component).in_rows
 
     def check_place(self) -> None:
-        self.log.head()  # says so where there is none
+        self.log.head()  # raises an error if there is no table
         folder_names(self.files, str(self.files))
 
     def why_empty(self) -> str:
@@ -128,7 +128,7 @@ class BigtableWebTable(WebTable):
             raise UserError(f"manifest is missing: {label}: run nutbeam fsck {self}") from error
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        return reader  # a table may be dropped and made again, but not while an operation reads it
+        return reader  # a table may be created again, but not while it is read
 
     def record_name(self, snapshot: int) -> str:
         return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
@@ -146,7 +146,7 @@ class BigtableWebTable(WebTable):
         return [(number, time / 1000) for number, time in self.log.times().items()]
 
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
-        # Just after its lists.
+        # The commit comes just after its lists.
         found = list_files(self / "manifest")
         return max((f.changed for f in found if below(self, f.path) in lists), default=0.0)
 
@@ -220,7 +220,7 @@ class BigtableWebTable(WebTable):
         if how.component == "hosts":
             resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
         with Extras(self.files, places) as extras:
-            # The commit brings the file into the rows.
+            # The commit applies the file to the rows.
             done = resolve_changes(
                 self.log, self.files, how.component, changes,
                 lambda old, new: extras.take(resolver(old, new)), self._pinned,
@@ -246,7 +246,7 @@ class BigtableWebTable(WebTable):
         return grown(component, known, added, self.samples)
 
     def samples(self) -> Samples:
-        """Returns (key, bytes before it) of some rows, in key order."""
+        """Returns (key, bytes of the table before the key) of sampled rows, in key order."""
         return self.log.table.samples()
 
     @_of_rows
@@ -281,7 +281,7 @@ class BigtableWebTable(WebTable):
                 yield from self._edit(component, tablet, rows, edit)
 
     def needed_files(self) -> set[str]:
-        """Returns the files of changes that finish a commit, or say which old versions to erase."""
+        """Returns the files of changes for an unfinished commit, or for versions to erase."""
         from ..bigtable.changes import purged_component
 
         paths = [below(self, file.path) for file in list_files(self / "changes")]
@@ -298,10 +298,11 @@ class BigtableWebTable(WebTable):
             erase_below(self.log, component, path, oldest)
 
     def _fresh_rows(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        """Yields the rows of a range, each as some snapshot has it, pinned or newer.
+        """Yields the rows of a range, each as of the pinned snapshot or a newer one.
 
-        Bigtable keeps few versions. Where these have gone meanwhile, it goes on with the newest
-        snapshot; rows that were changed since the pinned one must be read again anyway.
+        Bigtable keeps few versions. If versions of the pinned snapshot are gone, this method
+        continues with the newest snapshot. Rows that were changed since the pinned snapshot
+        must be read again anyway.
         """
         table = self
         while True:
@@ -318,7 +319,7 @@ class BigtableWebTable(WebTable):
     def _edit(
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
     ) -> Iterator[Written]:
-        """Writes the edits of rows of a range as files of changes."""
+        """Edits the rows of a range; writes the result as files of changes."""
         from ..bigtable.changes import changed_rows, write_changes, write_deletions
 
         counted = CountedEdit(edit, component)
@@ -353,13 +354,13 @@ def _range(tablet: Tablet) -> KeyRange:
 
 
 def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
-    """Returns the keys that are in a range, without its end."""
+    """Returns the keys in a range, whose end is exclusive."""
     keys = keys.filter(keys >= (tablet.first or ""))
     return keys if tablet.last is None else keys.filter(keys < tablet.last)
 
 
 def _naming_seeds(resolver: Resolver) -> Resolver:
-    """Adds a frame of the hosts that become hosts of seeds: filters of links need them all."""
+    """Adds a frame of the new hosts of seeds; filters of links need all hosts of seeds."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         found = resolver(rows, changes)

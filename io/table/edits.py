@@ -1,4 +1,4 @@
-"""Permanent edits of rows, as a purge makes them; in files, and their counts."""
+"""Edits rows in files permanently, for a purge, and counts the changes."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ class Edit(Protocol):
 
 
 class Edited(NamedTuple):
-    """A component that was edited, as it was in a snapshot.
+    """The result of editing a component of a snapshot.
 
     Attributes:
         snapshot: Number of the snapshot.
-        tablets: Its tablets.
+        tablets: Tablets of the component before the edit.
         parts: Edited files, with the paths of the files that they replace.
     """
 
@@ -38,11 +38,11 @@ class Edited(NamedTuple):
 
 
 class CountedEdit:
-    """Edits rows of one component; counts removed rows, and mentions of names removed from others.
+    """Edits rows of one component; counts removed rows and removed names.
 
     Attributes:
         rows: Number of removed rows.
-        mentions: Number of removed mentions.
+        mentions: Number of names removed from other rows.
     """
 
     def __init__(self, edit: Edit, component: str) -> None:
@@ -63,7 +63,7 @@ class CountedEdit:
 
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
-    """Returns whether an edit changes a file; bodies are left unread."""
+    """Returns whether an edit changes a file; does not read bodies."""
     schema = schema_of(path)
     columns = [name for name in schema.names if name not in BODIES]
     groups = row_groups(path, schema, columns)
@@ -71,9 +71,9 @@ def is_touched(path: Place, component: str, edit: Edit) -> bool:
 
 
 def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
-    """Rewrites a file that is not of a tablet, if an edit changes it.
+    """Rewrites a file that is not part of a tablet, if an edit changes it.
 
-    A file that has no rows left is kept: pages and documents come in pairs.
+    A file without rows is kept, because each file of pages has a file of documents.
     """
     if is_touched(root / file.path, component, edit):
         check_file(root, file)
@@ -86,7 +86,7 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
 
 
 def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:
-    """Writes a file with edited rows; returns the fields of the new file's description."""
+    """Writes edited rows to a new file; returns fields of its description."""
     schema, keys = schema_of(path), list[str]()
     with ParquetWriter(new, schema) as writer:
         for group in row_groups(path, schema):

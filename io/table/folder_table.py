@@ -1,4 +1,4 @@
-"""A web table whose rows are in files, in a folder or under names in a store."""
+"""A web table with all its rows in files, in a folder or a store."""
 
 import contextlib
 import dataclasses
@@ -41,10 +41,10 @@ from .web_table import WebTable
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
 _MANIFEST = re.compile(r"(\d{8}|[1-9]\d{8,})\.json")
-# Names in the folder of a table, besides those of rows, before its first snapshot.
+# Names that the folder of a table may have before its first snapshot, besides those of rows.
 _KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
-# The versions of the manifests of tables in stores, as they were listed last: a manifest is read
-# after a listing, so its version need not be requested again.
+# Versions of manifests in stores, from the last listing. A manifest is read after a listing, so
+# its version need not be requested again.
 _LISTED: dict[Place, Mapping[str, str]] = {}
 
 
@@ -113,7 +113,7 @@ class FolderTable(WebTable):
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
         if not is_shared(self.place):
-            with contextlib.suppress(UserError):  # it is committed, even without a marker
+            with contextlib.suppress(UserError):  # the commit counts, even without a marker
                 create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
@@ -166,7 +166,7 @@ class FolderTable(WebTable):
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
         schema, sought = KINDS[component].schema, keys.to_arrow()
-        # Of a base and its runs, oldest first, the last has the row that counts.
+        # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
         for path in paths:
             for rows in batches(self / path, schema, schema.names):
@@ -203,7 +203,7 @@ class FolderTable(WebTable):
         missing = replaced - {file.path for file in known}
         missing |= {file.base for file in live.values() if file.base and file.base not in live}
         if missing:
-            # The rows are still the same, but they are in other files now.
+            # Another operation has moved the same rows to other files.
             raise ConflictError(
                 f"{component} was compacted in the meantime; nothing was written: run it again"
             )
@@ -214,7 +214,7 @@ class FolderTable(WebTable):
     def edit(
         self, component: str, tablet: Tablet, edit: Edit, clean: Collection[str] = ()
     ) -> Iterator[Written]:
-        # Each file by itself: the base still has rows that a run supersedes.
+        # Each file separately: the base still has rows that a run supersedes.
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
             return
@@ -241,7 +241,7 @@ class FolderTable(WebTable):
                 yield from self.edit(component, tablet, edit, clean)
 
     def erase(self, path: Place, oldest: int) -> None:
-        """Does nothing: older snapshots have files of their own."""
+        """Does nothing, because older snapshots have their own files."""
 
 
 @functools.lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ def open_table(address: str) -> WebTable:
     """Returns the table at an address, without a request.
 
     Raises:
-        UsageError: The address is malformed, or of a kind that is not supported.
+        UsageError: The address is malformed, or its kind is not supported.
 
     >>> open_table("s3://bucket/table")
     FolderTable(place=Remote(store='s3://bucket', key=PurePosixPath('table')))

@@ -1,7 +1,7 @@
-"""The interface of a web table for jobs, wherever its rows are.
+"""The interface of a web table; jobs use it for all kinds of tables.
 
 ``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps the rows of
-state and hosts in Bigtable, all else in files. ``open_table`` chooses.
+state and hosts in Bigtable, and everything else in files. ``open_table`` chooses the class.
 """
 
 import abc
@@ -23,8 +23,8 @@ from .edits import Edit, Edited
 class WebTable(abc.ABC):
     """A web table; ``table / name`` is the place of one of its files.
 
-    Equal tables are at the same address, so a table is the key of a cache, and it is pickled.
-    ``str(table)`` is the address.
+    Tables at the same address are equal, so a table can be the key of a cache. It can be
+    pickled. ``str(table)`` is the address.
     """
 
     def __truediv__(self, name: str | PurePosixPath) -> Place:
@@ -33,7 +33,7 @@ class WebTable(abc.ABC):
     @property
     @abc.abstractmethod
     def files(self) -> Place:
-        """Where the files of the table are."""
+        """The place of the table's files."""
 
     @property
     def seed_component(self) -> str:
@@ -41,26 +41,26 @@ class WebTable(abc.ABC):
         return "hosts" if self.in_files("hosts") else SEED_HOSTS
 
     def at(self, snapshot: int) -> "WebTable":
-        """Returns the table whose rows are read as a snapshot has them."""
+        """Returns the same table, with rows read as of a snapshot."""
         return self
 
     def in_files(self, component: str) -> bool:
-        """Returns whether the list of a component names files; else it names ranges of rows."""
+        """Returns whether a component is in files; if not, its list has ranges of rows."""
         return True
 
     @abc.abstractmethod
     def check_place(self) -> None:
-        """Refuses a place that has no web table and cannot have one.
+        """Checks that the place has a web table, or that one can be created there.
 
         Raises:
-            UsageError: It is a file, or a folder with something else in it.
+            UsageError: The place is a file, or a folder with other content.
             Unavailable: The store does not answer.
             UserError: The rows would be in Bigtable, and no table was created there.
         """
 
     @abc.abstractmethod
     def why_empty(self) -> str:
-        """Returns why the table has no snapshot, and what to do, for an error."""
+        """Returns the reason why the table has no snapshot, and advice, for an error."""
 
     # Snapshots.
 
@@ -69,21 +69,22 @@ class WebTable(abc.ABC):
         """Returns the numbers of the snapshots that have a record, in order.
 
         Raises:
-            UserError: They cannot be listed.
+            UserError: The snapshots cannot be listed.
         """
 
     @abc.abstractmethod
     def latest_snapshot(self) -> int:
-        """Returns the number of the newest snapshot that can be read, 0 where there is none."""
+        """Returns the number of the newest snapshot that can be read; 0 if there is none."""
 
     def begun_snapshot(self) -> int:
-        """Returns the number of the newest snapshot, its commit finished or not."""
+        """Returns the number of the newest snapshot, even if its commit is not finished."""
         return self.latest_snapshot()
 
     def settled_snapshot(self) -> int:
-        """Finishes a commit that was cut off; returns the number of the newest snapshot.
+        """Finishes an interrupted commit; returns the number of the newest snapshot.
 
-        Jobs that change the table call it: what such a commit changes cannot be read before.
+        Jobs that change the table call it first: the changes of an unfinished commit cannot be
+        read.
         """
         return self.latest_snapshot()
 
@@ -92,21 +93,21 @@ class WebTable(abc.ABC):
         """Returns the record of a snapshot: its manifest, as JSON.
 
         Raises:
-            UserError: There is none.
+            UserError: There is no record.
         """
 
     @abc.abstractmethod
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        """Returns a value that differs where the record may differ; None is not known.
+        """Returns a value that changes if the record may have changed; None if unknown.
 
         Args:
             snapshot: Number of the snapshot.
-            reader: An operation or export that has pinned the snapshot, if one reads it.
+            reader: The operation or export that has pinned the snapshot, or None.
         """
 
     @abc.abstractmethod
     def record_name(self, snapshot: int) -> str:
-        """Returns the name of a record below the table."""
+        """Returns the name of a record, relative to the table."""
 
     def record_label(self, snapshot: int) -> str:
         """Returns the name of a record in errors."""
@@ -121,28 +122,28 @@ class WebTable(abc.ABC):
         Args:
             snapshot: Its number.
             record: Its record.
-            changes: Files of changes, by component: those of rows are applied. Files of
-                other components are in the lists that the record names.
+            changes: Files of changes, by component. The commit applies those of components
+                in rows; files of other components are in the lists that the record names.
 
         Returns:
             False if another commit has taken the number.
         """
 
     def made_snapshots(self) -> list[int]:
-        """Returns the numbers of snapshots known to be made, even where their records are lost."""
+        """Returns the numbers of snapshots known to be made, even if their records are lost."""
         return []
 
     def is_made(self, snapshot: int) -> bool:
-        """Returns whether a snapshot is known to be made, even where its record is lost."""
+        """Returns whether a snapshot is known to be made, even if its record is lost."""
         return False
 
     @abc.abstractmethod
     def commit_times(self) -> list[tuple[int, float]]:
-        """Returns (number, when it was committed, s) of the snapshots, oldest first."""
+        """Returns (number, commit time in s) of the snapshots, oldest first."""
 
     @abc.abstractmethod
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
-        """Returns when a snapshot was committed, s, by the clock of the store that has the files.
+        """Returns a snapshot's commit time, s, by the clock of the store with the table's files.
 
         Args:
             snapshot: Its number.
@@ -151,7 +152,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def forget_snapshots(self, before: int) -> tuple[int, int]:
-        """Removes the records of snapshots before one; returns (how many, bytes)."""
+        """Removes the records of snapshots before the given one; returns (number, bytes)."""
 
     # Rows.
 
@@ -168,10 +169,10 @@ class WebTable(abc.ABC):
 
         Args:
             component: ``state`` or ``hosts``.
-            some: Tablets.
-            columns: Which columns.
-            narrow: Filters rows, each by itself; it sees all columns.
-            due: The due times that ``narrow`` lets pass; other rows need not be received.
+            some: The tablets.
+            columns: Names of the columns to return.
+            narrow: Filters rows, each independently of the others; it gets all columns.
+            due: The due times that ``narrow`` accepts, so that other rows need not be read.
 
         Raises:
             UserError: A file is missing or damaged.
@@ -180,7 +181,7 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        """Yields all rows of a tablet in key order, piece by piece; raises as ``read`` does."""
+        """Yields all rows of a tablet in key order, in pieces; raises the errors of ``read``."""
 
     @abc.abstractmethod
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
@@ -188,18 +189,18 @@ class WebTable(abc.ABC):
 
         Args:
             component: ``state`` or ``hosts``.
-            known: All of its tablets; those are read that may hold a key.
-            keys: Sought keys.
+            known: All its tablets; only tablets that may have one of the keys are read.
+            keys: The keys to find.
         """
 
     @abc.abstractmethod
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        """Yields rows of some keys in bounded pieces: of a key, the last row counts; see ``find``."""
+        """Yields rows of keys in bounded pieces; the last row of a key counts; see ``find``."""
 
     def may_have_values(self, tablet: Tablet, column: str) -> bool:
-        """Returns whether a row of a tablet may have a value in a column that few rows have."""
+        """Returns whether a tablet may have values in a column that is null in most rows."""
         return True
 
     @abc.abstractmethod
@@ -208,21 +209,21 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
-        """Returns the hosts (reversed) that must not get requests before a time after ``now`` (ms).
+        """Returns the hosts (reversed) that must not get requests yet at ``now``.
 
         Args:
             known: Live files of the host table.
-            now: ms.
-            keys: Of URLs. Their hosts count; others may be among those returned.
+            now: Time in ms.
+            keys: Row keys of URLs whose hosts are checked; the result may have other hosts, too.
         """
 
     @abc.abstractmethod
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-        """Resolves the changes of one range, and writes what they change; see ``apply_changes``."""
+        """Resolves the changes of one range, and writes the changed rows; see ``apply_changes``."""
 
     @abc.abstractmethod
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
-        """Writes rows, in key order, of a component that has none."""
+        """Writes the first rows, in key order, of an empty component."""
 
     @abc.abstractmethod
     def files_after(
@@ -231,18 +232,18 @@ class WebTable(abc.ABC):
         """Returns the list of a component after a commit.
 
         Args:
-            component: Its name.
-            known: Its list before.
-            written: Files that were written.
+            component: Name of the component.
+            known: Its list before the commit.
+            written: The new files.
 
         Raises:
-            ConflictError: A file that was replaced, or the base of a run, is gone.
+            ConflictError: A file to replace, or the base of a run, is not in the list any more.
         """
 
     def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
-        """Writes files of changes that make rows as an older snapshot has them; see ``store``.
+        """Writes files of changes that restore rows to an older snapshot; see ``store``.
 
-        Components in files need none: the list of the older snapshot names their files.
+        Components in files need no changes: the older snapshot's list has their files.
 
         Raises:
             SnapshotTooOld: The table does not have all rows of that snapshot any more.
@@ -253,34 +254,34 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def edit(self, component: str, tablet: Tablet, edit: Edit) -> Iterator[Written]:
-        """Writes an edited tablet, permanently; nothing where the edit changes nothing.
+        """Edits a tablet permanently and writes the result; writes nothing if nothing changes.
 
         Args:
             component: Any component.
-            tablet: The tablet; of a component that is not in tablets, one of its files.
-            edit: Takes rows out, or changes them.
+            tablet: The tablet. If the component is not in tablets, it stands for a single file.
+            edit: Removes or changes rows.
         """
 
     @abc.abstractmethod
     def edit_again(
         self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        """Edits a component that was edited in an older snapshot; reads only what has changed since.
+        """Edits again a component that was edited in an older snapshot; reads only later changes.
 
         Args:
             component: Any component.
-            edit: Takes rows out, or changes them.
-            before: The component as it was edited.
-            now: Its tablets now.
+            edit: Removes or changes rows.
+            before: The result of the earlier edit.
+            now: The component's present tablets.
         """
 
     def needed_files(self) -> set[str]:
-        """Returns the paths of files that no snapshot names and that the table still needs."""
+        """Returns the paths of files that the table still needs though no snapshot names them."""
         return set()
 
     @abc.abstractmethod
     def erase(self, path: Place, oldest: int) -> None:
-        """Removes the older versions of edited rows that a file names; most files name none.
+        """Removes older versions of the edited rows in a file; most files have no such rows.
 
         Args:
             path: A file that is about to be deleted.

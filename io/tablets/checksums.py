@@ -1,4 +1,4 @@
-"""Verifies checksums before data is rewritten, so that damage is not passed on."""
+"""Verifies checksums before data is rewritten, so that damage does not spread."""
 
 from ...web.base.errors import UserError
 from ..storage.file_errors import fsck_advice
@@ -11,10 +11,11 @@ from .tablets import Tablet
 def check_tablets(root: Folder, *some: Tablet) -> None:
     """Checks that the files of tablets are unchanged.
 
-    A reader may not notice a flipped bit; under a new checksum nobody would.
+    A reader may not notice a flipped bit. If the data is rewritten, its new checksum hides
+    the damage.
 
     Raises:
-        UserError: One is missing, cannot be read, or has another checksum.
+        UserError: A file is missing, cannot be read, or has another checksum.
     """
     for file in (file for tablet in some for file in tablet.files):
         check_file(root, file)
@@ -31,21 +32,21 @@ def check_list(root: Folder, component: Component) -> None:
 
 
 def check_bytes(path: Place, crc32: int | None, kind: str = "data file") -> None:
-    """Checks that a file has its checksum, if there is one."""
+    """Compares a file with its checksum, unless the checksum is None."""
     if crc32 is not None and crc32_of(path) != crc32:
         raise _damaged(path, kind)
 
 
 def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
-    """Copies a file under the same name, unless an earlier attempt has done so.
+    """Copies a file under the same name, unless an earlier attempt has copied it.
 
     Args:
-        source: The folder of the table that has it.
-        target: That of the other.
-        file: Its description, which holds for both.
+        source: The folder of the table that has the file.
+        target: The folder of the other table.
+        file: The description of the file, valid for both tables.
 
     Raises:
-        UserError: It is missing, cannot be read, or is not what was written.
+        UserError: The file is missing, cannot be read, or has another checksum.
     """
     path, copy = source / file.path, target / file.path
     if size_of(copy) == file.bytes and crc32_of(copy) == (file.crc32 or crc32_of(path)):

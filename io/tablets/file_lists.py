@@ -1,6 +1,6 @@
-"""File lists: the live files of each component, in Parquet, a row per file.
+"""Reads and writes file lists: the live files of each component, in Parquet, a row per file.
 
-A list is written under a new name whenever it changes; a manifest names it.
+A changed list is written under a new name; the manifest contains that name.
 """
 
 import dataclasses
@@ -21,25 +21,25 @@ from ..storage.reach import list_version
 
 @dataclasses.dataclass(frozen=True)
 class DataFile:
-    """One immutable data file, as its writer describes it and lists keep it.
+    """The description of an immutable data file, as in file lists.
 
     Attributes:
-        path: Below the table's folder.
-        rows: How many rows it holds.
-        bytes: Its size on disk.
-        first: Smallest row key, or None where rows are not in key order.
+        path: Path relative to the table's folder.
+        rows: Number of rows.
+        bytes: Size on disk.
+        first: Smallest row key, or None if rows are not in key order.
         last: Largest row key.
         base: Path of the file that this one is a run on; None for a base.
         partition: Number of the partition that wrote it.
-        order: Its place among the files of a component that have no key order;
-            of a run the snapshot that it made: the newest one's rows count.
-        fresh: How many rows of a run neither its base nor older runs have.
+        order: Position among the files of a component without key order. For a run,
+            the number of its snapshot: the rows of the newest run count.
+        fresh: Number of rows of a run that neither its base nor older runs have.
         min_fetch_time: Zone map: earliest due time, ms.
         max_fetch_time: Zone map: latest due time, ms.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.
-        formerly: Path of the file whose place it has taken: rows of the state
-            that name that one mean this one. None where there was no other.
+        formerly: Path of the file that this one replaces. Rows of the state may still
+            have that path; it means this file. None if it replaces no file.
         crc32: Checksum of the whole file; None in older lists.
     """
 
@@ -61,7 +61,7 @@ class DataFile:
 
     @property
     def live_rows(self) -> int:
-        """Number of rows that it adds to the component; other rows of a run replace older ones."""
+        """Number of rows that the file adds; other rows of a run replace older rows."""
         return self.rows if self.base is None else self.fresh or 0
 
 
@@ -75,15 +75,15 @@ FILE_LIST = {
 
 @dataclasses.dataclass(frozen=True)
 class Component:
-    """A list of live files.
+    """A manifest's entry for a component: its list of live files, and their totals.
 
     Attributes:
-        list: Path of the list; a new name whenever it changes.
-        files: How many there are.
-        rows: How many rows they have together; none is counted twice.
-        bytes: Their size.
-        content: The list at the last change of what the rows say, where files
-            were only folded since; None is this one.
+        list: Path of the list; a changed list has a new path.
+        files: Number of files.
+        rows: Number of rows of all files; no row is counted twice.
+        bytes: Size of all files.
+        content: Path of the list at the last change of any row. It differs from ``list``
+            if files were only folded since then; None means ``list``.
         crc32: Checksum of the list; None in older manifests.
     """
 
@@ -101,7 +101,7 @@ class Component:
 
     @property
     def identity(self) -> str:
-        """The same value as long as all rows are the same, whatever their files are."""
+        """Value that stays the same while no row changes, even if files are folded."""
         return self.content or self.list
 
 
@@ -132,7 +132,7 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
 
 
 def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:
-    """Returns (files, rows, bytes) of files together."""
+    """Returns the totals of files: (number of files, rows, bytes)."""
     return len(files), sum(file.live_rows for file in files), sum(file.bytes for file in files)
 
 

@@ -1,9 +1,9 @@
-"""Reads tablets: the rows of bases and runs, and of rows of one key the newest.
+"""Reads tablets: the rows of a base and its runs; of each key, the newest row counts.
 
 No keys are compared: a run has the number of each of its rows in the tablet
-(``NUMBER``). So folding checks, row by row, whether a newer run has that number.
-Predicates filter each file by itself. Superseded rows are removed afterwards, so
-they do not come back where a newer row does not match.
+(``NUMBER``). Folding drops a row if a newer run has its number.
+Predicates filter each file separately. Superseded rows are removed afterwards, so
+they do not reappear if a newer row does not match.
 """
 
 import itertools
@@ -39,18 +39,18 @@ def read_tablets(
     columns: Sequence[str],
     narrow: Narrow | None = None,
 ) -> pl.DataFrame:
-    """Returns rows of tablets, each as the newest run has it.
+    """Returns the newest rows of tablets.
 
     Args:
         root: The folder of the table.
         component: ``state`` or ``hosts``.
-        some: Tablets.
-        columns: Columns to return.
-        narrow: Filters rows, each by itself; it sees all columns.
+        some: The tablets.
+        columns: Names of the columns to return.
+        narrow: Filters rows, each independently of the others; it gets all columns.
 
     Returns:
-        In key order where no tablet has runs. Where some have, the rows of
-        runs come after those of their base.
+        The rows, in key order if no tablet has runs. If some have runs, their rows
+        come after those of their base.
 
     Raises:
         UserError: A file is missing or damaged.
@@ -71,7 +71,7 @@ def read_tablets(
 
 
 def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
-    """Returns those tablets that may hold one of some keys."""
+    """Returns the tablets that may have one of the given keys."""
     low, high = keys.min(), keys.max()
     return [
         tablet
@@ -83,13 +83,13 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
 def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
-    Only row groups into whose range a key falls are read.
+    It reads only row groups whose key range has one of the keys.
 
     Args:
         root: The folder of the table.
         component: ``state`` or ``hosts``.
         tablet: The tablet.
-        keys: Sought keys, none of them null, at least one.
+        keys: The keys to find: at least one, and no null.
     """
     paths = [root / path for path in tablet.paths]
     key = pl.col("key")
@@ -107,9 +107,9 @@ def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> 
 
 
 def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
-    """Returns the declared columns of a component, and others that files of tablets have.
+    """Returns the declared columns of a component, and further columns of tablets' files.
 
-    A later version has added those. Code that rewrites rows keeps them.
+    A later version of nutbeam has added the further columns. Code that rewrites rows keeps them.
     """
     schema = KINDS[component].schema
     for path in (path for tablet in some for path in tablet.paths):
@@ -128,7 +128,7 @@ def newest_rows(
         root: The folder of the table.
         schema: Columns to read.
         tablet: The tablet.
-        over: Rows of a run that is newer than all of them.
+        over: Rows of a run that is newer than all runs of the tablet.
     """
     numbered = with_number(schema)
     parts = [empty(numbered)]
@@ -140,12 +140,12 @@ def newest_rows(
 
 
 class Groups(NamedTuple):
-    """Row groups of a base, and the runs' rows among them.
+    """Some row groups of a base, with the runs' rows in their key range.
 
     Attributes:
-        start: Number of the first one; a base in a store is read from its beginning.
-        stop: Number of the first one after them; None is open.
-        after: Rows up to this key are left out: the last one before ``start``.
+        start: Number of the first row group; a base in a store is read from its beginning.
+        stop: Number of the first row group that is not included; None is no limit.
+        after: Last key before the row groups; rows up to this key are left out.
     """
 
     start: int = 0
@@ -160,18 +160,18 @@ def folded(
     over: pl.DataFrame | None = None,
     only: Groups = Groups(),  # noqa: B008
 ) -> Iterator[pl.DataFrame]:
-    """Yields all rows of a tablet in key order; memory holds a row group, and the runs.
+    """Yields all rows of a tablet in key order; memory holds one row group and the runs.
 
     Args:
         root: The folder of the table.
         schema: Columns to read.
         tablet: The tablet.
-        over: Rows of a run that is newer than all that it has.
+        over: Rows of a run that is newer than all runs of the tablet.
         only: The row groups to read.
 
     Yields:
-        For each row group of the base its rows, and those of runs up to its
-        last key (``group_bounds``); then the rest of the runs, if there is one.
+        For each row group of the base: its rows, and the rows of runs up to its
+        last key (``group_bounds``). At the end, the remaining rows of runs, if any.
     """
     groups = _groups(root, schema, tablet, only)
     if not tablet.runs and over is None:
@@ -209,7 +209,7 @@ def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
 def _groups(
     root: Folder, schema: pa.Schema, tablet: Tablet, only: Groups
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yields the rows of the base, a row group at a time, each with the number of its first row."""
+    """Yields (number of the first row, rows) of the row groups of the base."""
     base, end = root / tablet.base.path, tablet.base.rows
     if not reads_parts(base):
         begin = 0
@@ -225,7 +225,7 @@ def _groups(
 
 
 def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:
-    """Yields row groups as they are: to read parts of a file in a store costs requests."""
+    """Yields whole row groups: reading parts of a file in a store costs requests."""
     for group in row_groups(base, schema, schema.names):
         if len(group):
             yield to_frame(group)
@@ -244,7 +244,7 @@ def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
 
 
 def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns which rows of the base and then of the runs are the newest."""
+    """Returns a mask over the rows of the base, then of the runs: True for the newest rows."""
     seen = np.zeros(tablet.rows, dtype=bool)
     parts = []
     for run in reversed(numbers):

@@ -1,7 +1,7 @@
-"""Plans the key ranges into which the changes of an operation are cut, and the tablets to fold.
+"""Plans key ranges for the changes of an operation, and the tablets to fold.
 
-The table is neither sorted nor shuffled: changes find their range by binary
-search among the tablets.
+The table is neither sorted nor shuffled: a binary search among the tablets finds
+the range of each change.
 """
 
 import dataclasses
@@ -15,24 +15,24 @@ import pyarrow as pa
 from ...policy.schema import conform, to_frame
 from .tablets import MOST_RUNS, RUN_SHARE, Tablet, host_start
 
-# Of the changes that one worker gets for one range: a GroupByKey's values stay
-# under 64 MB a key, and what a sample promises may be off by half.
+# Size of the changes of one range, for one worker. The values of a key in a GroupByKey
+# must stay under 64 MB, and an estimate from samples may be wrong by half.
 RANGE_BYTES = 32 << 20
 SAMPLES_PER_CHUNK = 256
 
-# Limits of folding by one operation, in bytes of the tablets: a constant, or the size of its own
-# changes (in memory, about four times as on disk) times a factor, or a share of the table; the
-# largest counts. So no round costs much more than the last one, and all tablets are folded in turn.
+# Limits of the tablets that one operation folds, in bytes. The largest of three counts: a constant;
+# the size of the operation's changes times a factor (in memory they are about four times as large
+# as on disk); a share of the table. So rounds cost about the same, and each tablet has its turn.
 FOLD_BYTES = 64 << 20
 FOLD_FACTOR = 4
 FOLD_SHARE = 0.02
-# A tablet past this multiple of the limits is folded, whatever it costs.
+# A tablet that exceeds this multiple of the limits is always folded.
 OVERDUE = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A sample of the keys of a chunk of changes, at even distances."""
+    """An evenly spaced sample of the keys of a chunk of changes."""
 
     keys: tuple[str, ...]
     bytes_per_key: float
@@ -41,13 +41,13 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Keys from ``low`` (inclusive) to ``high`` (exclusive); None is open.
+    """Keys from ``low`` (inclusive) to ``high`` (exclusive); None is no limit.
 
     Attributes:
-        base: The tablet that holds them now, or None.
-        whole: Whether the range is all that the tablet answers for. Parts of
-            a tablet are rewritten even if nothing changes in some of them.
-        fold: Whether the tablet is folded if it is past the limits.
+        base: The tablet that has these keys now, or None.
+        whole: Whether the range covers the whole tablet. If not, all parts of the tablet
+            are rewritten, even those without changes.
+        fold: Whether to fold the tablet if it exceeds the limits.
     """
 
     low: str | None
@@ -61,7 +61,7 @@ def sample_keys(chunk: pa.Table) -> Sample:
     """Returns about ``SAMPLES_PER_CHUNK`` keys, each with its share of the chunk's bytes."""
     keys = to_frame(chunk.select(["key"])).get_column("key")
     every = max(1, len(keys) // SAMPLES_PER_CHUNK)
-    # Taken as they come, then sorted: to sort all of them costs more than to resolve them.
+    # Only the sample is sorted: sorting all keys costs more than resolving the changes.
     taken = keys.gather_every(every).sort().to_list()
     each = 1 / max(1, len(taken))
     return Sample(tuple(taken), chunk.nbytes * each, len(keys) * each)
@@ -70,17 +70,16 @@ def sample_keys(chunk: pa.Table) -> Sample:
 def plan_ranges(
     tablets: Sequence[Tablet], samples: Iterable[Sample], range_bytes: int = RANGE_BYTES
 ) -> list[Range]:
-    """Cuts the key space where the tablets begin, and finer where changes would swamp one.
+    """Makes a range for each tablet, and several ranges for a tablet with very many changes.
 
     Args:
-        tablets: In key order, with disjoint ranges.
-        samples: Of the changes to come.
-        range_bytes: How many bytes of changes a range may get, about.
+        tablets: Tablets in key order, with disjoint key ranges.
+        samples: Samples of the keys of the changes.
+        range_bytes: Approximate limit of the changes in a range, bytes.
 
     Returns:
-        Ranges in key order that cover all keys. No cut goes through a host
-        that is smaller than a range. Those tablets may be folded that need it
-        most.
+        Ranges in key order that cover all keys. A host that is smaller than a range is
+        in one range. The tablets with the greatest need may be folded.
     """
     samples = list(samples)
     keys = np.array([key for sample in samples for key in sample.keys], dtype=object)
@@ -90,7 +89,7 @@ def plan_ranges(
     keys, weights, numbers = keys[order], weights[order], numbers[order]
     lows = [None, *(_low(*pair) for pair in itertools.pairwise(tablets))]
     ranges: list[Range] = []
-    coming: list[float] = []  # rows of changes, by range
+    coming: list[float] = []  # number of changed rows, by range
     for at, (low, high) in enumerate(itertools.pairwise([*lows, None])):
         base = tablets[at] if tablets else None
         start = 0 if low is None else int(np.searchsorted(keys, low))
@@ -109,24 +108,24 @@ def plan_ranges(
 
 
 def past_limits(tablet: Tablet, coming: float, times: float = 1) -> bool:
-    """Returns whether a tablet has too many runs, or too large ones, for another one.
+    """Returns whether one more run would exceed a tablet's limits on runs.
 
     Args:
         tablet: The tablet.
-        coming: How many rows the next run has.
-        times: Factor of the limits.
+        coming: Number of rows of the next run.
+        times: Factor by which the limits are multiplied.
     """
     most = RUN_SHARE * tablet.base.rows
     return len(tablet.runs) >= MOST_RUNS * times or tablet.run_rows + coming > most * times
 
 
 def merges(tablet: Tablet, coming: float) -> bool:
-    """Returns whether runs are many, but small: then they become one, and the base stays."""
+    """Returns whether to merge the runs into one and keep the base: many, but small runs."""
     return tablet.run_rows + coming <= RUN_SHARE * tablet.base.rows
 
 
 def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> set[int]:
-    """Chooses what may be folded: those that are overdue, and of the others the heaviest."""
+    """Chooses the tablets that may be folded: overdue ones, then those with the greatest need."""
     waiting = []
     for number, part in enumerate(ranges):
         tablet, rows = part.base, coming[number]
@@ -149,7 +148,7 @@ def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> s
 def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) -> list[str]:
     last, host = low or "", ""
     cuts: list[str] = []
-    filled = of_host = 0.0  # bytes of the range, and of its last host
+    filled = of_host = 0.0  # bytes of the range so far, and of its last host
     for key, weight in zip(keys, weights, strict=True):
         start = host_start(key)
         if start != host:
@@ -157,7 +156,7 @@ def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) ->
         if filled + weight > limit and of_host < filled and start > last:
             last, filled = start, of_host
             cuts.append(last)
-        # A host that is larger than a range is cut itself.
+        # Only a host that is larger than a range is cut.
         if filled and filled + weight > limit and key > last:
             last, filled, of_host = key, 0.0, 0.0
             cuts.append(last)
@@ -167,7 +166,7 @@ def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) ->
 
 
 def _low(before: Tablet, tablet: Tablet) -> str | None:
-    """Returns where the range of a tablet begins: with its first host, if that is its alone."""
+    """Returns the start of a tablet's range: that of its first host, if no other tablet has it."""
     if before.last is None or tablet.first is None:
         return tablet.first
     start = host_start(tablet.first)
@@ -175,13 +174,13 @@ def _low(before: Tablet, tablet: Tablet) -> str | None:
 
 
 def route(keys: pl.Series, ranges: Sequence[Range]) -> pl.Series:
-    """Returns the number of each key's range."""
+    """Returns the index of the range of each key."""
     lows = pl.Series("low", [r.low for r in ranges[1:]], dtype=pl.String)
     return lows.search_sorted(keys, side="right").cast(pl.Int32).alias("range")
 
 
 def split_by_range(chunk: pa.Table, ranges: Sequence[Range]) -> Iterator[tuple[int, pa.Table]]:
-    """Cuts a chunk of changes into parts of one range each."""
+    """Splits a chunk of changes by range; yields (index of the range, changes)."""
     frame = to_frame(chunk)
     if len(ranges) == 1:
         yield 0, chunk

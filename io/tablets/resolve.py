@@ -1,6 +1,6 @@
-"""Brings changes to a tablet: a small run on top of it, or a new base where a run would not do.
+"""Applies changes to tablets: adds a small run, or writes a new base.
 
-A resolver decides what changes do to the rows of their keys, and sees no other rows.
+A resolver computes the new rows from the old rows and the changes of the same keys.
 """
 
 import contextlib
@@ -29,10 +29,10 @@ from .written import Written
 
 @dataclasses.dataclass(frozen=True)
 class Resolved:
-    """What resolving changes against rows gives.
+    """The result of a resolver.
 
     Attributes:
-        rows: What becomes of the rows, and rows that are new, in key order.
+        rows: The old rows after the changes, and new rows, in key order.
         extra: Further frames by component, such as the outcome.
         counts: By counter name.
     """
@@ -43,22 +43,22 @@ class Resolved:
 
 
 class Resolver(Protocol):
-    """Decides what changes do to the rows of their keys; others may be among them."""
+    """Applies changes to the rows of their keys; the given rows may include other keys."""
 
     def __call__(self, rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Resolution:
-    """How the changes of one range are resolved.
+    """A range, its resolver, and where the results belong.
 
     Attributes:
         component: ``state`` or ``hosts``.
         part: The range.
-        resolver: Decides.
-        places: Component names of the resolver's further frames, by its names:
+        resolver: Computes the new rows.
+        places: Components of the resolver's further frames, by the resolver's names:
             ``{"outcome": "batches/ID/outcome"}``.
-        order: Number of the snapshot that is being made.
+        order: Number of the snapshot that the operation makes.
     """
 
     component: str
@@ -74,7 +74,7 @@ class Resolution:
 
 
 def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-    """Resolves the changes of one range, and writes what they change.
+    """Resolves the changes of one range, and writes the changed rows.
 
     Args:
         root: The table's folder.
@@ -112,7 +112,7 @@ class Extras(contextlib.ExitStack):
         self._writers: dict[str, TabletWriter] = {}
 
     def take(self, resolved: Resolved) -> pl.DataFrame:
-        """Keeps further frames and counts; returns the rows."""
+        """Collects the further frames and counts of a result; returns its rows."""
         for name, frame in resolved.extra.items():
             if name not in self._writers:
                 writer = TabletWriter(self._root, self._places[name], KINDS[name].schema)
@@ -122,13 +122,13 @@ class Extras(contextlib.ExitStack):
         return resolved.rows
 
     def finish(self) -> Iterator[Written]:
-        """Completes the files of further frames."""
+        """Completes the files of further frames, and yields them."""
         for writer in self._writers.values():
             yield Written(writer.place, tuple(writer.close()))
 
 
 def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
-    """Writes bases for a range: its rows, row group by row group, with its changes."""
+    """Rewrites a range as new bases, one row group at a time, with its changes applied."""
     base = how.part.base
     if base is not None:
         check_tablets(root, base)
@@ -143,7 +143,7 @@ def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extra
 def write_bases(
     root: Folder, component: str, frames: Iterable[pl.DataFrame], schema: pa.Schema | None = None
 ) -> tuple[DataFile, ...]:
-    """Writes rows in key order as new tablets, with the declared columns or those of ``schema``."""
+    """Writes rows, in key order, as new bases, with the declared columns or ``schema``."""
     with TabletWriter(root, component, schema or KINDS[component].schema) as writer:
         for rows in frames:
             writer.write(rows)
@@ -153,7 +153,7 @@ def write_bases(
 def _add_run(
     root: Folder, how: Resolution, tablet: Tablet, changes: pl.DataFrame, extras: Extras
 ) -> Written:
-    """Writes what changed as a run; folds the tablet where it may and must."""
+    """Writes changed rows as a run; folds the tablet instead if it must and is allowed to."""
     component = how.component
     old = find_rows(root, component, tablet, changes.get_column("key"))
     resolved = conform(extras.take(how.resolver(old.drop(NUMBER), changes)), how.schema)
@@ -174,15 +174,15 @@ def _add_run(
 
 
 def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
-    """Returns those rows that are new or not as they were, in key order, with their numbers.
+    """Returns the rows that are new or changed, in key order, with their numbers.
 
     Args:
-        old: Rows in key order, with their numbers.
-        new: What became of them and what came in, in key order.
-        known: How many rows the tablet has; new ones are numbered on from there.
+        old: The old rows in key order, with their numbers.
+        new: The same rows after the changes, and new rows, in key order.
+        known: Number of rows of the tablet; numbers of new rows start there.
 
     Raises:
-        ValueError: A row is gone.
+        ValueError: A row is missing in ``new``.
     """
     names = [name for name in old.columns if name != NUMBER]
     numbers = old.select("key", NUMBER)
@@ -191,7 +191,7 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
     kept = new.filter(~added)
     if len(kept) != len(old):
         raise ValueError(f"a resolver must keep all rows: of {len(old)} there are {len(kept)}")
-    # Both are in key order and of the same keys.
+    # Both frames are in key order and have the same keys.
     same = (kept.get_column(name).eq_missing(old.get_column(name)) for name in names)
     changed = kept.filter(~functools.reduce(operator.and_, same)).get_column(NUMBER)
     rows = new.filter(added | pl.col(NUMBER).is_in(changed.implode()))
@@ -202,19 +202,19 @@ def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFra
 def _pairs(
     root: Folder, how: Resolution, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yields rows in key order, and with them the changes that fall among them."""
+    """Yields pieces of rows in key order, each with the changes in its key range."""
     part, schema = how.part, how.schema
     if part.base is None:
         yield empty(schema), changes
         return
     bounds = group_bounds(root, part.base)
-    # Those pieces of the tablet into which the range falls, of ``len(bounds) + 1``.
+    # The pieces of the tablet that overlap the range; the tablet has ``len(bounds) + 1`` pieces.
     start = 0 if part.low is None else int(bounds.search_sorted(part.low, side="left"))
     stop = len(bounds)
     if part.high is not None:
         stop = min(stop, int(bounds.search_sorted(part.high, side="left")) + 1)
     after = bounds[start - 1] if start else ""
-    # The changes are not sorted: to compare with a few bounds is much cheaper.
+    # The changes are not sorted, because comparing them with a few bounds is much cheaper.
     piece = bounds.search_sorted(changes.get_column("key"), side="left")
     changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
     pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
@@ -228,7 +228,7 @@ def _pairs(
 
 
 def within(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFrame:
-    """Returns the rows, in key order, whose key is in [low, high)."""
+    """Returns the rows with keys in [low, high); ``rows`` must be in key order."""
     keys = rows.get_column("key")
     start = 0 if low is None else int(keys.search_sorted(low, side="left"))
     end = len(rows) if high is None else int(keys.search_sorted(high, side="left"))

@@ -13,7 +13,7 @@ from .file_lists import FILE_LIST, DataFile
 from .tablets import NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
-# Columns whose values hardly repeat.
+# Columns whose values rarely repeat.
 PLAIN = frozenset(
     {"key", "fetch_time", "last_fetch_time", "modified_time", "etag", "last_modified", "score",
      "cash", "signature", "simhash", "robots_text", "last_request_time", NUMBER}
@@ -23,11 +23,11 @@ PLAIN = frozenset(
 class TabletWriter:
     """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
 
-    Only a host that is larger than a tablet is cut. A file is larger than a
-    tablet, up to twice as large, where its last host does not end in time.
+    A host is in one file, unless it is larger than a tablet. To complete its last
+    host, a file may have up to twice ``TABLET_ROWS``.
 
     Attributes:
-        place: Component that the files belong to.
+        place: Component of the files.
     """
 
     def __init__(self, root: Folder, place: str, schema: pa.Schema) -> None:
@@ -35,15 +35,15 @@ class TabletWriter:
         self._root = root
         self._schema = schema
         self._writer: ParquetWriter | None = None
-        self._rows = 0  # of the file at hand,
-        self._pending: list[pl.DataFrame] = []  # and those that are not yet written
+        self._rows = 0  # number of rows in the present file
+        self._pending: list[pl.DataFrame] = []  # rows that are not written yet
         self._zones: list[dict[str, object]] = []
         self._files: list[DataFile] = []
-        self._host = ""  # of the last row, as ``host_start`` names it
-        self._host_rows = 0  # that it has so far, in all files
+        self._host = ""  # ``host_start`` of the last row
+        self._host_rows = 0  # number of its rows so far, in all files
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Appends rows; their keys are larger than those written before."""
+        """Appends rows; their keys must be larger than all keys written before."""
         while len(rows):
             cut, complete = self._cut(rows.get_column("key"))
             if cut:
@@ -53,7 +53,7 @@ class TabletWriter:
             rows = rows.slice(cut)
 
     def _cut(self, keys: pl.Series) -> tuple[int, bool]:
-        """Returns how many rows go into the file at hand, and whether it is then complete."""
+        """Returns (number of rows for the present file, whether it is complete then)."""
         room = TABLET_ROWS - self._rows
         new_host = host_start(keys[0]) != self._host
         if len(keys) <= room:
@@ -64,14 +64,14 @@ class TabletWriter:
             start = int(keys.search_sorted(host_start(keys[room]), side="left"))
             if start or (self._rows and new_host):
                 return start, True
-        # One host fills the room. It began earlier, or here.
+        # One host fills the remaining space. It began in earlier rows, or in these.
         known = 0 if new_host else self._host_rows
         most = max(room, TABLET_ROWS - known, 0)
         end = _host_end(keys)
         return (end, end < len(keys)) if end <= most else (most, True)
 
     def close(self) -> list[DataFile]:
-        """Completes the last file and describes all."""
+        """Completes the last file; returns the descriptions of all files."""
         self._finish()
         return self._files
 
@@ -79,7 +79,7 @@ class TabletWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leaves no half-written file."""
+        """Removes an incomplete file."""
         if self._writer is not None:
             self._writer.abandon()
             self._writer, self._rows, self._pending = None, 0, []
@@ -92,7 +92,7 @@ class TabletWriter:
         self._rows += len(rows)
         self._pending.append(rows)
         self._zones.append(zone(rows))
-        # Whole row groups: else each rewrite would leave more and smaller ones.
+        # Full row groups only: otherwise each rewrite would make more and smaller groups.
         waiting = sum(len(part) for part in self._pending)
         if waiting >= ROW_GROUP_ROWS:
             together = pl.concat(self._pending)
@@ -130,15 +130,15 @@ class TabletWriter:
 def write_run(
     root: Folder, component: str, base: DataFile, rows: pl.DataFrame, fresh: int, order: int
 ) -> DataFile:
-    """Writes a run and describes it.
+    """Writes a run; returns its description.
 
     Args:
         root: The table's folder.
         component: ``state`` or ``hosts``.
-        base: What it is a run on.
-        rows: In key order, with their numbers.
-        fresh: How many of them neither the base nor older runs have.
-        order: Number of the snapshot that it makes: the newest run's row counts.
+        base: The base of the run.
+        rows: Its rows in key order, with their numbers.
+        fresh: Number of rows that neither the base nor older runs have.
+        order: Number of the snapshot that it makes; the newest run's rows count.
     """
     path = root / component / new_name()
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
@@ -175,8 +175,8 @@ def zone(rows: pl.DataFrame) -> dict[str, object]:
 
 
 def _host_end(keys: pl.Series) -> int:
-    """Returns how many of the keys, which are in order, are of the first one's host."""
+    """Returns how many of the sorted keys have the same host as the first key."""
     start = host_start(keys[0])
-    if not start.endswith(":"):  # the key is a host itself
+    if not start.endswith(":"):  # the key is that of a host
         return int(keys.search_sorted(start, side="right"))
-    return int(keys.search_sorted(f"{start[:-1]};", side="left"))  # ";" is what follows ":"
+    return int(keys.search_sorted(f"{start[:-1]};", side="left"))  # ";" is the character after ":"

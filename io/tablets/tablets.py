@@ -1,8 +1,9 @@
-"""Tablets: a component's key space cut into ranges, each a base file with runs on it.
+"""Tablets: parts of a component by key range, each a base file with runs on it.
 
-A base has the rows of its range in key order. A run is a small file with those
-rows of the range that an operation changed or added; of several rows of a key
-the newest run's counts. ``ranges`` plans, ``resolve`` writes, ``fold`` reads.
+A base has the rows of its range in key order. A run is a small file with the
+rows of the range that an operation changed or added. If several files have a row of
+the same key, the row of the newest run counts. ``ranges`` plans tablets, ``resolve``
+writes them, ``fold`` reads them.
 """
 
 import dataclasses
@@ -15,18 +16,18 @@ from ...policy.kinds import KINDS, kind_of
 from ...web.urls.row_keys import host_of
 from .file_lists import DataFile
 
-# How many runs a tablet has at most, and what share of the rows of its base they hold.
+# Limits of a tablet: the number of its runs, and their share of the rows of its base.
 MOST_RUNS = 8
 RUN_SHARE = 0.2
 
-# Each row of a tablet has a number: its place in the base; what runs added is numbered on
-# from there. A run has the number of each of its rows, so folding compares no keys.
+# Each row of a tablet has a number: its position in the base. The numbers of rows that runs
+# have added follow. A run has the number of each of its rows, so folding compares no keys.
 NUMBER = "row_number"
 
 
 @dataclasses.dataclass(frozen=True)
 class Due:
-    """Times that make a row due, ms: up to and with ``until``, or later than ``far``."""
+    """Times at which a row is due, ms: ``until`` or earlier, or later than ``far``."""
 
     until: int
     far: int | None = None
@@ -34,7 +35,7 @@ class Due:
 
 @dataclasses.dataclass(frozen=True)
 class Tablet:
-    """A base and its runs, with the zone map of them all.
+    """A base and its runs, with the zone map of all these files.
 
     Attributes:
         base: The base.
@@ -54,7 +55,7 @@ class Tablet:
 
     @property
     def rows(self) -> int:
-        """How many rows it has; none is counted twice."""
+        """Number of rows; no row is counted twice."""
         return sum(file.live_rows for file in self.files)
 
     @property
@@ -75,18 +76,18 @@ class Tablet:
 
     @cached_property
     def min_fetch_time(self) -> int | None:
-        """Earliest due time, or an earlier one; None is not known."""
+        """Lower bound of the due times, ms; None if unknown."""
         times = [file.min_fetch_time for file in self.files]
         return min(time for time in times if time is not None) if None not in times else None
 
     @cached_property
     def max_fetch_time(self) -> int | None:
-        """Latest due time, or a later one; None is not known."""
+        """Upper bound of the due times, ms; None if unknown."""
         times = [file.max_fetch_time for file in self.files]
         return max(time for time in times if time is not None) if None not in times else None
 
     def may_have(self, due: Due) -> bool:
-        """Asks the zone map whether a row may be due."""
+        """Returns whether a row may be due, by the zone map."""
         if self.min_fetch_time is None or self.max_fetch_time is None:
             return True
         far = due.far is not None and self.max_fetch_time > due.far
@@ -114,12 +115,12 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
 
 
 def parts_of(component: str, files: Iterable[DataFile]) -> list[Tablet]:
-    """Returns the tablets of a component; of one that is not in tablets, each file as one."""
+    """Returns the tablets of a component; if it is not in tablets, one tablet per file."""
     return tablets(files) if kind_of(component).in_tablets else [Tablet(file) for file in files]
 
 
 def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
-    """Returns how many rows hosts (reversed) have in tablets that are theirs alone.
+    """Returns the number of rows of large hosts (reversed) in tablets that have no other host.
 
     Args:
         files: The state's live files, in any order.
@@ -133,7 +134,7 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
 
 
 def with_number(schema: pa.Schema) -> pa.Schema:
-    """Returns the columns of a run: those of its rows, and which row of the tablet each one is."""
+    """Returns the columns of a run: those of its rows, and the row's number in the tablet."""
     return schema.append(pa.field(NUMBER, pa.uint32()))
 
 

@@ -1,4 +1,4 @@
-"""What workers wrote: files by component, and counts."""
+"""Reports of workers: the files that they wrote, by component, and counts."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ class Written:
     """Files that a worker has written for a component, and its counts.
 
     Attributes:
-        component: Where the files belong, such as ``state``.
+        component: Component of the files, such as ``state``.
         files: New files.
         replaced: Paths of live files that the new ones replace.
         counts: By counter name, such as ``dropped/out_of_scope``.
-        tidies: Whether the rows stay the same. Then the commit leaves it out if
-            another operation has changed those files in the meantime.
-        due: Number of items of work, by step; one of a step's parts has it.
-        done: How many of them were done here, by step.
+        tidies: Whether the rows stay the same, as after a fold. If another operation has
+            changed the replaced files since then, the commit skips this part.
+        due: Total number of work items, by step; only one part of a step reports it.
+        done: Number of work items done here, by step.
     """
 
     component: str = ""
@@ -34,16 +34,16 @@ class Written:
 def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:
     """Checks that all work of an operation was done.
 
-    When part of a step has failed, a runner may still run later steps: Prism does,
-    until the job has stopped.
+    After a part of a step has failed, a runner may still run later steps. Prism does
+    so until the job has stopped.
 
     Args:
         job: Name of the job.
-        written: Everything that its workers wrote.
-        steps: Names of the steps whose work must be whole.
+        written: Reports of its workers.
+        steps: Names of the steps whose work must be complete.
 
     Raises:
-        UserError: Some of it is missing.
+        UserError: Some work is missing.
 
     >>> check_whole("fetch", [Written(due={"Items": 2}, done={"Items": 2})], ["Items"])
     """

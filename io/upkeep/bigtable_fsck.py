@@ -1,7 +1,7 @@
-"""Checks that a table's rows in Bigtable are whole: the last commit, the ranges, every cell.
+"""Checks a table's rows in Bigtable for damage: the last commit, the ranges, every cell.
 
-``tablet_fsck`` does so for tablets in files. A cell has no checksum: a cell that does not fit its
-layout is found, a number in which a bit has flipped is not.
+``tablet_fsck`` does the same for tablets in files. Cells have no checksums. So this check finds
+a cell that does not match its layout, but not a flipped bit in a number.
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile, load_files
 from .fsck import Problem, Rows, list_problem, without
 
-# Ranges that a thread reads, one after another: they differ in size.
+# Number of ranges per thread: ranges differ in size.
 _PER_THREAD = 4
-# A cell whose layout is at most this much newer may be of a newer nutbeam, and is no damage.
+# If a cell's layout is newer by at most this number, a newer nutbeam may have written it.
 _NEWER = 8
 
 
@@ -31,8 +31,8 @@ class Cells(NamedTuple):
     """The cells of a component.
 
     Attributes:
-        rows: How many rows there are.
-        damaged: Why rows cannot be read, by key.
+        rows: Number of rows.
+        damaged: Reasons why rows cannot be read, by key.
     """
 
     rows: int
@@ -44,12 +44,12 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
 
     Args:
         table: The table.
-        manifest: The snapshot, the newest that can be read.
-        quick: Whether to leave rows unread.
-        threads: How many ranges to read at a time.
+        manifest: The newest snapshot that can be read.
+        quick: Whether to skip reading the rows.
+        threads: Number of ranges to read at a time.
 
     Raises:
-        SnapshotTooOld: Too much was committed meanwhile.
+        SnapshotTooOld: Too many commits have changed rows during the check.
     """
     unfinished, problems = check_changes(table, quick)
     for number in untimed(table.log, manifest.lost):
@@ -80,7 +80,7 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
 def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
     """Returns the snapshots without a commit time in the history."""
     before, times = log.snapshots(), log.times()
-    there = set(log.snapshots())  # without those deleted meanwhile
+    there = set(log.snapshots())  # without snapshots that were just deleted
     return [n for n in before if n in there and n not in times and n not in lost]
 
 
@@ -88,7 +88,7 @@ def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, lis
     """Checks the last commit.
 
     Returns:
-        (number of the snapshot if it is not wholly applied, problems of its files).
+        (number of the snapshot if it is not completely applied, problems of its files).
     """
     log = table.log
     while True:
@@ -101,15 +101,15 @@ def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, lis
             elif head.applying and (text := unreadable(table, change, quick)):
                 text = f"{text}: without it snapshot {head.snapshot} cannot be finished"
                 problems.append(Problem("changes", change.path, text, change.component))
-        # Another process may have finished it meanwhile, and deleted its files.
+        # Another process may have finished the commit and deleted its files since then.
         if not problems or log.head().value == head.value:
             return (head.snapshot if head.applying else None), problems
 
 
 def unreadable(table: BigtableWebTable, change: Change, quick: bool = False) -> str:
-    """Returns why a file of changes cannot be applied; empty if it can."""
+    """Returns the reason why a file of changes cannot be applied; empty if it can."""
     try:
-        # Quickly: only whether the file begins and ends as Parquet does.
+        # The quick check only reads the beginning and the end of the Parquet file.
         for _ in table.log.rows_of(dataclasses.replace(change, crc32=None) if quick else change):
             if quick:
                 break
@@ -119,7 +119,7 @@ def unreadable(table: BigtableWebTable, change: Change, quick: bool = False) -> 
 
 
 def check_ranges(component: str, ranges: Sequence[DataFile]) -> Iterator[Problem]:
-    """Finds key ranges that overlap, or leave keys out.
+    """Finds key ranges that overlap, and gaps between them.
 
     >>> parts = [DataFile("hosts/", 1, 1, None, "b"), DataFile("hosts/c", 1, 1, "c", None)]
     >>> [problem.message for problem in check_ranges("hosts", parts)]
@@ -140,10 +140,10 @@ def check_ranges(component: str, ranges: Sequence[DataFile]) -> Iterator[Problem
 
 
 def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) -> Cells:
-    """Reads and unpacks all rows of a component, whatever ranges the list names.
+    """Reads and unpacks all rows of a component; does not use the ranges of its list.
 
     Raises:
-        SnapshotTooOld: The snapshot was too old before all were read.
+        SnapshotTooOld: The snapshot became too old while rows were read.
     """
     kind = CELLS[component]
 
@@ -163,17 +163,17 @@ def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) ->
 
 
 def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:
-    """Returns why cells cannot be unpacked, by key.
+    """Returns the reasons why cells cannot be unpacked, by key.
 
     Args:
         cells: Columns ``key`` and ``cell``.
-        kind: Which cells.
+        kind: The kind of the cells.
     """
     try:
         decode(cells, kind)
         return {}
     except UserError as error:
-        if len(cells) > 1:  # it names the first one of them, or none
+        if len(cells) > 1:  # the error names only the first of them, or none
             half = len(cells) // 2
             halves = (cells.slice(0, half), cells.slice(half))
             return {k: v for some in halves for k, v in damaged_cells(some, kind).items()}
@@ -184,10 +184,10 @@ def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:
 
 
 def is_newer(cell: bytes, kind: CellKind) -> bool:
-    """Returns whether a cell that cannot be unpacked may be whole, of a newer nutbeam."""
+    """Returns whether a cell that cannot be unpacked may be valid for a newer nutbeam."""
     at = 8 if kind.newest.due else 0
     if len(cell) <= at or not kind.newest.version < cell[at] <= kind.newest.version + _NEWER:
         return False
-    # Where a bit has flipped in the version alone, it is a cell of this version.
+    # If only a bit of the version has flipped, the rest is a valid cell of this version.
     as_ours = cell[:at] + bytes([kind.newest.version]) + cell[at + 1 :]
     return bool(damaged_cells(pa.table({"key": [b"-"], "cell": [as_ours]}), kind))

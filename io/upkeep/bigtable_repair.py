@@ -1,4 +1,4 @@
-"""Repairs a table in Bigtable: first its last commit, then the rest by a new commit."""
+"""Repairs a table in Bigtable: first finishes its last commit, then repairs by a new commit."""
 
 import contextlib
 import functools
@@ -37,17 +37,17 @@ Versions = list[tuple[int, bytes]]
 
 
 def settle(table: BigtableWebTable, drop: bool) -> int | None:
-    """Finishes a commit that was cut off, and restores what the history lacks, where it is known.
+    """Finishes an interrupted commit, and restores missing data in the history if it is known.
 
-    It may be repeated; a job that finishes the same commit does no harm.
+    It may be repeated, and other jobs may finish the same commit at the same time.
 
     Args:
         table: The table.
         drop: Whether to leave out files of changes that cannot be read.
 
     Returns:
-        Number of the snapshot that was finished; None if there was none, or if a
-        file that it needs is lost.
+        Number of the snapshot that was finished; None if none was unfinished, or if it
+        needs a lost file.
     """
     log = table.log
     head = log.head()
@@ -65,7 +65,7 @@ def settle(table: BigtableWebTable, drop: bool) -> int | None:
 
 
 def _complete_history(table: BigtableWebTable, head: Head) -> None:
-    """Restores all of the newest snapshot, and the times of older ones."""
+    """Restores the newest snapshot in the history, and the times of older ones."""
     try:
         lost = load_manifest(table, head.snapshot).lost
     except UserError:
@@ -75,7 +75,7 @@ def _complete_history(table: BigtableWebTable, head: Head) -> None:
         if number == head.snapshot:
             table.log.record_again(head)
             continue
-        with contextlib.suppress(UserError):  # it is lost
+        with contextlib.suppress(UserError):  # the record is lost
             table.log.time_again(number, load_manifest(table, number).time)
 
 
@@ -86,10 +86,10 @@ def repair_rows(
     rows: Rows,
     drop: Mapping[str, frozenset[str]] | None,
 ) -> Repair:
-    """Makes a snapshot that is whole from the newest one.
+    """Makes a new snapshot without damage from the newest snapshot.
 
-    A row that cannot be read gets its newest older version that can, if Bigtable
-    still has one that is part of the table's past; else it is deleted.
+    A row that cannot be read is replaced by its newest readable version, if Bigtable
+    still has one in the table's lineage. Otherwise the row is deleted.
 
     Args:
         table: The table; its last commit is finished.
@@ -105,12 +105,12 @@ def repair_rows(
     """
     head = table.log.head()
     if head.applying:
-        return Repair(None)  # a file is lost, and nothing can be committed
+        return Repair(None)  # a file is lost, so no commit is possible
     if head.snapshot != snapshot:
         raise ConflictError("the table was changed meanwhile: run it again")
     base = load_manifest(table, snapshot)
     lost = [change for change in table.log.changes(head) if change.lost]
-    # As far as it was noted how many rows they had.
+    # Only for files whose number of rows is known.
     counts = Counter[str]()
     for change in lost:
         counts[f"{change.component}/lost"] += change.rows or 0
@@ -128,7 +128,7 @@ def repair_rows(
             changes[name] = written
         if written or _is_wrong(table, base, name, rows):
             lists[name] = _ranges(table, base, name, rows, numbers["deleted"])
-    # Numbers have no gaps: those that an operation has seen become repairs, too.
+    # Snapshot numbers have no gaps: numbers that operations have seen also become repairs.
     numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
     files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
     plan = Plan(
@@ -139,7 +139,7 @@ def repair_rows(
 
 
 def _is_wrong(table: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:
-    """Returns whether the ranges of a component are not those of its rows."""
+    """Returns whether the ranges of a component do not match its rows."""
     component = base.components.get(name)
     if component is not None and list_problem(table, component):
         return True
@@ -149,7 +149,7 @@ def _is_wrong(table: BigtableWebTable, base: Manifest, name: str, rows: Rows) ->
 def _ranges(
     table: BigtableWebTable, base: Manifest, name: str, rows: Rows, deleted: int
 ) -> list[DataFile]:
-    """Returns new ranges of a component, from the number of its rows."""
+    """Returns new ranges for a component with a number of rows."""
     total = rows.numbers.get(name)
     if total is None:
         total = read_cells(table.log, name, base.snapshot, 1).rows
@@ -165,12 +165,12 @@ def _mend(
     """Writes files of changes for rows that cannot be read.
 
     Returns:
-        (the files, how many rows are ``given_back`` and ``deleted``).
+        (the files, numbers of rows that are ``given_back`` and ``deleted``).
     """
     undone, purges = _past(table)
     cells: dict[bytes, bytes | None] = {}
     for key, versions in _versions(table.log.table, kind, keys, snapshot):
-        # Keys that are no text, and cells of a newer version, are left as they are.
+        # Keys that are not text, and cells of a newer version, stay unchanged.
         is_text = key.decode(errors="ignore").encode() == key
         if is_text and versions and not is_newer(versions[0][1], kind):
             cells[key] = _whole(kind, versions, undone, purges)
@@ -187,7 +187,7 @@ def _mend(
 
 
 def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int]) -> bytes | None:
-    """Returns the newest cell of a row that can be read and may come back; None is no row."""
+    """Returns the newest cell of a row that is readable and may be restored, or None."""
     for snapshot, cell in versions:
         if snapshot in undone:
             continue
@@ -201,7 +201,7 @@ def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int
 
 
 def _past(table: BigtableWebTable) -> tuple[set[int], set[int]]:
-    """Returns the numbers of (snapshots that a rollback has left out, purges), where known."""
+    """Returns the known numbers of (snapshots that a rollback has undone, purges)."""
     undone: set[int] = set()
     purges: set[int] = set()
     with contextlib.suppress(UserError):
@@ -216,7 +216,7 @@ def _past(table: BigtableWebTable) -> tuple[set[int], set[int]]:
 def _versions(
     table: BigtableTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
 ) -> Iterator[tuple[bytes, Versions]]:
-    """Yields all versions of rows that Bigtable has up to a snapshot, in key order."""
+    """Yields all versions of rows, up to a snapshot, that Bigtable has, in key order."""
     keys = sorted(keys)
     for at in range(0, len(keys), _SOUGHT):
         request = types.ReadRowsRequest.pb()(

@@ -1,4 +1,4 @@
-"""Finds times that a wrong clock has left in a table, and corrects them by a commit of its own."""
+"""Finds wrong times in a table, caused by a wrong clock, and corrects them in a new snapshot."""
 
 import contextlib
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ def check_clock(
     Args:
         table: The table.
         manifest: The snapshot.
-        options: How late a row may be due.
-        now: ms.
-        quick: Whether to leave rows unread.
+        options: Options that limit how late a row may be due.
+        now: Time in ms.
+        quick: Whether to skip reading the rows.
     """
     late, says = now + TOLERANCE_MS, f"the clock says {date_of(now)}"
     if manifest.latest_time > late:
@@ -54,7 +54,7 @@ def check_clock(
 def _wrong_rows(
     table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int
 ) -> Iterator[tuple[str, Times, Tablet, pl.DataFrame]]:
-    """Yields (component, its times, tablet, keys of its rows whose times are impossible)."""
+    """Yields (component, its time columns, tablet, keys of its rows with impossible times)."""
     table = table.at(manifest.snapshot)
     for name, times in ((name, kind.times) for name, kind in KINDS.items() if kind.times):
         wrong = times.wrong(now, options)
@@ -72,10 +72,10 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
     Args:
         table: The table's address.
         operation: Id of this operation.
-        options: How late a row may be due.
+        options: Options that limit how late a row may be due.
 
     Raises:
-        ConflictError: Another operation has changed rows meanwhile.
+        ConflictError: Another operation has changed rows during the repair.
     """
     pinned = begin(table, "fsck", operation)
     before, now = pinned.manifest(), pinned.now

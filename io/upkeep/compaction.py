@@ -1,4 +1,4 @@
-"""Compaction: chooses tablets to rewrite, and files of batches that no row needs any more."""
+"""Compacts tables: rewrites tablets, and drops files of batches that no row needs any more."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,19 +14,19 @@ from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
 
-# Kinds that a closed batch does not need; bodies, texts and outcome go file by file.
+# Kinds of files that a closed batch does not need; files of other kinds are dropped one by one.
 _SPENT = ("fetchlist", "learnt")
 
 
 def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
-    """Returns tablets to rewrite, each group as one.
+    """Returns groups of tablets to rewrite; each group is rewritten together.
 
     Args:
         known: Tablets of a component in key order.
-        full: Whether to rewrite all.
+        full: Whether to rewrite all tablets.
 
     Returns:
-        Neighbours that are tiny, and tablets that have runs or are too large.
+        Groups of very small adjacent tablets, and tablets that have runs or are too large.
     """
     size = tablet_writer.TABLET_ROWS
     groups: list[list[Tablet]] = []
@@ -45,7 +45,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 
 
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
-    """Rewrites neighbouring tablets: the same rows, without runs."""
+    """Rewrites adjacent tablets as new bases without runs; the rows stay the same."""
     check_tablets(operation.root, *group)
     root, schema = operation.root.files, stored_schema(operation.root, component, *group)
     frames = (rows for tablet in group for rows in folded(root, schema, tablet))
@@ -56,7 +56,7 @@ def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Writt
 
 
 def merge_seeds(operation: Operation) -> Iterator[Written]:
-    """Merges the files that name hosts of seeds, of a table whose hosts are in rows."""
+    """Merges the files that name hosts of seeds, if the table's hosts are rows in Bigtable."""
     files = operation.files(SEED_HOSTS)
     if len(files) < 2:
         return
@@ -68,13 +68,13 @@ def merge_seeds(operation: Operation) -> Iterator[Written]:
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:
-    """Returns the batches whose superseded files may go.
+    """Returns the batches whose superseded files may be dropped.
 
     Args:
         manifest: The snapshot.
-        now: ms.
-        retention_s: How old they are at least.
-        keep: How many of the newest stay as they are.
+        now: Time in ms.
+        retention_s: Minimum age of the batches, s.
+        keep: Number of the newest batches to keep unchanged.
     """
     ordered = sorted(manifest.batches, key=lambda name: (manifest.batches[name].created, name))
     older = ordered[: max(0, len(ordered) - keep)]
@@ -90,12 +90,12 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
 def superseded(
     operation: Operation, batches: Sequence[str], named: frozenset[str]
 ) -> Iterator[Written]:
-    """Yields the files of batches that are dropped.
+    """Yields the files of batches to drop.
 
     Args:
-        operation: Whose snapshot is read.
+        operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
-        named: Paths of all files that rows of the state name.
+        named: Paths of all files that rows of the state refer to.
     """
     for batch in batches:
         bodies = {kind: operation.files(place(batch, kind)) for kind in ("pages", "documents")}

@@ -1,4 +1,4 @@
-"""Checks that manifests, lists and data files of a table are whole; ``table_checks`` checks rows."""
+"""Checks manifests, lists and data files of a table for damage; ``table_checks`` checks rows."""
 
 import contextlib
 import dataclasses
@@ -31,14 +31,14 @@ class Problem:
     """A defect of a table.
 
     Attributes:
-        kind: A word for it: ``manifest``, ``list``, ``missing``, ``size``,
+        kind: Kind of the defect: ``manifest``, ``list``, ``missing``, ``size``,
             ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
             ``batch``, ``clock``; in Bigtable ``changes`` and ``cell``, too.
-        path: The file, below the table; of a cell COMPONENT/KEY; of manifests in a
-            row FIRST to LAST.
-        message: The defect, in words.
-        component: Where a data file belongs, or empty.
-        newer: Whether it is no damage: a later version wrote the file.
+        path: Path of the file, relative to the table; COMPONENT/KEY for a cell;
+            FIRST to LAST for consecutive manifests.
+        message: Description of the defect.
+        component: Component of a data file, or empty.
+        newer: Whether a later version of nutbeam wrote the file, so that it is not damaged.
     """
 
     kind: str
@@ -53,13 +53,13 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """The result of checking rows; of a table in files it has only problems.
+    """The result of checking rows; for a table in files it only has ``problems``.
 
     Attributes:
         problems: The defects.
-        numbers: Number of rows by component, where they were read.
+        numbers: Number of rows by component, if they were read.
         damaged: Keys of the rows that cannot be read, by component.
-        unfinished: Number of a snapshot that is committed and not wholly applied, or None.
+        unfinished: Number of a committed snapshot that is not completely applied, or None.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -69,14 +69,14 @@ class Rows:
 
 
 def without(error: UserError, path: Place | str) -> str:
-    """Returns an error's message without the path and the advice that belong to it."""
+    """Returns the message of an error without its path and its advice."""
     text = str(error).partition(": run nutbeam fsck")[0]
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
 
 
 def check_manifests(table: WebTable) -> list[Problem]:
-    """Finds manifests that are missing, damaged, or of a newer format."""
-    # In this order: a snapshot that is pinned or committed meanwhile is known when it is sought.
+    """Finds manifests that are missing or damaged, or have a newer format."""
+    # In this order, so that snapshots pinned or committed during the check cause no problem.
     seen = max(seen_snapshots(table), default=0)
     newest = table.latest_snapshot()
     known = table.snapshots()
@@ -86,7 +86,7 @@ def check_manifests(table: WebTable) -> list[Problem]:
         try:
             load_manifest(table, number)
         except SnapshotTooOld:
-            continue  # deleted since
+            continue  # deleted since then
         except UserError as error:
             text = without(error, table.record_label(number))
             newer = isinstance(error, NewerFormat)
@@ -100,7 +100,7 @@ def check_manifests(table: WebTable) -> list[Problem]:
 
 
 def _missing(table: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
-    """Yields missing manifests; three or more in a row as one problem."""
+    """Yields missing manifests; three or more consecutive ones are one problem."""
     for first, last in runs(numbers):
         names = [table.record_name(number) for number in range(first, last + 1)]
         if len(names) > 2:
@@ -112,7 +112,7 @@ def _missing(table: WebTable, numbers: list[int], why: str) -> Iterator[Problem]
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns runs of numbers without gaps, each as (first, last).
+    """Returns (first, last) of each sequence of consecutive numbers.
 
     >>> runs([7, 1, 2, 3])
     [(1, 3), (7, 7)]
@@ -134,7 +134,7 @@ def _lost(table: WebTable, known: list[int]) -> set[int]:
 
 
 def check_lists(table: WebTable, manifest: Manifest) -> list[Problem]:
-    """Finds lists of a snapshot that are missing or damaged, or differ from its totals."""
+    """Finds lists of a snapshot that are missing, damaged, or differ from the manifest's totals."""
     found = {
         name: list_problem(table, component) for name, component in manifest.components.items()
     }
@@ -160,14 +160,14 @@ def list_problem(root: Folder, component: Component) -> str:
 
 
 def check_file(root: Folder, component: str, file: DataFile, quick: bool = False) -> Problem | None:
-    """Checks that a data file fits its description.
+    """Checks that a data file matches its description.
 
     Args:
         root: The table's folder.
-        component: Where it belongs.
+        component: Component of the file.
         file: The description.
-        quick: Only size, end and number of rows; else all of it is read, and
-            its checksum compared.
+        quick: Whether to check only size, end and number of rows. Otherwise it reads the
+            whole file and verifies its checksum.
     """
     path = root / file.path
 
@@ -210,16 +210,16 @@ def _row_count(path: Place) -> int:
 
 
 def _keys(path: Place) -> pl.Series:
-    """Returns the keys of a Parquet file in their order, null where it has none."""
+    """Returns the keys of a Parquet file in their order, null for rows without a key."""
     frames = [to_frame(rows) for rows in row_groups(path, _KEY, _KEY.names)]
     return pl.concat([empty(_KEY), *frames]).get_column("key")
 
 
 def described(root: Folder, path: Place) -> DataFile:
-    """Returns the description of a whole Parquet file, as far as the file itself has it.
+    """Returns the description of a Parquet file, as far as it follows from its content.
 
     Raises:
-        UserError: It is not whole.
+        UserError: The file is damaged.
     """
     keys = _keys(path)
     first, last = keys.min(), keys.max()

@@ -1,4 +1,4 @@
-"""Counts files that a table does not need, and operations that never ended."""
+"""Counts leftover files of a table, and operations that never ended."""
 
 import contextlib
 import dataclasses
@@ -21,13 +21,13 @@ from .retention import UNDER_WAY
 
 @dataclasses.dataclass(frozen=True)
 class Left:
-    """Leftovers that do no harm.
+    """Harmless leftovers in a table.
 
     Attributes:
-        orphans: Files that no snapshot names: left by jobs that died, or not yet committed.
-        orphan_bytes: Their size.
-        temporary: Files that were never completed.
-        leases: Claims of attempts at fetching, held or not.
+        orphans: Number of files that no snapshot names: of jobs that died or did not commit yet.
+        orphan_bytes: Size of these files.
+        temporary: Number of files that were never completed.
+        leases: Number of claims of fetch attempts, held or not.
         unfinished: Operations that began more than a day ago and never committed.
     """
 
@@ -39,7 +39,7 @@ class Left:
 
 
 def left_over(table: WebTable) -> Left:
-    """Counts leftover files, and names operations that began long ago and never committed."""
+    """Counts leftover files; lists operations that began over a day ago and never committed."""
     named = table.needed_files()
     components = {c for one in readable_manifests(table) for c in one.components.values()}
     for component in components:
@@ -66,6 +66,6 @@ def _unfinished(table: WebTable) -> Iterator[str]:
             continue
         with contextlib.suppress(UserError):
             pinned = from_json(path, read_bytes(path))
-            # The history does not say how operations before its first snapshot ended.
+            # Operations before the first snapshot in the history have an unknown end.
             if pinned.snapshot >= first - 1 and pinned.job != "crawl" and pinned.id not in done:
                 yield pinned.id

@@ -1,4 +1,4 @@
-"""Rebuilds lists of files that are gone: from the files, their names, and other snapshots' lists."""
+"""Rebuilds lost file lists from the files, their names, and the lists of other snapshots."""
 
 import contextlib
 import dataclasses
@@ -21,7 +21,7 @@ from .fsck import described, list_problem
 
 
 def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFile] | None]:
-    """Returns the live files of the components whose lists are broken; None where they are uncertain."""
+    """Returns the live files of components with broken lists; None where they are uncertain."""
     return {
         name: _Rebuild(table, manifest, name).files()
         for name, component in manifest.components.items()
@@ -31,7 +31,7 @@ def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFil
 
 @dataclasses.dataclass(frozen=True)
 class _Rebuild:
-    """Finds the live files of a component whose list is gone."""
+    """Finds the live files of a component whose list is lost."""
 
     table: WebTable
     manifest: Manifest
@@ -40,7 +40,7 @@ class _Rebuild:
     def files(self) -> list[DataFile] | None:
         others = self._described_elsewhere()
         files: list[DataFile] = []  # newest first
-        runs: list[Place] = []  # no list says on which base they are
+        runs: list[Place] = []  # runs whose base is in no list
         for file in sorted(list_files(self.table / self.name), key=lambda file: -file.changed):
             if file.path.suffix != ".parquet" or file.path.name.startswith("."):
                 continue
@@ -51,7 +51,7 @@ class _Rebuild:
                     continue
                 known = others.get(path) or self._described(file.path)
             except UserError:
-                continue  # not whole
+                continue  # the file is damaged
             if known is None:
                 return None
             files.append(known)
@@ -60,12 +60,12 @@ class _Rebuild:
         try:
             layered = self._layered(bases, [file for file in files if file.base], runs)
         except UserError:
-            return None  # one of the files is not whole
+            return None  # one of the files is damaged
         wanted = self.manifest.components[self.name].totals
         return next((c for c in (files, bases, new, *layered) if totals(c) == wanted), None)
 
     def _described_elsewhere(self) -> dict[str, DataFile]:
-        """Returns what the lists of other snapshots say about the files, by path."""
+        """Returns the files' descriptions in the lists of other snapshots, by path."""
         others = [other.components.get(self.name) for other in readable_manifests(self.table)]
         lists = {component.list: component for component in reversed(others) if component}
         lists.pop(self.manifest.components[self.name].list, None)
@@ -76,7 +76,7 @@ class _Rebuild:
         return found
 
     def _described(self, path: Place) -> DataFile | None:
-        """Returns a file's description by its content and its name; None if these are not enough."""
+        """Returns a file's description from its content and name; None if these do not suffice."""
         file, kind = described(self.table, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
@@ -99,7 +99,7 @@ class _Rebuild:
         return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
 
     def _paired(self, file: DataFile) -> DataFile | None:
-        """Gives a file of documents the place of the file of pages that they were made from."""
+        """Sets the order of a file of documents to that of its file of pages."""
         pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
         with contextlib.suppress(UserError):
             files = load_files(self.table, pages)
@@ -114,12 +114,12 @@ class _Rebuild:
     def _layered(
         self, bases: list[DataFile], known: list[DataFile], runs: list[Place]
     ) -> list[list[DataFile]]:
-        """Returns bases with runs; with each new run on the known ones, and in their place.
+        """Returns two sets of files: new runs are added to the known runs, or replace them.
 
         Args:
             bases: Bases that may be live.
             known: Runs that lists of other snapshots describe.
-            runs: New runs, at most one on each base; their rows tell on which.
+            runs: New runs, at most one per base; their rows show the base.
         """
         new: dict[str, tuple[Place, pl.DataFrame]] = {}
         for path in runs:
@@ -147,7 +147,7 @@ class _Rebuild:
         return self._with_zone(made)
 
     def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
-        """Returns whether a run replaces rows of a base; of a run that only adds rows this is unknown."""
+        """Returns whether a run replaces rows of a base; False for a run that only adds rows."""
         changed = rows.filter(pl.col(NUMBER) < base.rows)
         path = self.table / base.path
         keys = collect(scan([path], KINDS[self.name].schema).select("key")).get_column("key")
@@ -156,7 +156,7 @@ class _Rebuild:
 
 
 def _newest(files: list[DataFile]) -> Iterator[DataFile]:
-    """Yields the files, newest first, whose keys no newer file has."""
+    """Yields the files, newest first; skips files whose keys are in a newer file."""
     taken: list[tuple[str, str]] = []
     for file in files:
         low, high = file.first or "", file.last or ""

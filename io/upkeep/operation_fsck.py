@@ -1,7 +1,7 @@
 """Checks the records of operations, and repairs them; see ``operation_records``.
 
-A damaged record stops compact, and each launch of the operation. It can be restored from the history
-if the operation was committed; else it can only be removed.
+With a damaged record, compact and each launch of its operation fail. A repair restores the record
+from the history if the operation was committed; otherwise it can only remove the record.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _ON_BATCHES = ("fetch", "parse", "update")
 
 @dataclasses.dataclass(frozen=True)
 class Mended:
-    """A file that a repair has ``made again`` or ``removed``."""
+    """A file that a repair has restored (``made again``) or ``removed``."""
 
     path: str
     done: str
@@ -40,9 +40,12 @@ class Mended:
 
 
 def check_operations(table: WebTable) -> list[Problem]:
-    """Finds records of operations that are damaged, of a newer format, or name a missing snapshot or batch."""
+    """Finds bad records of operations.
+
+    A record is bad if it is damaged, has a newer format, or names a missing snapshot or batch.
+    """
     records = list(record_files(table))
-    known = reach(table)  # after the records: one that is pinned just now is not among them
+    known = reach(table)  # read after the records: operations pinned just now are not checked
     problems = list(_no_files(table))
     for found in records:
         try:
@@ -55,7 +58,7 @@ def check_operations(table: WebTable) -> list[Problem]:
 
 
 def record_files(table: WebTable) -> Iterator[Found]:
-    """Yields the files of records, and the notes that operations have lost."""
+    """Yields the files of records, and those which say that an operation has lost."""
     for found in list_files(table / FOLDER):
         direct = found.path.parent == table / FOLDER and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
@@ -63,7 +66,7 @@ def record_files(table: WebTable) -> Iterator[Found]:
 
 
 def _no_files(table: WebTable) -> Iterator[Problem]:
-    """Finds folders and dead links that stand where a record belongs."""
+    """Finds folders and broken links with the name of a record."""
     folder = table / FOLDER
     for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
         named = path.suffix in (".json", LOST) and not path.name.startswith(".")
@@ -94,7 +97,7 @@ def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
 
 
 def _ahead(snapshot: int, newest: int, most: int) -> str:
-    """Returns the problem of a number that is too large, see ``reach``; empty if it is not."""
+    """Returns the problem of a snapshot number that is too large, or empty; see ``reach``."""
     if snapshot <= most:
         return ""
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
@@ -103,12 +106,12 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
 def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
     """Restores damaged records from the history, or removes them.
 
-    A record that is younger than a day may be of an operation under way. It is only
+    A record that is younger than a day may belong to an operation under way. It is only
     removed with ``drop``.
 
     Args:
         table: The table.
-        problems: Problems of records.
+        problems: Problems of records, from ``check_operations``.
         drop: Whether to remove young records, too.
     """
     records = {below(table, found.path): found for found in record_files(table)}
@@ -130,11 +133,11 @@ def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> lis
 
 
 def _from_history(history: list[Manifest], path: Place) -> Operation | None:
-    """Returns the operation of a record, or an equivalent one, if it has made a snapshot."""
+    """Returns the operation of a record, or an equivalent one; None if it made no snapshot."""
     name, _, restart = path.stem.partition("@")
     launch, _, job = name.rpartition(".")
     after = int(restart) if restart.isdigit() else 0
-    crawls = job == "crawl"  # its phases make snapshots, it makes none
+    crawls = job == "crawl"  # only the phases of a crawl make snapshots
     for made in history:
         of_phase = crawls and made.operation.startswith(f"{launch}.")
         if made.snapshot > after and (made.operation == name or of_phase):

@@ -1,7 +1,7 @@
 """Commits a fetch or a parse without the rows that were purged while it ran.
 
-Both only write files of their batch. So a purge that is committed meanwhile need not cost them hours
-of work: blocked rows are removed from their files before these are committed.
+Both jobs only write files of their batch. If a purge is committed while they run, hours of work
+are not lost: blocked rows are removed from the new files before these are committed.
 """
 
 import dataclasses
@@ -30,13 +30,13 @@ def commit_over_purges(
 
     Args:
         operation: The pinned operation.
-        written: Everything that its workers wrote.
+        written: Reports of its workers.
         reads: Components that it has read; only a purge may have changed them.
         batch: The new record of the operation's batch.
 
     Raises:
         ConflictError: Another job has changed a component of ``reads``, or a purge
-            has deleted files that it has written.
+            has deleted files that the operation has written.
     """
     written, reads = list(written), reads | {BLOCKLIST}
     newest, left = operation, written
@@ -56,13 +56,13 @@ def commit_over_purges(
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:
-    """Returns the operation as if it had read the newest snapshot, if only purges came between."""
+    """Returns the operation with the newest snapshot, if only purges were committed since."""
     newest = dataclasses.replace(operation, snapshot=operation.root.settled_snapshot())
     with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
         for component in reads - {BLOCKLIST}:
-            # Files by the names that they had before a purge rewrote them.
+            # Files by their names before a purge rewrote them.
             was, now = (
                 {file.formerly or file.path for file in one.files(component)}
                 for one in (operation, newest)

@@ -1,4 +1,4 @@
-"""Takedown in a table's files: which rows an edit removes, the blocklist, and deleting old files."""
+"""Purges names from a table's files: edits rows, writes the blocklist, deletes old files."""
 
 import contextlib
 import dataclasses
@@ -37,11 +37,11 @@ def purge_of(names: Names) -> "Purge":
 
 @dataclasses.dataclass(frozen=True)
 class Purge:
-    """Removes blocked rows, and mentions of names in other rows; counts both.
+    """Removes blocked rows, and blocked names from other rows; counts both.
 
     Attributes:
         blocklist: The names, as hashes.
-        pattern: Names, as a regular expression for texts; without one, nothing is named.
+        pattern: Regular expression of the names in texts; None if there are no names.
     """
 
     blocklist: Blocklist
@@ -52,12 +52,12 @@ class Purge:
 
 
 def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> Written:
-    """Writes the blocklist with further names, or without some.
+    """Adds names to the blocklist, or removes them; writes the new list.
 
     Args:
         operation: The purge.
-        names: Names to add to the list.
-        lift: Whether to take them off it instead.
+        names: Names to add.
+        lift: Whether to remove the names instead.
     """
     root, files = operation.root, operation.files(COMPONENT)
     known = collect(scan([root / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
@@ -79,9 +79,9 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
 
     Args:
         root: The table's folder.
-        named: Paths, of ``named_files``.
-        before: Time of the store's clock, s: files that were written later are
-            left alone, for an operation may be about to commit them.
+        named: Paths from ``named_files``.
+        before: Time of the store's clock, s. Files that were written later are
+            skipped, because an operation may be about to commit them.
     """
     for folder in (*folders(), "changes", "exports", "manifest/lists"):
         for found in list_files(root / folder):
@@ -91,10 +91,10 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
 
 
 def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
-    """Deletes files that only snapshots before one need, and files that may name what is purged.
+    """Deletes files that only older snapshots need, and files that may contain purged names.
 
-    Manifests stay: they hold numbers and names of files, no URLs. Flushed pages
-    of a batch that is still open stay as well, without purged rows.
+    Manifests stay, because they have no URLs, only numbers and names of files. Flushed
+    pages of an open batch also stay, without purged rows.
 
     Args:
         table: The table.
@@ -102,14 +102,14 @@ def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
         names: The purged names.
 
     Returns:
-        ``files`` and ``bytes`` that were deleted.
+        Numbers of deleted ``files`` and ``bytes``.
     """
     root, purge = table.files, purge_of(names)
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
     before = table.written_at(since, {component.list for component in components.values()})
     if is_shared(root):
-        # S3 has whole seconds: files that are as old as the purge are deleted, too.
+        # Times on S3 are whole seconds: files of the same second as the purge are deleted, too.
         before = math.nextafter(before, math.inf)
     kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, kept)
@@ -128,16 +128,16 @@ def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
 
 
 def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
-    """Returns whether a left-over file is a flushed one of an open batch, which a fetch will adopt."""
+    """Returns whether a leftover file is of an open batch, so that a fetch will adopt it."""
     parts = below(root, path).split("/")
-    # A fetch that runs may be about to commit documents.
+    # A running fetch may be about to commit documents.
     flushed = len(parts) == 4 and parts[1] in waiting and kind_of(parts[2]).flushed
     if not flushed or path.name.startswith("."):
         return False
     component = "/".join(parts[:3])
     if not is_touched(path, component, purge):
         return True
-    if parts[2] == "pages":  # under a name of its own, of the same attempt
+    if parts[2] == "pages":  # under a new name of the same attempt
         head, _, number = path.stem.rpartition("-")
         new = path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet")
         rewrite(path, new, CountedEdit(purge, component))
@@ -145,11 +145,11 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> boo
 
 
 def _forget_in_leases(root: Place, purge: Purge) -> None:
-    """Removes purged hosts from the notes of attempts."""
+    """Removes purged hosts from the lease files of attempts."""
     for found in list_files(root / "batches"):
         if found.path.suffix != ".beat":
             continue
-        with contextlib.suppress(ValueError, KeyError, TypeError, UserError):  # it is damaged
+        with contextlib.suppress(ValueError, KeyError, TypeError, UserError):  # the file is damaged
             record = json_object(read_bytes(found.path))
             hosts: Mapping[str, object] = record["hosts"]
             keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)

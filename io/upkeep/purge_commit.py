@@ -1,7 +1,7 @@
-"""Commits a purge beside jobs that commit, too: only their changes are read again.
+"""Commits a purge while other jobs commit; a new try only reads the changes of these jobs.
 
-With each try less is left to do, and under a hold (``hold``) no job begins. So a purge needs at most
-one try more than jobs were under way.
+Each try has less work than the one before, and no job begins under a hold (``hold``). So the
+number of tries is at most the number of jobs under way plus one.
 """
 
 import contextlib
@@ -26,20 +26,21 @@ from .purge import purge_of, update_blocklist
 from .retention import changes_under_way
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail when rows or the blocklist change while they run. Fetch and parse do not, see ``over_purges``.
+# Jobs that fail if rows or the blocklist change while they run; fetch and parse do not fail,
+# see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
-# Most tries: fewer jobs are under way at once.
+# Largest number of tries: there are always fewer jobs under way.
 TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """The part of a table that is purged at a time.
+    """A work item of a purge: a part of a table.
 
     Attributes:
         operation: The purge.
-        component: Where it belongs.
-        part: A tablet, or a file as one; None is the blocklist.
+        component: The component of the part.
+        part: A tablet, or a tablet that stands for one file; None means the blocklist.
     """
 
     operation: Operation
@@ -49,11 +50,11 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """The order that a purge carries out.
+    """The task of a purge.
 
     Attributes:
         names: Names to purge.
-        lift: Whether the names are rather to be blocked no longer; then nothing else is touched.
+        lift: Whether to remove the names from the blocklist instead; then nothing else changes.
     """
 
     names: Names
@@ -76,16 +77,16 @@ class Task:
 
 
 class Purged(NamedTuple):
-    """Files without the purged names, and the purge, pinned to the snapshot that they are of."""
+    """Files without the purged names, and the purge operation, pinned to their snapshot."""
 
     operation: Operation
     written: tuple[Written, ...]
 
 
 def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) -> Purged:
-    """Returns purged files of the newest snapshot, where that can be read.
+    """Returns purged files of the newest snapshot, if it can be read.
 
-    After it, little work is left while jobs wait.
+    It is called before the hold, so that jobs wait only for the rest of the work.
     """
     purged = Purged(operation, tuple(written))
     if not operation.idle:
@@ -95,16 +96,16 @@ def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) 
 
 
 def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float) -> Manifest:
-    """Makes the next snapshot, once. The caller has a hold.
+    """Makes the next snapshot, once. The caller must have a hold.
 
     Args:
-        operation: The purge, as it was pinned.
+        operation: The pinned operation of the purge.
         purged: The purged files so far.
-        task: The order of the purge.
-        wait_s: How long to wait for jobs under way; after that they fail, and must be run again.
+        task: The task of the purge.
+        wait_s: Longest wait for jobs under way, s. Later jobs fail and must be run again.
 
     Raises:
-        ConflictError: Others have committed before each try.
+        ConflictError: Other operations have committed during each try.
     """
     until = time.monotonic() + wait_s
     for _ in range(TRIES):
@@ -151,7 +152,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
 
 
 def rebase(purged: Purged, task: Task) -> Purged:
-    """Returns purged files of the newest snapshot; reads only files that the older one does not have."""
+    """Returns purged files of the newest snapshot; reads only files that are new in it."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged

@@ -1,4 +1,4 @@
-"""Repairs a table by a new snapshot of its whole files. Nothing is deleted or moved."""
+"""Repairs a table by a new snapshot of its undamaged files. Nothing is deleted or moved."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -22,8 +22,8 @@ class Repair:
     """The result of a repair.
 
     Attributes:
-        manifest: The snapshot that it made; None if there was nothing to do.
-        base: Number of the snapshot that it is made from.
+        manifest: The new snapshot; None if there was nothing to repair.
+        base: Number of the snapshot that the new one is made from.
         rebuilt: Components whose lists were rebuilt.
         dropped: Files that are no longer part of the table.
         lost: Numbers of the snapshots that cannot be read.
@@ -43,9 +43,9 @@ class Plan:
     """The snapshot that a repair makes.
 
     Attributes:
-        base: The snapshot whose content it has.
-        numbers: Numbers of the snapshots to make, all alike; those before the last are
-            numbers that an operation has seen.
+        base: The snapshot that it is made from.
+        numbers: Numbers of the snapshots to make, all with the same content. Numbers before
+            the last one are used because operations have seen them.
         lists: New lists, by component.
         drop: Paths of data files to leave out, by component.
         unreadable: Numbers of snapshots after ``base`` that are lost.
@@ -65,11 +65,11 @@ class Plan:
 
 
 def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
-    """Makes a snapshot of whole files, from the newest snapshot for which that is possible.
+    """Makes a snapshot of undamaged files, from the newest snapshot for which that is possible.
 
-    A list that is gone is rebuilt from the files in its folder, if the whole files
-    there have just as many files, rows and bytes as the manifest says; else the
-    table goes back to an older snapshot.
+    A lost list is rebuilt from the files in its folder, if the undamaged files there
+    have exactly the totals (files, rows, bytes) of the manifest. Otherwise the
+    table returns to an older snapshot.
 
     Args:
         table: The table.
@@ -77,8 +77,8 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
         drop: Paths of data files to leave out, by component.
 
     Raises:
-        UserError: No snapshot can be repaired; or a newer version is needed.
-        ConflictError: Another operation has committed meanwhile.
+        UserError: No snapshot can be repaired, or a newer version of nutbeam is needed.
+        ConflictError: Another operation has committed during the repair.
     """
     known = table.snapshots()
     top = max([*known, *seen_snapshots(table)], default=0)
@@ -100,9 +100,9 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
 
 
 def commit_repair(table: WebTable, operation: str, plan: Plan) -> Repair:
-    """Makes the snapshot after all others."""
+    """Commits the planned snapshots after all others."""
     base, top = plan.base, plan.numbers[-1] - 1
-    older = set(range(table.snapshots()[0], base.snapshot))  # which were not read yet
+    older = set(range(table.snapshots()[0], base.snapshot))  # these were not read yet
     older -= {manifest.snapshot for manifest in readable_manifests(table)}
     lost = tuple(sorted({*base.lost, *plan.unreadable, *older}))
     lists, left_out = _without(table, plan)
@@ -147,9 +147,9 @@ def _without(table: WebTable, plan: Plan) -> tuple[dict[str, list[DataFile]], li
 
 
 def _with_runs(component: str, files: list[DataFile], paths: frozenset[str]) -> set[str]:
-    """Returns files to leave out, and those that are worth nothing without them.
+    """Returns files to leave out, together with the runs that need them.
 
-    Runs go with their base, and with older runs: they count the rows from there.
+    A run needs its base and all older runs, because its row numbers refer to them.
     """
     gone = set(paths)
     for tablet in tablets(files) if kind_of(component).in_tablets else ():

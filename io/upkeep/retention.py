@@ -1,12 +1,13 @@
-"""Retention: chooses the files of a table that are deleted, and their order.
+"""Deletes expired snapshots and files of a table, in a safe order.
 
-Kept are the newest snapshot, those that were the newest at any time since the
-retention began, and all from the one on that a living operation has pinned:
-one that is younger than the retention, or not committed and younger than a
-day. A file goes when it is older than the retention and than all operations
-that may be under way, and no kept snapshot names it. Manifests go first, the
-oldest first; files that only they named go afterwards. So wherever a sweep is cut
-off, a snapshot is either whole or gone, and the next sweep deletes the rest.
+These snapshots are kept: the newest one; those that were the newest at any time
+within the retention; and all since the oldest snapshot that a living operation has
+pinned. An operation is living if it is younger than the retention, or if it is not
+committed and younger than a day. A file is deleted if it is older than the retention
+and than all operations that may be under way, and if no kept snapshot names it.
+Manifests are deleted first, from the oldest on, then the files that only they named.
+So if a sweep is interrupted, each snapshot is either complete or gone, and the next
+sweep deletes the rest.
 """
 
 import itertools
@@ -35,12 +36,12 @@ from ..storage.reach import redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
-# Folders whose files are in use only as long as their job runs.
+# Folders with files that are only used while their job runs.
 SCRATCH = ("exports", "seeds")
-# Files of an earlier attempt that a fetch adopts, though they are in no manifest.
+# Files of earlier fetch attempts, which later attempts read though no manifest names them.
 LEASES = "leases"
 ADOPTED = ("pages", "learnt", LEASES)
-# Ends of the ids of operations that change tablets.
+# Suffixes of the ids of operations that change tablets.
 CHANGING = (".inject", ".update", ".dedup")
 # Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
@@ -49,16 +50,16 @@ _PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
 def sweep(table: WebTable, retention_s: float) -> dict[str, int]:
-    """Deletes expired snapshots and files; may be cut off and repeated.
+    """Deletes expired snapshots and files; may be interrupted and repeated.
 
     Args:
         table: The table.
-        retention_s: How long a snapshot can be read after it was replaced.
-            It must be longer than any reader takes: readers leave no trace in the table.
+        retention_s: Time in s for which a snapshot stays readable after it was replaced.
+            It must be longer than any reader needs, because readers are not recorded.
 
     Returns:
         Counts: ``deleted/snapshots``, ``deleted/files``, ``deleted/bytes``, and
-        ``clock``: files that were written while this machine's clock was ahead.
+        ``clock``: number of files that were written while this machine's clock was ahead.
     """
     now = store_time(table / "manifest")
     until = now - retention_s
@@ -67,7 +68,7 @@ def sweep(table: WebTable, retention_s: float) -> dict[str, int]:
     oldest = _oldest_kept(table, until, now, operations.pinned)
     snapshots, freed = table.forget_snapshots(oldest)
     files = 0
-    # Operations come last: until then the same one again would say that its snapshot is gone.
+    # Delete records of operations last: a relaunch needs them to report that its snapshot is gone.
     for path in itertools.chain(
         _unnamed(table, until, operations.since, now, oldest), operations.expired
     ):
@@ -87,9 +88,10 @@ def _folders() -> tuple[str, ...]:
 
 
 def _redate(table: WebTable, now: float) -> int:
-    """Sets the time of files from the future to now; returns how many.
+    """Sets the time of files from the future to now; returns their number.
 
-    Does nothing while the newest snapshot is from the future: then the present clock is wrong.
+    It does nothing if the newest snapshot is from the future, because then the present clock
+    is wrong.
     """
     made = table.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
@@ -98,7 +100,7 @@ def _redate(table: WebTable, now: float) -> int:
 
 
 class _Operations(NamedTuple):
-    """(files of operations that are over, snapshots that others have pinned, when the first of these began)."""
+    """(files of ended operations, snapshots pinned by others, earliest start of the others)."""
 
     expired: list[Place]
     pinned: list[int]
@@ -126,7 +128,7 @@ def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list
 
     Args:
         table: The table.
-        jobs: Ends of operations' ids; by default those of jobs that change tablets.
+        jobs: Suffixes of operation ids; by default those of jobs that change tablets.
     """
     now = store_time(table / "manifest")
     files = {
@@ -134,7 +136,7 @@ def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list
         for file in list_files(table / "operations")
         if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
     }
-    # An operation that has lost to another one's commit will not commit.
+    # An operation that has lost to another commit will not commit.
     pins = {
         path: from_json(path, read_bytes(path))
         for path in files
@@ -155,12 +157,12 @@ def _under_way(
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
 
     def is_done(path: Place, pinned: Operation) -> bool:
-        # A rolled-back operation is not done, unless it will be pinned again.
+        # A rolled-back operation does not count as done, unless it will be pinned again.
         made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
         return any(n in past or pinned.snapshot not in past for n in made)
 
-    # The snapshot of an operation under way is kept: where it is gone, the commit may be, too.
-    # A crawl commits nothing itself. It goes on for as long as its phases do.
+    # Retention keeps the snapshot of an operation under way. If it is gone, the operation ended.
+    # A crawl commits nothing itself; it is under way as long as its phases are.
     return [
         path
         for path, pinned in pins.items()
@@ -178,7 +180,7 @@ def _readable(table: WebTable) -> list[Manifest]:
 
 
 def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
-    """Returns whether the batch is already in the phase that the operation would bring it to."""
+    """Returns whether the batch has already reached the phase that the operation works for."""
     if pinned.job not in _PHASES or pinned.batch is None:
         return False
     known = batches.get(pinned.batch)
@@ -187,24 +189,24 @@ def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
 
 def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -> int:
     known = table.commit_times()
-    # No snapshot was made later than the next one, or than now, whatever a clock said.
+    # With a right clock, no snapshot is later than the next one, or than now.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
     found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
     kept = [number for number, _ in found[-1:]]
     for (number, _), (_, replaced) in itertools.pairwise(found):
         if replaced > until:
             kept.append(number)
-    first = found[0][0] if found else 0  # pinned snapshots before it are gone already
+    first = found[0][0] if found else 0  # pinned snapshots before it were deleted earlier
     return max(first, min([*kept, *pinned], default=0))
 
 
 def named_files(table: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
-    """Returns the paths, below the table, of all lists and data files that snapshots name.
+    """Returns the paths, relative to the table, of all lists and data files that snapshots name.
 
     Args:
         table: The table.
-        manifests: Of the snapshots.
-        whole_from: The first snapshot of which every list must be there.
+        manifests: Manifests of the snapshots.
+        whole_from: Number of a snapshot; from it on, every list must exist.
 
     Raises:
         UserError: A list is missing or damaged.
@@ -223,7 +225,7 @@ def _unnamed(
     table: WebTable, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
-    # Listed before the names are read: files that are committed meanwhile are younger.
+    # List files before reading the names, so that newly committed files are not in the list.
     files = [(f.path, f.changed) for name in _folders() for f in list_files(table / name)]
     newest = table.latest_snapshot()
     kept = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
@@ -234,8 +236,8 @@ def _unnamed(
     touched = set()
     for path, written in files:
         place = PurePosixPath(below(table, path))
-        scratch = place.parts[0] in SCRATCH  # may be older than its operation
-        # A file that is as old as the operation may be its own: the clock of S3 has whole seconds.
+        scratch = place.parts[0] in SCRATCH  # such a file may be older than its operation
+        # A file of the same second as the operation may be its own: S3's times are whole seconds.
         if written >= since or written > (min(until, now - UNDER_WAY) if scratch else until):
             continue
         if str(place) in named or (len(place.parts) == 2 and place.match("manifest/*.json")):
@@ -244,7 +246,7 @@ def _unnamed(
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
             if phase == "generated" and place.parts[2] in ADOPTED:
                 continue
-            # A fetch from the same hosts reads when others have sent requests.
+            # Leases record the times of requests, for later fetches from the same hosts.
             if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:
                 continue
             touched.add(place.parts[1])

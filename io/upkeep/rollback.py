@@ -1,4 +1,4 @@
-"""The table's past: the changes of each snapshot, and the way back to one."""
+"""Lists the changes of each snapshot, and rolls a table back to an older snapshot."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
-# Counts of a purge that took names off the blocklist; the second in older tables.
+# Counts of a purge that removed names from the blocklist; older tables have the second one.
 _UNBLOCKED = {"unblocked", "unbarred"}
 
 
@@ -26,7 +26,7 @@ _UNBLOCKED = {"unblocked", "unbarred"}
 class Change:
     """Files, rows and bytes of a component that a snapshot has added and removed.
 
-    ``exact`` is false where a list is gone: then only the balance is known.
+    ``exact`` is False if a list is gone: then only the difference is known.
     """
 
     added: tuple[int, ...]
@@ -36,14 +36,14 @@ class Change:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A snapshot as history shows it.
+    """A snapshot as the command history shows it.
 
     Attributes:
         number: Its number.
-        manifest: Its manifest; None where that is damaged.
-        changes: By component.
-        error: Why the manifest cannot be read, or empty.
-        undone: Whether a rollback has left it out.
+        manifest: Its manifest; None if it is damaged.
+        changes: Its changes, by component.
+        error: Reason why the manifest cannot be read, or empty.
+        undone: Whether a rollback has undone it.
     """
 
     number: int
@@ -58,7 +58,7 @@ def events(table: WebTable, last: int = 0) -> Iterator[Event]:
 
     Args:
         table: The table.
-        last: How many of the newest; 0 is all.
+        last: Number of the newest snapshots to yield; 0 means all.
     """
     shown = table.snapshots()[-last:]
     try:
@@ -77,7 +77,7 @@ def _changes(table: WebTable, manifest: Manifest) -> dict[str, Change]:
     try:
         before = load_manifest(table, manifest.snapshot - 1)
     except UserError:
-        return {}  # nothing to compare it with
+        return {}  # no earlier snapshot to compare with
     names = sorted({*before.components, *manifest.components})
     pairs = {name: (before.components.get(name), manifest.components.get(name)) for name in names}
     return {
@@ -92,7 +92,7 @@ def _change(table: WebTable, name: str, old: Component | None, new: Component | 
             added = [file for path, file in are.items() if path not in were]
             removed = [file for path, file in were.items() if path not in are]
             return Change(totals(added), totals(removed))
-    # Of rows in Bigtable, too, only their number is known.
+    # For rows in Bigtable, too, only their number is known.
     a, b = (component.totals if component else (0, 0, 0) for component in (old, new))
     balance = [y - x for x, y in zip(a, b, strict=True)]
     more, less = (tuple(max(0, sign * n) for n in balance) for sign in (1, -1))
@@ -106,7 +106,7 @@ def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile
 
 
 def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
-    """Returns files, rows and bytes by component; those of all batches together by kind."""
+    """Returns (files, rows, bytes) by component; batches are summed by kind of file."""
     found: dict[str, list[tuple[int, ...]]] = {}
     for name, component in sorted(manifest.components.items()):
         found.setdefault(_BATCH.sub("batches/", name), []).append(component.totals)
@@ -116,19 +116,19 @@ def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
 def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> Manifest:
     """Makes a new snapshot whose content is that of an older one. Nothing is deleted.
 
-    Operations that were done in between do not count as done any more. Barred
-    names stay blocked.
+    Operations that were done in between do not count as done any more. Names on the
+    blocklist stay there.
 
     Args:
         table: The table's address.
         to: Number of the older snapshot.
         operation: Id of this operation.
-        past_purge: Whether purged rows may come back.
+        past_purge: Whether to allow that purged rows return.
 
     Raises:
-        UsageError: There is no such snapshot; or a purge lies in between.
-        UserError: Some of its files are gone or damaged.
-        ConflictError: Another operation has committed meanwhile.
+        UsageError: There is no such snapshot, or a purge was committed in between.
+        UserError: Some of its files are missing or damaged.
+        ConflictError: Another operation has committed during the rollback.
     """
     pinned = begin(table, "rollback", operation)
     done = committed(pinned)
@@ -207,7 +207,7 @@ def _check_files(table: WebTable, manifest: Manifest) -> None:
 
 
 def _missing(table: WebTable, manifest: Manifest) -> Iterator[str]:
-    """Yields the files of a snapshot that are not there in their full size."""
+    """Yields the files of a snapshot that are missing or have another size."""
     for name, component in manifest.components.items():
         if size_of(table / component.list) is None:
             yield component.list

@@ -1,7 +1,7 @@
 """Checks and repairs of rows, for each kind of table.
 
-``fsck`` checks what all tables have: manifests, lists, files. Tablets in files and rows in Bigtable
-break in different ways. Google's libraries take a second, so imports of their modules are late.
+``fsck`` checks the parts that all tables have: manifests, lists, files. Tablets in files and rows
+in Bigtable have different defects. Importing Google's libraries takes a second, so it is done late.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ def _in_bigtable(table: WebTable) -> BigtableWebTable | None:
 
 
 def finish_commit(table: WebTable, drop: bool) -> int | None:
-    """Finishes a commit that was cut off, and restores missing parts of its record.
+    """Finishes an interrupted commit, and restores missing parts of its record.
 
     Args:
         table: The table.
@@ -37,7 +37,7 @@ def finish_commit(table: WebTable, drop: bool) -> int | None:
 
 
 def can_check_rows(table: WebTable, snapshot: int) -> bool:
-    """Returns whether the rows of a snapshot can be read: in Bigtable those of the newest one."""
+    """Returns whether a snapshot's rows can be checked: in Bigtable, only those of the newest."""
     return _in_bigtable(table) is None or snapshot >= table.latest_snapshot()
 
 
@@ -50,8 +50,8 @@ def check_rows(
         table: The table.
         manifest: The snapshot.
         broken: Paths of files known to be broken.
-        quick: Whether to leave rows unread.
-        threads: How many ranges to read at a time.
+        quick: Whether to skip reading the rows.
+        threads: Number of ranges to read at a time.
     """
     in_files = tuple(check_tablets(table, manifest, broken, quick))
     if (rows := _in_bigtable(table)) is None:
@@ -69,7 +69,7 @@ def repair_table(
     found: Rows,
     drop: Mapping[str, frozenset[str]] | None,
 ) -> Repair:
-    """Makes a snapshot that is whole.
+    """Makes a new snapshot without damage.
 
     Args:
         table: The table.

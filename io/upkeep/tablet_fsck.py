@@ -23,13 +23,13 @@ _KEYS = with_number(pa.schema([("key", TEXT)]))
 def check_tablets(
     table: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
-    """Finds tablets that are not consistent, though their files are whole.
+    """Finds inconsistent tablets whose files are undamaged.
 
     Args:
         table: The table.
         manifest: The snapshot.
-        broken: Paths of the files that are not whole.
-        quick: Whether to leave runs unread.
+        broken: Paths of damaged or missing files; their tablets are skipped.
+        quick: Whether to skip reading runs.
     """
     for name, component in manifest.components.items():
         if kind_of(name).in_tablets and table.in_files(name) and not list_problem(table, component):
@@ -60,11 +60,11 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
 
 
 def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
-    """Checks that the runs of a tablet fit its base and one another; each file is whole by itself.
+    """Checks that the runs of a tablet match its base and each other; all files are undamaged.
 
     Args:
         root: The table's folder.
-        component: Where it belongs.
+        component: Component of the tablet.
         tablet: The tablet.
     """
     base = tablet.base.path
@@ -89,7 +89,7 @@ def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
 
 
 def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
-    """Returns whether the rows of a run, in order of their numbers, are old ones, then new ones."""
+    """Returns whether the numbers of a run are valid: old rows first, then new rows."""
     if numbers.null_count() or numbers.n_unique() < len(numbers):
         return False
     return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))

@@ -1,4 +1,4 @@
-"""Shared by the commands that take single URLs."""
+"""Functions shared by the commands that take single URLs."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ URLS = Argument("urls", "URLs to check; none reads them from standard input.", n
 
 
 def urls_of(given: Sequence[str]) -> Iterator[str]:
-    """Yields the URLs that were given; none, or ``-``, stands for the lines of standard input."""
+    """Yields the given URLs; without any, or for ``-``, the lines of standard input."""
     for url in given or ("-",):
         if url == "-":
             yield from (line.rstrip("\r\n") for line in sys.stdin)
@@ -26,7 +26,7 @@ def urls_of(given: Sequence[str]) -> Iterator[str]:
 
 
 def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:
-    """Prints a result at once: one line of JSON, or the lines for people."""
+    """Prints and flushes a result: one line of JSON, or readable lines."""
     json_line = form == "json"
     print(json.dumps(record, ensure_ascii=False) if json_line else visible_lines(lines), flush=True)
 
@@ -37,10 +37,10 @@ def row_key(url: str, flag: str, rules: UrlRules | None = None) -> str:
     Args:
         url: The URL.
         flag: The option.
-        rules: Rules that normalize it; None are those of no options, for all schemes.
+        rules: Rules that normalize it; None means the default rules, for all schemes.
 
     Raises:
-        UsageError: It is no URL that a crawl could request.
+        UsageError: A crawl could not request the URL.
     """
     rules = rules or UrlRules(UrlOptions(schemes=SCHEMES))
     _, key, reason = rules.admit(pl.Series([url]), "default", filters=False).row(0)

@@ -31,7 +31,7 @@ class Options(UrlOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL normalized, or an empty line where it cannot be used."""
+    """Prints the normalized form of each URL, or an empty line if the URL cannot be used."""
     options: Options = invocation.options
     if options.normalizer:
         options = dataclasses.replace(
@@ -63,6 +63,6 @@ def run(invocation: Invocation) -> int:
 
 
 def _shown(step: Step, rules: UrlRules) -> str:
-    """Returns the name of a normalizer, with the file that it has its rules from."""
+    """Returns the name of a normalizer, with the name of its rule file."""
     source = rules.sources.get(getattr(step, "file", ""))
     return f"{step.name} ({source})" if source else step.name

@@ -20,7 +20,7 @@ from ..command_line.url_rules import rules_of
 from .checking import URLS, say, urls_of
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
-# As Nutch's, where http.redirect.max is 0.
+# The same number as in Nutch's parsechecker if http.redirect.max is 0.
 _HOPS = 3
 
 

@@ -68,7 +68,7 @@ def run(invocation: Invocation) -> int:
 def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
     """Returns "allowed", "not allowed", "too costly", "allowlisted" or "no url"."""
     host = host_of_url(url)
-    if not host:  # robots.txt speaks of pages of hosts
+    if not host:  # robots.txt has rules only for pages of hosts
         return "no url"
     if is_exempt(host, options.robots_allowlist):
         return "allowlisted"

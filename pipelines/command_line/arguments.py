@@ -24,13 +24,13 @@ _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 @dataclasses.dataclass
 class Typed:
-    """The words of a command line, sorted but not checked.
+    """A command line, divided into options and arguments, but not checked.
 
     Attributes:
         values: Texts by name of the option or argument, in order.
         positionals: Words without a flag.
         beam_args: Flags and values for Beam.
-        help: Whether ``--help`` or ``-h`` is there.
+        help: Whether ``--help`` or ``-h`` is given.
     """
 
     values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
@@ -40,10 +40,10 @@ class Typed:
 
 
 def command_options(module: CommandModule) -> dict[str, Option]:
-    """Returns the options of a command and those of every command, by name.
+    """Returns a command's own options and the common options, by name.
 
     Raises:
-        TypeError: Two options have one name.
+        TypeError: Two options have the same name.
     """
     options: dict[str, Option] = {}
     for declared in (*options_of(module.Options), *options_of(CommonOptions)):
@@ -59,14 +59,14 @@ def split(
     arguments: Sequence[Argument],
     beam_parser: Callable[[], "ArgumentParser"] | None,
 ) -> Typed:
-    """Sorts the words after the name of the command.
+    """Divides the words after the name of the command into options and arguments.
 
     Args:
         argv: The words.
-        options: Our options by name.
+        options: Options of nutbeam by name.
         arguments: The command's positional arguments.
-        beam_parser: Called only if a flag is not ours, because it imports Beam; None if the
-            command does not take Beam's options.
+        beam_parser: Function that returns Beam's parser. It imports Beam, so it is called only
+            for a flag that is not in ``options``. None if the command has no Beam options.
 
     Raises:
         UsageError: An unknown flag, or a flag without its value.
@@ -117,7 +117,7 @@ def _beam_words(
     ours: Sequence[str],
     argv: Sequence[str],
 ) -> list[str]:
-    """Returns a flag of Beam's with its value, and removes the value from ``words``."""
+    """Returns a flag of Beam with its value, and removes the value from ``words``."""
     flag, equals, value = word.partition("=")
     beams = parser._option_string_actions
     flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
@@ -155,12 +155,13 @@ def read(
     environ: Mapping[str, str],
     known: Known,
 ) -> tuple[Invocation, CommonOptions]:
-    """Returns the invocation. Each option has the value of the first source that gives one.
+    """Returns the invocation.
 
-    The sources are: command line, environment, toml file, default.
+    An option may have values in several sources; the first one counts: command line,
+    environment, toml file, default.
 
     Raises:
-        UsageError: A value or name is wrong; one line that quotes it.
+        UsageError: A value or name is wrong; the message is one line that quotes it.
     """
     typed_values = {
         name: _parse(known.options[name], texts)
@@ -198,7 +199,7 @@ def _parse(option: Option, texts: Sequence[str]) -> Any:
         parsed = [parse_value(option, text) for text in texts]
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if option.type is tuple:  # repeated flags add up
+    if option.type is tuple:  # values of repeated flags are joined
         return tuple(item for items in parsed for item in items or ())
     return parsed[-1]
 

@@ -9,7 +9,7 @@ from ...web.base.errors import UsageError, one_line
 
 
 def beam_parser() -> argparse.ArgumentParser:
-    """Returns a parser of all of Beam's options, which raises ``UsageError``."""
+    """Returns a parser of all Beam options; it raises ``UsageError``."""
     parser = _BeamParser(add_help=False, allow_abbrev=False)
     for options in PipelineOptions.__subclasses__():
         if options.__module__.startswith("apache_beam."):

@@ -78,14 +78,14 @@ COMMANDS = {
     "parsechecker": Command("checkers.parsechecker", "Fetch and parse URLs, and show it.", False),
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try crawls on.", False),
 }
-_READERS = ("readdb", "pages", "export")  # those that take Beam's options
+_READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
 _GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"
 
 
 def script() -> NoReturn:
     """Runs the command of this process, and ends the process at once.
 
-    Python would need 0.3 s to free the memory of all modules.
+    A normal exit of Python takes 0.3 s, because it frees the memory of all modules.
     """
     words = sys.argv[1:]
     command = words[0] if words and words[0] in COMMANDS else ""
@@ -101,7 +101,7 @@ def script() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; prints one line if it fails."""
+    """Runs one command; prints one line if it fails; returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:  # the parent process has closed it
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
@@ -184,7 +184,7 @@ def _run(command: str, words: list[str]) -> int:
     quiet(getattr(logging, common.log_level.upper()))
     if getattr(invocation.options, "log_format", "text") == "json":
         json_logs.install()
-        if invocation.progress is None:  # progress lines are no JSON
+        if invocation.progress is None:  # progress lines are not JSON
             invocation = dataclasses.replace(invocation, progress=False)
     if invocation.format != "text":
         pass_records()
@@ -240,7 +240,7 @@ def quiet(level: int) -> None:
     verbose = level < logging.WARNING
     logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
-    # They also raise the errors that they log.
+    # They also raise the errors that they log, so no error is lost.
     for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
         logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
     if not verbose:
@@ -249,7 +249,7 @@ def quiet(level: int) -> None:
 
 
 def _reader_left() -> bool:
-    """Returns whether the reader of the output has left; further output is then discarded."""
+    """Returns whether the reader has closed standard output; then discards further output."""
     with contextlib.suppress(OSError, ValueError):
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)

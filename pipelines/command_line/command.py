@@ -25,8 +25,8 @@ class Argument:
     Attributes:
         name: Key in ``Invocation.arguments``, in snake_case.
         help: One sentence.
-        nargs: None for exactly one, ``?`` for at most one (None if absent), ``*`` for a list of all
-            remaining ones, ``+`` for a list of at least one.
+        nargs: None for exactly one value, ``?`` for at most one (None if absent), ``*`` for a
+            list of all remaining values, ``+`` for a list of at least one value.
     """
 
     name: str
@@ -42,7 +42,7 @@ TABLE = Argument(
 
 @dataclasses.dataclass(frozen=True)
 class CommonOptions:
-    """Options of every command; the command line itself acts on them."""
+    """Options of every command; the command line itself applies them."""
 
     config: str | None = option(
         None, "File with options; by default nutbeam.toml in the working directory, if it exists."

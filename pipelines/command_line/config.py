@@ -24,7 +24,7 @@ class Known:
     Attributes:
         options: The options of this command by name.
         commands: Names of all commands; each may be a section of the file.
-        names_of: Returns the names of the options of any command.
+        names_of: Function that returns the names of the options of any command.
     """
 
     options: Mapping[str, Option]
@@ -37,7 +37,7 @@ class Known:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns words that propose the nearest known name; empty if none is near.
+    """Returns a text that suggests the most similar known name; empty if none is similar.
 
     >>> suggestion("--top_m", ["--top_n", "--scope"])
     "; did you mean '--top_n'?"
@@ -50,7 +50,7 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
     """Returns the values of ``NUTBEAM_<NAME>`` variables for this command.
 
     Other variables with this prefix are ignored, because Kubernetes sets some for a
-    service called nutbeam. Only a name that looks like a misspelt option is refused.
+    service with the name nutbeam. Only a name that looks like a misspelt option is refused.
 
     Raises:
         UsageError: A value of the wrong type, or a misspelt name.
@@ -73,8 +73,8 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
 def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     """Returns the values of a toml file for this command.
 
-    Keys at the top or in ``[common]`` hold for every command. Keys in the section of a command hold
-    for this command, and win.
+    Keys at the top or in ``[common]`` apply to every command. Keys in the section of a command
+    apply only to this command, and override the others.
 
     Args:
         path: The file; None for ``nutbeam.toml``, if it exists.
@@ -84,7 +84,7 @@ def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     Raises:
         UsageError: The file cannot be read, or has an unknown name or a wrong value.
     """
-    # os.path, not pathlib: in a folder without permission there is no such file.
+    # os.path, not pathlib: pathlib raises an error in a folder without permission.
     if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
         return {}
     name = path or DEFAULT_FILE
@@ -113,7 +113,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns the sections, with keys at the top in ``common``, and underscores in names."""
+    """Returns the sections; top keys are in ``common``, and names have underscores."""
     top = {key: value for key, value in content.items() if not isinstance(value, dict)}
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}
     tables[COMMON] = top | tables.get(COMMON, {})

@@ -1,4 +1,4 @@
-"""Prints tables and live views with rich, without markup in text from strangers."""
+"""Prints tables and live views with rich; text from the web cannot contain markup."""
 
 from typing import Any, TextIO
 
@@ -10,13 +10,13 @@ from ...web.base.visible import visible
 
 
 class VisibleConsole(Console):
-    """A console that shows each string as it is: no markup or emoji codes; control characters escaped.
+    """A console that shows strings literally: without markup or emoji codes.
 
-    A ``Text`` comes from us, and is not changed.
+    Control characters are escaped. A ``Text`` comes from nutbeam itself and is not changed.
 
     Args:
-        stream: Where to print. Control sequences of rich bypass a visible stream.
-        width: Columns; None is the width of the terminal.
+        stream: The output stream. Control sequences of rich bypass a visible stream.
+        width: Number of columns; None means the width of the terminal.
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:

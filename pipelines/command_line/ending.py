@@ -1,9 +1,9 @@
 """Ends a command after a signal: Ctrl-C, SIGTERM, or the end of its terminal.
 
-The first signal interrupts the main thread, which keeps the fetched pages and ends. Python handles
-a signal between two of its own instructions, so a query in C code may take long, and so may worker
-processes. Therefore a second thread ends the process 10 s later in any case, and at once after a
-second signal. A command may be killed at any moment: the table stays intact.
+The first signal interrupts the main thread, which saves the fetched pages and ends. Python handles
+a signal only between two Python instructions, so this may take long during C code or while worker
+processes run. Therefore a second thread ends the process after 10 s in any case, and at once after
+a second signal. A command may be killed at any moment: the table stays intact.
 """
 
 import contextlib
@@ -28,10 +28,10 @@ _KNOWN = frozenset(map(int, _SIGNALS))
 
 
 class Ending:
-    """Whether the command must end.
+    """The state of the end of a command.
 
     Attributes:
-        signalled: Whether a signal came.
+        signalled: Whether a signal was received.
         done: Whether the command is done: then a signal interrupts nothing.
     """
 
@@ -56,7 +56,7 @@ class Ending:
         while not _KNOWN & set(signals.recv(64)):
             pass
         self.signalled = True
-        threading.excepthook = _say_nothing  # of threads that wait for worker processes
+        threading.excepthook = _say_nothing  # for threads that wait for worker processes
         end_children(signal.SIGTERM)
         _await_another(signals)
         say("interrupted, and ended in the middle of its work: the table is whole; run it again")
@@ -66,7 +66,7 @@ class Ending:
 
 
 def _await_another(signals: socket.socket) -> None:
-    """Waits for a second signal, or until the time is over."""
+    """Waits for a second signal, at most until ``GRACE_S`` have passed."""
     first = time.monotonic()
     while (left := first + GRACE_S - time.monotonic()) > 0:
         ready, _, _ = select.select([signals], [], [], left)
@@ -80,12 +80,12 @@ _kept: list[socket.socket] = []
 
 
 def watch_signals(say: Callable[[str], object]) -> None:
-    """Makes this process end in good order after a signal.
+    """Makes this process end properly after a signal.
 
     A signal that the parent process ignores, as ``nohup`` does, stays ignored.
 
     Args:
-        say: Prints a line, if the process must be killed.
+        say: Function that prints a line; called if the process must be killed.
     """
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -100,8 +100,8 @@ def watch_signals(say: Callable[[str], object]) -> None:
 def end_children(number: int) -> None:
     """Sends a signal to the child processes.
 
-    Those that lead a process group parse pages. They end when their pipe is closed, and get only
-    SIGKILL.
+    Leaders of process groups are those that parse pages. They end when their pipe is closed, so
+    they get no signal except SIGKILL.
     """
     for pid in _children():
         with contextlib.suppress(OSError):

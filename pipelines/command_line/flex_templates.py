@@ -1,6 +1,6 @@
-"""Metadata of Dataflow Flex Templates, made from the declarations of options.
+"""Makes the metadata of Dataflow Flex Templates from the declarations of options.
 
-Values are checked where they are on the command line, too: by the command, when it is launched.
+The metadata does not check values; the command checks them when it is launched.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from .command import Argument
 TEMPLATES = (
     "inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "purge", "round",
 )  # fmt: skip
-# Options that no template has, and why. Beam's own are the launcher's to set.
+# Options that no template has, with the reason. The launcher sets Beam's own options.
 NOT_IN_TEMPLATES = {
     "config": "a file of the machine where the command is typed",
     "deliver": "the image has nutbeam, and is the workers' image too",
@@ -77,7 +77,7 @@ def _param_type(option: Option) -> str:
         return "ENUM"
     if option.item is bool:
         return "BOOLEAN"
-    # With a unit the value may have a suffix, which NUMBER would refuse.
+    # The value of an option with a unit may have a suffix, which NUMBER would refuse.
     suffixed = option.unit in DURATIONS or option.unit in BYTES
     return "TEXT" if option.item is str or suffixed else "NUMBER"
 

@@ -1,7 +1,7 @@
 """Shows the progress of a command on standard error.
 
-A terminal gets a live view. Anything else gets a plain line every few seconds, and one at the
-end of each phase. Standard output is for the result alone.
+A terminal gets a live view. Other outputs get a plain line every few seconds, and one at the
+end of each phase. Standard output is only for the result.
 """
 
 import contextlib
@@ -34,14 +34,14 @@ def live_view(
     stream: TextIO | None = None,
     interval: float = INTERVAL,
 ) -> Iterator[None]:
-    """Shows progress until the block is left.
+    """Shows progress while the block runs.
 
     A view inside another view shows nothing.
 
     Args:
-        enabled: False shows nothing; True and None choose by the stream.
+        enabled: False shows nothing. True and None select the view by the kind of stream.
         progress: The counts to show.
-        stream: Where to write; standard error by default.
+        stream: The output stream; standard error by default.
         interval: Seconds between two plain lines of a phase.
     """
     if enabled is False or not _shown.acquire(blocking=False):
@@ -63,7 +63,7 @@ def live_view(
 
 
 def line(phase: Phase) -> str:
-    """Returns one line on a phase: amount, rate, other counts, time left.
+    """Returns one line about a phase: amount, rate, other counts, time left.
 
     >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
@@ -80,7 +80,7 @@ def line(phase: Phase) -> str:
 
 
 def hosts_line(hosts: HostActivity) -> str:
-    """Returns one line on the hosts of a fetch.
+    """Returns one line about the hosts of a fetch.
 
     >>> from nutbeam.web.engine.host_activity import SlowHost
     >>> hosts_line(HostActivity(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
@@ -92,7 +92,7 @@ def hosts_line(hosts: HostActivity) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a duration for people.
+    """Returns a readable duration.
 
     >>> duration(0.25), duration(72), duration(7384)
     ('0.2 s', '1 m 12 s', '2 h 03 m')
@@ -150,7 +150,8 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
 
     console, done = VisibleConsole(out), Text("✓", "green")
     spinner = Spinner("dots")
-    # To redirect them would send the result to standard error, too, and obey the escapes of logs.
+    # Without redirection of streams: it would send the result to standard error, and would
+    # interpret control sequences in logs.
     with Live(
         console=console, auto_refresh=False, transient=True,
         redirect_stdout=False, redirect_stderr=False,

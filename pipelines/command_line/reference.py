@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that follow from declarations; ``make docs`` runs it.
+"""Generates parts of the documentation from declarations; ``make docs`` runs it.
 
 ``python -m nutbeam.pipelines.command_line.reference ROOT``, where ROOT is the folder of the
 repository, rewrites the tables in ``docs/reference`` and the files in ``templates``.
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def with_tables(page: str, tables: str) -> str:
-    """Returns a page with other tables between its two marks."""
+    """Returns a page with the tables between its two marks replaced."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{tables}{END}{after}"
@@ -54,7 +54,7 @@ def modules() -> dict[str, CommandModule]:
 
 
 def option_tables(found: Mapping[str, CommandModule]) -> str:
-    """Returns tables of commands and of their options, in Markdown."""
+    """Returns tables of the commands and of their options, in Markdown."""
     commands = [
         (f"`{name}`", _arguments(module.ARGUMENTS), COMMANDS[name].help)
         for name, module in found.items()
@@ -64,7 +64,7 @@ def option_tables(found: Mapping[str, CommandModule]) -> str:
     groups[COMMON_GROUP] = groups.pop(COMMON_GROUP)
     heads = ("option", "value", "default", "Nutch property", "meaning", "commands")
     for title, by_name in groups.items():
-        # The last column says which commands have the option.
+        # The last column lists the commands that have the option.
         width = len(heads) - (title == COMMON_GROUP)
         rows = [_row(uses)[:width] for uses in by_name.values()]
         parts += [f"\n## Options: {title}\n", _table(heads[:width], rows)]
@@ -86,7 +86,7 @@ def status_table() -> str:
 
 
 def _uses(found: Mapping[str, CommandModule]) -> Uses:
-    """Returns by group and name of each option the commands that have it, as (command, option)."""
+    """Returns (command, option) of all commands with each option, by group and option name."""
     groups: Uses = defaultdict(lambda: defaultdict(list))
     for command, module in found.items():
         for title, options in grouped(module).items():
@@ -108,7 +108,7 @@ def _row(uses: Sequence[tuple[str, Option]]) -> tuple[str, ...]:
 
 
 def _default(uses: Sequence[tuple[str, Option]]) -> str:
-    """Returns the default, or each with the commands that have it."""
+    """Returns an option's default; if commands differ, each default with its commands."""
     defaults = defaultdict(list)
     for command, option in uses:
         defaults[default_text(option)].append(command)

@@ -9,7 +9,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def rules_of(options: UrlOptions) -> UrlRules:
-    """Returns the rules of options; logs rules in their files that have no effect.
+    """Returns the URL rules for options; logs rules in rule files that have no effect.
 
     Raises:
         UsageError: A file is missing, or has a rule that cannot be used.

@@ -39,7 +39,7 @@ def command_help(command: str, help: str, beam: bool, module: CommandModule) -> 
 
 
 def grouped(module: CommandModule) -> dict[str, list[Option]]:
-    """Returns a command's options by group: its own first, those of every command last."""
+    """Returns a command's options by group: its own groups first, the common options last."""
     groups: dict[str, list[Option]] = {}
     for option in options_of(module.Options):
         groups.setdefault(option.group, []).append(option)

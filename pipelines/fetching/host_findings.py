@@ -1,4 +1,4 @@
-"""Findings of a fetch about hosts: robots.txt, delays, back-off."""
+"""Writes the findings of a fetch about hosts: robots.txt, delays, back-off."""
 
 import itertools
 import secrets
@@ -40,7 +40,7 @@ class HostFindings:
     def write(self) -> Iterator[Written]:
         """Writes the findings; yields the file, if there are any."""
         operation, number = self._operation, self._number
-        # Records of file: URLs have no host.
+        # file: URLs have no host, and need no record.
         tables = host_tables(record for record in self._engine.hosts() if record.host)
         first = next(tables, None)
         if first is not None:

@@ -68,7 +68,7 @@ class OutlinkOptions(LinkOptions):
 
 
 def most_at(depth: int, options: OutlinkOptions) -> int:
-    """Returns how many links of a page are followed that lead to a depth.
+    """Returns the limit of links to follow per page, if they lead to a depth.
 
     >>> [most_at(depth, OutlinkOptions()) for depth in (1, 2, 3, 8, 9)]
     [8, 4, 2, 1, 0]
@@ -77,10 +77,10 @@ def most_at(depth: int, options: OutlinkOptions) -> int:
 
 
 class Outlinks:
-    """Decides which outlinks of parsed pages are followed; for one thread.
+    """Decides which outlinks of parsed pages are followed; not safe for several threads.
 
-    After an attempt that died, its pages are given first, in the order in which it wrote them:
-    so the decisions are the same.
+    If an earlier attempt died, its pages must be added first, in the order in which it wrote
+    them. Then the decisions are the same.
 
     Args:
         options: The limits.
@@ -102,7 +102,7 @@ class Outlinks:
         """Decides on the links of documents (DOCUMENTS rows) whose pages are on disk."""
         most = self._options.follow_outlinks_depth
         frame = to_frame(documents.select(COLUMNS))
-        frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # these were fetched
+        frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # only fetched pages
         depths = [self._requested.depth(key) + 1 for key in frame.get_column("key")]
         frame = frame.with_columns(depth=pl.Series(depths, dtype=pl.Int64))
         frame = frame.filter((pl.col("depth") <= most) & (pl.col("outlinks").list.len() > 0))
@@ -127,7 +127,7 @@ class Outlinks:
                         )
 
     def _judged(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns a row for each link: source, key, depth, and why it is not followed."""
+        """Returns a row per link: source, key, depth, and the reason if it is not followed."""
         key = pl.col("outlinks").list.eval(pl.element().struct.field("key"))
         links = frame.select(pl.col("key").alias("source"), key.alias("key"), "depth")
         links = links.explode("key")

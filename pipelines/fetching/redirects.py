@@ -1,4 +1,4 @@
-"""Follows redirects within the same fetch, each in the turn of its target's host."""
+"""Follows redirects within the same fetch, as tasks in the queue of the target's host."""
 
 import dataclasses
 import threading
@@ -36,7 +36,7 @@ class Redirects:
     so no request is sent to it. A page of the fetch list is requested anyway.
 
     Args:
-        options: The limits, and which targets are taken: as update takes them.
+        options: The limits, and the rules for targets, which are the same as in update.
         requested: The pages that the fetch requests.
         seeds: Hosts and domains of the seeds.
         blocklist: The blocklist.

@@ -1,4 +1,4 @@
-"""The pages that the fetch of a partition requests: of its fetch list, and of links it follows."""
+"""The set of pages that a partition's fetch requests: its fetch list, and followed links."""
 
 import functools
 import threading
@@ -19,7 +19,7 @@ class Requested:
 
     Args:
         rows: FETCHLIST rows of the partition.
-        have: PAGES rows that earlier attempts have: ``key``, ``depth``.
+        have: PAGES rows of earlier attempts: ``key``, ``depth``.
     """
 
     def __init__(self, rows: pl.DataFrame, have: pl.DataFrame) -> None:
@@ -29,7 +29,7 @@ class Requested:
         self._depths = dict(have.filter(pl.col("depth") > 0).select("key", "depth").iter_rows())
         self._met: set[str] = set()
         self._lock = threading.Lock()
-        if len(have):  # the fetch list does not count them
+        if len(have):  # these are not in the fetch list
             PROGRESS.expect_more(len(have.join(rows, on="key", how="anti")))
 
     @functools.cached_property
@@ -42,7 +42,7 @@ class Requested:
         return frozenset(host_keys(self._keys).unique())
 
     def meet(self, key: str) -> bool:
-        """Returns whether a page is met for the first time, and not in the fetch list."""
+        """Marks a page as met; returns whether it is new and not in the fetch list."""
         with self._lock:
             if key in self._listed or key in self._met:
                 return False
@@ -66,7 +66,7 @@ class Requested:
         return self._waits.get(host_of(key), (None, None))
 
     def follow(self, key: str, score: float, distance: int, hops: int = 0, depth: int = 0) -> Task:
-        """Returns the task for a page that is not in the fetch list; there is one more to fetch."""
+        """Returns the task for a page that is not in the fetch list, and counts it as expected."""
         if depth:
             self._depths[key] = depth
         PROGRESS.expect_more(1)
@@ -78,7 +78,7 @@ class Requested:
 
 
 def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
-    """Returns (delay, address) of hosts (reversed) that have any; the best page's delay counts."""
+    """Returns (delay, address) by host (reversed), if it has any; the best page's delay counts."""
     known = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
     known = known.with_columns(host=host_keys(known.get_column("key")))
     first = known.sort("score", "key", descending=[True, False]).group_by("host")

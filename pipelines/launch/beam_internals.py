@@ -1,8 +1,9 @@
-"""Changes nutbeam makes to Beam while it runs, and the private names of Beam that it uses.
+"""Contains all changes to Beam at run time, and all uses of Beam's private names.
 
-Nothing else in this room does either. Of Beam's versions those in ``TRIED`` were tried, from the
-oldest that installs beside our other packages on. On any other version every change steps aside
-with one warning: the jobs give the same results, more slowly and with more output.
+No other module of ``pipelines`` has any. They were tested with the versions of Beam in ``TRIED``,
+from the oldest that can be installed together with the other packages. With any other version, no
+change is made and one warning is logged: jobs give the same results, more slowly and with more
+output.
 
 ================== ====================================== =====================================
 change             reason                                 without it
@@ -55,7 +56,7 @@ View = TypeVar("View", bound=PipelineOptions)
 
 @functools.cache
 def tried(version: str) -> bool:
-    """Returns whether Beam is of a version that may be changed; warns once if it is not.
+    """Returns whether the changes were tested with a version of Beam; warns once if not.
 
     >>> tried("2.77.0")
     True
@@ -74,7 +75,7 @@ def _may_change() -> bool:
 
 
 def in_process_runner() -> FnApiRunner:
-    """Returns the runner of this process: ours, or Beam's own on a version that was not tried."""
+    """Returns the in-process runner: nutbeam's, or Beam's own for a version not in ``TRIED``."""
     return InProcessRunner() if _may_change() else FnApiRunner()
 
 
@@ -115,14 +116,14 @@ def _worker_errors(elsewhere: bool) -> Iterator[bytes]:
     A worker writes its start-up log there, whatever the log level.
 
     Args:
-        elsewhere: Whether there are workers in processes of their own.
+        elsewhere: Whether workers run in separate processes.
     """
     if not (elsewhere and _verbose()):
         yield b" 2>/dev/null"
         return
     relay = Relay()
     try:
-        # By name: Beam starts workers without our descriptors.
+        # By name, because workers do not inherit the file descriptors of this process.
         name = f" 2>/proc/{os.getpid()}/fd/{relay.stderr}"
         yield name.encode() if relay.stderr is not None and Path("/proc").is_dir() else b""
     finally:
@@ -131,9 +132,9 @@ def _worker_errors(elsewhere: bool) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def quick_stages() -> Iterator[None]:
-    """Remembers which kinds of DoFns have user state, and samples times more often.
+    """Caches which kinds of DoFns have user state, and samples times more often.
 
-    Pipelines may be built and run in several threads: the last one undoes the change.
+    Pipelines may be built and run in several threads; the last thread reverts the change.
     """
     global _users
     with _changing:
@@ -157,7 +158,7 @@ def _changed_stages() -> Iterator[None]:
     look, defaults = userstate.get_dofn_specs, StateSampler.__init__.__defaults__
 
     def remembered(dofn: beam.DoFn) -> Any:
-        # A function's DoFn has the function's own parameters.
+        # The parameters of a DoFn made from a function are those of the function.
         kind = type(dofn), getattr(getattr(dofn, "_fn", None), "__code__", None)
         if kind not in _state_specs:
             _state_specs[kind] = look(dofn)
@@ -174,7 +175,7 @@ def _changed_stages() -> Iterator[None]:
 
 
 class CachedOptions(PipelineOptions):
-    """Options that make each of their views once."""
+    """Pipeline options that cache their views."""
 
     def __init__(self, flags: Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init__(flags, **kwargs)
@@ -188,11 +189,11 @@ class CachedOptions(PipelineOptions):
 
 
 def silence_runners() -> None:
-    """Leaves it to exceptions to say why a job failed, unless Beam's log is wanted.
+    """Stops runners from printing errors that they also raise, unless Beam's log is wanted.
 
-    A worker of this process prints each traceback, and at the end of a job its threads fail as
-    their connection is closed. The root logger logs the messages of a job as errors. The log of
-    Prism has a level of its own, so that no level of ours keeps it back.
+    An in-process worker prints each traceback. At the end of a job its threads fail, because
+    their connection is closed. The root logger logs the messages of a job as errors. Prism's
+    log has a level of its own, which nutbeam's log level does not affect.
     """
     if _verbose() or not _may_change():
         return
@@ -206,11 +207,11 @@ def silence_runners() -> None:
     prism = logging.getLogger("PrismJobServer")
     prism.propagate = False
     if not prism.handlers:
-        prism.addHandler(logging.NullHandler())  # without any, Python prints errors all the same
+        prism.addHandler(logging.NullHandler())  # without a handler, Python still prints errors
 
 
 def _unless_disconnected(failure: threading.ExceptHookArgs) -> None:
-    # The second comes from a job server that ended before its first answer.
+    # The second message comes from a job server that ended before its first reply.
     closed = "Cannot monitor channel state: Channel closed" in str(failure.exc_value)
     if not (closed or issubclass(failure.exc_type, grpc.RpcError)):
         _thread_failed(failure)

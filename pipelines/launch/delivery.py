@@ -1,4 +1,4 @@
-"""Makes wheels of installed packages, so that workers elsewhere get what runs here.
+"""Makes wheels of installed packages, so that remote workers run the same versions.
 
 A wheel is made from the files of an installation, without network and without
 pip. If a package is installed in development mode ("editable"), its files are
@@ -31,7 +31,7 @@ _BINARY = (".so", ".pyd", ".dylib")
 
 
 def is_file(package: str) -> bool:
-    """Returns whether a package is named by the file of its wheel.
+    """Returns whether a package is given as the path of a wheel.
 
     >>> is_file("my-filters"), is_file("dist/my_filters-1.0-py3-none-any.whl")
     (False, True)
@@ -43,7 +43,7 @@ def package_file(path: str) -> Distribution:
     """Returns the name, version and entry points of a wheel.
 
     Raises:
-        UsageError: There is no such file, or it is no wheel.
+        UsageError: There is no such file, or it is not a wheel.
     """
     try:
         with zipfile.ZipFile(path):
@@ -64,14 +64,14 @@ def installed(package: str) -> Distribution:
     """Returns an installed distribution.
 
     Raises:
-        UsageError: There is none of that name.
+        UsageError: No distribution of that name is installed.
     """
     found = list(distributions(name=package)) if re.fullmatch(r"[\w.-]+", package) else []
     if not found:
         raise UsageError(
             f"package {package!r} is not installed here: install it, or give the file of its wheel"
         )
-    # A source folder on the path has metadata, too, but no list of files.
+    # A source folder on sys.path has metadata, too, but no list of files.
     return min(found, key=lambda distribution: distribution.read_text("RECORD") is None)
 
 
@@ -83,7 +83,7 @@ def wheel_of(package: str, folder: Path) -> Path:
         folder: Folder for the wheel.
 
     Returns:
-        The wheel's path, named as wheels are.
+        The wheel's path, with a standard name for wheels.
 
     Raises:
         UsageError: The package is not installed, or some of its files are not found.
@@ -105,7 +105,7 @@ def wheel_of(package: str, folder: Path) -> Path:
 
 @functools.cache
 def delivered(packages: tuple[str, ...]) -> tuple[Path, ...]:
-    """Returns the wheels of packages; they are made once in this process and removed at its end.
+    """Returns the wheels of packages; makes them once per process and removes them at its end.
 
     Args:
         packages: Names of installed distributions, or paths of files.
@@ -157,9 +157,9 @@ def _place(file: PurePosixPath, info: str) -> str:
 
 
 def _editable_sources(distribution: Distribution, files: Iterable[Path]) -> dict[str, Path] | None:
-    """Returns where the packages of an editable installation are; None for a regular one.
+    """Returns the folders of the packages of an editable installation; None for a regular one.
 
-    A package is named by its place in the wheel: ``nutbeam/io``, or ``module.py``.
+    The keys are places in the wheel: ``nutbeam/io``, or ``module.py``.
     """
     found: dict[str, Path] = {}
     editable = False
@@ -215,7 +215,7 @@ def _tags(distribution: Distribution, contents: Iterable[str]) -> list[str]:
 
 
 def _joined(tags: Iterable[str]) -> str:
-    """Returns several tags as one, as in a wheel's name.
+    """Joins tags into one, as in a wheel's name.
 
     >>> _joined(["py2-none-any", "py3-none-any"])
     'py2.py3-none-any'
@@ -233,7 +233,7 @@ def _write(path: Path, contents: Mapping[str, bytes], record: str) -> None:
     rows.writerow((record, "", ""))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in {**contents, record: listed.getvalue().encode()}.items():
-            # A ZipInfo has a fixed time: the same files make the same wheel.
+            # A ZipInfo has a fixed time, so the same files make the same wheel.
             entry = zipfile.ZipInfo(name)
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)

@@ -1,6 +1,6 @@
 """Finds the message for the user in the errors of runners.
 
-In this process a worker's exception arrives unchanged. Workers on other machines
+An in-process worker raises its exception unchanged. Workers on other machines
 send the text of a traceback, which job servers put into their own exceptions.
 """
 
@@ -13,7 +13,7 @@ from ...io.storage.scratch import ScratchFull, full_by
 from ...web.base.errors import JobFailed, UserError, one_line
 
 _LONGEST = 500
-# Beam appends the step to the message of an exception, once per step it passed.
+# Beam appends the name of the step to the message of an exception, once for each step.
 _STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
 # An exception as the last part of a traceback: a name at the start of a line, and a message up to
 # an empty line, the next traceback, or the stack of a job server in Java.
@@ -44,7 +44,7 @@ _MEANINGS = {
         r"the job server that Beam has started here ended at once, with code \1: "
         "--log_level info shows its messages"
     ),
-    # Of a chain of causes Flink sends the innermost.
+    # Flink sends only the innermost cause.
     r"NoResourceAvailableException|TimeoutException: Timeout has occurred: \d+ ms": (
         "the cluster has no free slot: wait for a job to end, or add workers"
     ),
@@ -82,7 +82,7 @@ def user_error(error: BaseException) -> UserError:
         if isinstance(cause, OSError) and (message := full_by(cause)):
             return ScratchFull(message)
     details = getattr(error, "details", None)
-    if callable(details) and callable(getattr(error, "code", None)):  # of gRPC
+    if callable(details) and callable(getattr(error, "code", None)):  # an error of gRPC
         line = _line("the job server failed", str(details() or error))
         return JobFailed(f"{line}; a job that it had begun may go on where it runs")
     message = str(error)
@@ -92,7 +92,7 @@ def user_error(error: BaseException) -> UserError:
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an exception and its causes; a copy by Beam has a context in place of a cause."""
+    """Yields an exception and its causes; Beam's copies have a context instead of a cause."""
     while error is not None:
         yield error
         copied = "[while running " in str(error)
@@ -100,10 +100,10 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def from_text(text: str) -> UserError:
-    """Returns the error in a text, as runners with other processes send it.
+    """Returns the error in the text of a failure, for runners with other processes.
 
-    An error of nutbeam comes first, then a failure whose meaning is known, then the
-    last exception in Python, then the innermost cause in Java.
+    The first that is found counts: an error of nutbeam, a failure with a known meaning,
+    the last exception in Python, the innermost cause in Java.
     """
     text = _JOB.sub("", text)
     for found in reversed(list(_OURS.finditer(text))):

@@ -1,4 +1,4 @@
-"""Shared by the commands that change a table: options, launch, report."""
+"""Options, launch and report shared by the commands that change a table."""
 
 import contextlib
 import dataclasses
@@ -66,10 +66,10 @@ def check_launch(invocation: Invocation, *, begins_table: bool) -> None:
 
     Args:
         invocation: The command.
-        begins_table: Whether the table may be missing.
+        begins_table: Whether the job may create the table.
 
     Raises:
-        UserError: The job cannot work.
+        UserError: The job cannot run.
     """
     table, options = str(invocation.table), invocation.options
     check(options)
@@ -160,7 +160,7 @@ def job_name(job: str, operation: str) -> str:
 
 
 def _newest_snapshot(table: str) -> int:
-    """Returns the newest snapshot of a table, for workers to find; makes the folder of a new one."""
+    """Returns the newest snapshot's number, which workers check; makes a new table's folder."""
     if "://" in table:
         return 0
     Path(table).mkdir(parents=True, exist_ok=True)
@@ -169,13 +169,13 @@ def _newest_snapshot(table: str) -> int:
 
 @contextlib.contextmanager
 def _no_empty_folder(table: str) -> Iterator[None]:
-    """Removes a new table's folder if the job fails before a file is in it."""
+    """Removes a new table's folder if the job fails before it has written a file there."""
     path = Path(table)
     new = [] if "://" in table else [p for p in (path, *path.parents) if not p.exists()]
     try:
         yield
     except Exception:
-        with contextlib.suppress(OSError):  # it is not empty, or not ours
+        with contextlib.suppress(OSError):  # it is not empty, or belongs to another user
             for folder in new:
                 folder.rmdir()
         raise
@@ -192,7 +192,7 @@ def warn_of_clocks(table: str, options: Any = None) -> None:
 
 
 def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
-    """Runs one job, on the batch given here or by its option, and reports its counts."""
+    """Runs one job on ``batch`` or on the batch in its options, and reports its counts."""
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
     check_launch(invocation, begins_table=job in ("inject", "copy"))
@@ -229,7 +229,7 @@ def describe(manifest: Manifest) -> dict[str, Any]:
 
 
 def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
-    """Prints a job's record: JSON for scripts, lines for people."""
+    """Prints a job's record as JSON for scripts, or as readable lines."""
     if invocation.format == "json":
         json.dump(record, sys.stdout)
         print()

@@ -1,4 +1,4 @@
-"""Checks of the job servers that Beam starts by itself on this machine: Prism, and Java's of Flink and Spark."""
+"""Checks the local job servers that Beam itself starts: Prism, and those of Flink and Spark."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
 def check_prism(options: PipelineOptions) -> None:
-    """Refuses a ``--prism_location`` that is not Prism.
+    """Checks that ``--prism_location`` is Prism.
 
     Raises:
         UsageError: The reason, in one line.
@@ -41,14 +41,14 @@ def _names_file(location: str | None) -> bool:
 
 
 def _no_file(path: Path) -> str:
-    """Returns why there is no file at a path; empty if there is one."""
+    """Returns the reason if there is no file at a path; empty if there is one."""
     if path.is_file():
         return ""
     return "it is a folder" if path.is_dir() else "there is no such file"
 
 
 def _not_prism(path: Path) -> str:
-    """Returns why Beam could not start a file as Prism; empty if it might."""
+    """Returns the reason why Beam cannot start a file as Prism; empty if it probably can."""
     if not zipfile.is_zipfile(path):
         return _no_file(path) or _not_prism_program(path)
     with zipfile.ZipFile(path) as content:  # Beam looks for this name
@@ -56,7 +56,7 @@ def _not_prism(path: Path) -> str:
 
 
 def _not_prism_program(program: Path) -> str:
-    """Asks a program for its options; returns why it is not Prism."""
+    """Runs a program to list its options; returns the reason if it is not Prism."""
     if not os.access(program, os.X_OK):  # Beam would make any file executable
         return "it is not executable"
     try:
@@ -72,14 +72,14 @@ def _not_prism_program(program: Path) -> str:
 
 
 def check_java(runner: str, options: PipelineOptions) -> None:
-    """Refuses a job server in Java that could not be started.
+    """Checks that a job server in Java can be started.
 
     Args:
         runner: ``flinkrunner`` or ``sparkrunner``.
-        options: Beam's.
+        options: Beam's options.
 
     Raises:
-        UsageError: Java is missing, or the named file is no job server.
+        UsageError: Java is missing, or the given file is not a job server.
     """
     flink, spark = options.view_as(FlinkRunnerOptions), options.view_as(SparkRunnerOptions)
     java = options.view_as(JobServerOptions).job_server_java_launcher
@@ -100,7 +100,7 @@ def check_java(runner: str, options: PipelineOptions) -> None:
 
 
 def _not_started(jar: str) -> str:
-    """Returns why Java could not start a jar; empty if it might."""
+    """Returns the reason why Java cannot start a jar; empty if it probably can."""
     try:
         with zipfile.ZipFile(jar) as content:
             if b"Main-Class:" in content.read("META-INF/MANIFEST.MF"):

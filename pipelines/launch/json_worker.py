@@ -1,4 +1,4 @@
-"""A plug-in of Beam's: a worker that imports it at its start logs as JSON."""
+"""A Beam plug-in: workers import it at their start, and then log as JSON."""
 
 from ...web.base.json_logs import install
 

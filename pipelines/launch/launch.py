@@ -1,4 +1,4 @@
-"""Launches on a runner: finds where the workers are, checks the runner, brings packages."""
+"""Prepares a launch on a runner: finds where the workers are, checks the runner, sends packages."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
 
 @dataclasses.dataclass(frozen=True)
 class LaunchOptions:
-    """Options of bringing a pipeline to its workers."""
+    """Options of launching a pipeline on its workers."""
 
     shared_path: bool = option(
         False,
@@ -54,7 +54,7 @@ class LaunchOptions:
 
 
 def runner_of(beam_args: Sequence[str]) -> str:
-    """Returns the runner that Beam's options name, in lower case; in-process without one.
+    """Returns the runner in Beam's options, in lower case; by default the in-process runner.
 
     >>> runner_of(["--runner=Flink"]), runner_of([])
     ('flinkrunner', 'directrunner')
@@ -104,19 +104,19 @@ def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> N
 
 
 def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
-    """Returns further arguments for Beam: packages to send, and the format of logs."""
+    """Returns additional arguments for Beam: packages to send, and the format of logs."""
     plugin = "--beam_plugin=nutbeam.pipelines.launch.json_worker"
     args = [plugin] if options.log_format == "json" else []
     if options.deliver and workers_elsewhere(beam_args):
-        # nutbeam first: plug-ins need it, and a package that is there is not taken from an index.
+        # nutbeam first: plug-ins need it, and pip then does not look for it in a package index.
         packages = delivered(("nutbeam", *options.plugin_package))
         args += [f"--extra_package={path}" for path in packages]
     return args
 
 
 def worker_address(table: str) -> str:
-    """Returns a table's address as workers need it: they have another working directory."""
-    # An address in Bigtable gets the emulator's, if there is one.
+    """Returns a table's address in a form that is valid in another working folder."""
+    # An address in Bigtable then includes the address of the emulator, if one is used.
     return str(open_table(table)) if "://" in table else str(Path(table).absolute())
 
 
@@ -133,14 +133,14 @@ def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -
 
 def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     packages = [package_file(name) for name in options.plugin_package if is_file(name)]
-    # For workers elsewhere the file is enough; for workers here it must be installed.
+    # Remote workers only need the file of a plug-in; for local workers it must be installed.
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
         installed(name)
     chosen = options.parse_filters if isinstance(options, DocumentOptions) else ()
     if not elsewhere:
         load_filters(chosen)
-    elif chosen and options.deliver:  # else their image has them, and workers check that
+    elif chosen and options.deliver:  # else the workers' image has the plug-ins; workers check that
         points = [point for package in packages for point in package.entry_points]
         delivered_filters = {point.name for point in points if point.group == PARSE_FILTERS}
         check_filters(chosen, {*installed_filters(), *delivered_filters})

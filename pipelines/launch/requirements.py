@@ -26,11 +26,11 @@ _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
 
 
 def check_runner(runner: str, options: PipelineOptions) -> None:
-    """Refuses a runner that cannot run a job.
+    """Checks that a runner can run a job.
 
     Args:
         runner: Its name in lower case, see ``runner_of``.
-        options: Beam's.
+        options: Beam's options.
 
     Raises:
         UsageError: The missing part, in one line.
@@ -62,7 +62,7 @@ def _check_job_server(endpoint: str | None) -> None:
         raise Unavailable(
             f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
         ) from error
-    # Another server may be there, such as a forwarded port: Beam would wait for minutes.
+    # The endpoint may be another server, such as a forwarded port: Beam would wait for minutes.
     with grpc.insecure_channel(endpoint) as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=2 * PATIENCE_S)
@@ -73,7 +73,7 @@ def _check_job_server(endpoint: str | None) -> None:
 
 
 def _check_flink(options: PipelineOptions) -> None:
-    """Checks that the JobManager, if it is named, has a free slot."""
+    """Checks that the JobManager has a free slot, if the options contain its address."""
     master = options.view_as(FlinkRunnerOptions).flink_master
     if not master or master.startswith("["):
         return
@@ -104,7 +104,7 @@ def _makes_slots(address: str) -> bool:
 
 
 def _ask(url: str) -> Any:
-    # Without the proxy of the environment: that is for the web, not for a cluster.
+    # Without the proxy of the environment, which is for the web, not for a cluster.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE_S) as answer:
         return read_json(answer.read(1 << 20))

@@ -1,7 +1,7 @@
-"""Runs a pipeline, in this process unless another runner is named.
+"""Runs a pipeline, by default in this process.
 
-``--runner=DirectRunner`` means the in-process FnApiRunner too: Beam's own
-DirectRunner may go and download another one.
+``--runner=DirectRunner`` means the in-process FnApiRunner, too: Beam's own
+DirectRunner may download another runner.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from ...web.base.errors import JobFailed, UsageError, one_line
 from .beam_internals import beam_options, in_process_runner, silence_runners
 from .failures import causes, user_error
 
-# Where a job goes on without the command that has submitted it.
+# Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
 _IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 
@@ -23,7 +23,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     """Returns an empty pipeline for the runner and options in ``beam_args``.
 
     Raises:
-        UsageError: No such runner, or one that lacks an option.
+        UsageError: There is no such runner, or an option for it is missing.
     """
     options = beam_options(beam_args)
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
@@ -40,11 +40,11 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline to its end, or only submits it with ``--no_wait_until_finish``.
 
     Raises:
-        UserError: Raised by a worker, with its own message and exit code.
-        JobFailed: The job failed for another reason: its innermost, in one line.
+        UserError: A worker has raised it, with its own message and exit code.
+        JobFailed: The job failed for another reason; the message is the innermost cause.
     """
     try:
-        # Its round trip through the runner API costs time in every round of a crawl.
+        # The test's round trip through the runner API costs time in every round of a crawl.
         result = pipeline.run(test_runner_api=False)
         if waits(pipeline):
             result.wait_until_finish()
@@ -52,7 +52,7 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
         raise _interrupted(pipeline) from error
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
-            raise _interrupted(pipeline) from error  # Beam makes an error of it
+            raise _interrupted(pipeline) from error  # Beam has converted the interrupt
         raise user_error(error) from error
     if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
         raise JobFailed(f"the job ended as {result.state.lower()}")

@@ -1,4 +1,4 @@
-"""Checks that a worker on another machine can do the job, before the job begins."""
+"""Checks that a remote worker can run the job, before the job begins."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,8 +19,8 @@ class Arrive(beam.PTransform):
     Input:  a pipeline.
     Output: the ticket.
 
-    Cost: a stage of its own, without which a worker of Flink fails before it can
-    say why, and its job server waits for it for minutes.
+    Cost: one more stage. Without it a worker of Flink fails before it can report the
+    reason, and the job server waits for it for minutes.
 
     Attributes:
         ticket: The ticket.
@@ -33,7 +33,7 @@ class Arrive(beam.PTransform):
             pipeline
             | beam.Create([0])
             | "Import" >> beam.Map(_importing()).with_output_types(tuple[int, int])
-            # Not a Reshuffle: after one, Flink leaves out the next, which spreads the work.
+            # Not a Reshuffle: Flink would skip the next Reshuffle, which spreads the work.
             | beam.GroupByKey()
             | "Give" >> beam.Map(_give, self.ticket).with_output_types(Ticket)
         )
@@ -46,7 +46,7 @@ def _importing() -> Callable[[int], tuple[int, int]]:
         importlib.import_module("nutbeam.pipelines.crawl")
         return number, number
 
-    return import_all  # a function within a function: it is pickled by value
+    return import_all  # an inner function, so that it is pickled by value
 
 
 def _give(_: object, ticket: Ticket) -> Ticket:
@@ -54,15 +54,16 @@ def _give(_: object, ticket: Ticket) -> Ticket:
 
 
 def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Ticket:
-    """Returns the ticket, if this worker has all that the job needs.
+    """Checks that this worker has everything that the job needs; returns the ticket.
 
     Args:
         ticket: The ticket.
-        snapshot: Number of a snapshot that the table has, as the launcher sees it.
+        snapshot: Number of a snapshot that the launcher has found in the table.
         filters: Names of parse filters that will be used.
 
     Raises:
-        UsageError: Versions differ, the table is not there, a filter is not installed.
+        UsageError: Versions differ, the worker cannot find the table, or a filter is not
+            installed.
     """
     check_versions(ticket)
     try:

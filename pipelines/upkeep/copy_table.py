@@ -46,12 +46,12 @@ Options = JobOptions
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """A tablet or a file, copied as one.
+    """A work item of a copy: a tablet or a file.
 
     Attributes:
         operation: The operation, in the copy.
-        reading: The snapshot that is read.
-        component: Its component.
+        reading: The snapshot of the source.
+        component: Component of the tablet or file.
         tablet: A tablet, or None.
         file: A file of a batch, or of another list, or None.
     """
@@ -70,7 +70,7 @@ def run(invocation: Invocation) -> int:
     open_table(to).check_place()
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)
-    # Pinned at launch, as by all commands that only read a table.
+    # The launcher pins the snapshot, as in all commands that only read a table.
     reading = Reading(worker_address(table), "", manifest.snapshot)
     return run_job(
         dataclasses.replace(invocation, table=to),
@@ -86,7 +86,7 @@ def _check_apart(table: str, to: str) -> None:
 
 
 def _check_free(to: str, operation: str) -> None:
-    """Refuses the place of a table, unless this operation has made it."""
+    """Checks that a place has no table, except one that this operation has made."""
     snapshots = open_table(to).latest_snapshot()
     if snapshots and not (operation and find(to, f"{operation}.copy")):
         raise UsageError(
@@ -98,12 +98,12 @@ def _check_free(to: str, operation: str) -> None:
 def build(
     tickets: beam.PCollection[Ticket], options: JobOptions, reading: Reading
 ) -> beam.PCollection[Ticket]:
-    """Copies a table; the ticket that comes out is for a job on the copy.
+    """Copies a table; the returned ticket is for a job on the copy.
 
     Args:
-        tickets: One ticket, of the copy.
-        options: How to launch.
-        reading: The snapshot that is copied.
+        tickets: One ticket, for the copy.
+        options: Options of the launch.
+        reading: The snapshot to copy.
     """
     operations = tickets | "Begin" >> Begin("copy")
     pieces = functools.partial(_pieces, reading=reading)
@@ -117,7 +117,7 @@ def _pieces(operation: Operation, reading: Reading) -> Iterator[Piece]:
     with reading.reading():
         for name, component in reading.manifest().components.items():
             if name == SEED_HOSTS:
-                continue  # the copy makes it from the hosts, if its rows are in Bigtable
+                continue  # a copy in Bigtable makes it from the hosts
             check_list(reading.root, component)
             files = reading.files(name)
             if kind_of(name).in_tablets:
@@ -149,5 +149,5 @@ def _commit(
     if operation.snapshot:
         raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
     source = reading.manifest()
-    # Any table that was made there meanwhile is another one: the two are not mixed.
+    # If another table was created there in the meantime, the commit fails: tables are not mixed.
     return commit(operation, written, reads=frozenset({"*"}), others=source.batches, past=source)

@@ -91,8 +91,8 @@ class Findings:
     """The result of a check.
 
     Attributes:
-        snapshot: Number of the snapshot that was checked: the newest that can be read.
-        problems: All that is wrong.
+        snapshot: Number of the checked snapshot: the newest that can be read.
+        problems: All defects.
         left: Leftover files.
         files: Number of data files that were checked.
         rows: Result of the check of rows in Bigtable.
@@ -106,18 +106,18 @@ class Findings:
 
     @property
     def of_newer_version(self) -> bool:
-        """Whether a later version has made a snapshot."""
+        """Whether a later version of nutbeam has made a snapshot."""
         return any(problem.newer and problem.kind == "manifest" for problem in self.problems)
 
 
 @dataclasses.dataclass(frozen=True)
 class Repairs:
-    """All that a repair has changed.
+    """All changes of a repair.
 
     Attributes:
         finished: Number of a snapshot in Bigtable whose changes are applied now.
-        operations: Records of operations that are mended.
-        snapshot: The repair that made a snapshot, if one did.
+        operations: Repaired records of operations.
+        snapshot: Result of the repair by a new snapshot.
     """
 
     finished: int | None = None
@@ -183,7 +183,7 @@ def look(root: WebTable, options: Options) -> Findings:
     problems = [*check_manifests(root), *check_operations(root)]
     found = Findings(root.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
-        return found  # only the newer version knows which files belong to it
+        return found  # only the newer version can determine its files
     manifest = next(readable_manifests(root), Manifest())
     found = Findings(manifest.snapshot, tuple(problems), left_over(root))
     if not can_check_rows(root, manifest.snapshot):
@@ -198,7 +198,7 @@ def look(root: WebTable, options: Options) -> Findings:
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
     for batch, known in manifest.batches.items():
         path = f"batches/{batch}/fetchlist"
-        # Of an updated batch, compact drops the files that nobody needs.
+        # After an update, compact drops files of the batch that are not needed any more.
         if known.phase != "updated" and path not in manifest.components:
             problems.append(Problem("batch", path, "the batch has no fetch list"))
     return dataclasses.replace(found, problems=tuple(problems), files=len(files), rows=rows)
@@ -301,7 +301,7 @@ def _conclusion(found: Findings, table: str, options: Options) -> str:
     left = f"{len(found.problems):,} problems are left"
     if options.drop:
         return left
-    # Bigtable goes back by the rows changed since then, and these may be lost.
+    # A rollback in Bigtable needs the rows changed since then, and these may be lost.
     in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
     back = "go back with nutbeam rollback, " if in_files else ""
     return f"{left}; restore the files from a copy, {back}or leave them out with --drop"

@@ -1,4 +1,4 @@
-"""explain: says what would happen to URLs, step by step, and why; sends no request."""
+"""explain: shows the decisions of the jobs about URLs, with reasons; sends no request."""
 
 import contextlib
 import dataclasses
@@ -37,14 +37,14 @@ _SCOPES = ("inject", "outlink", "fetcher")
 
 @dataclasses.dataclass(frozen=True)
 class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, RobotsView):
-    """Options of explain: those of the jobs, and where the URLs come from."""
+    """Options of explain: those of the jobs, and the source of the URLs."""
 
     found_as: str = option(
         "outlink", "Where the URLs come from: seeds, links, or redirects.", choices=_SCOPES,
         group="checkers",
     )  # fmt: skip
     source: str = option("", "URL of the page that leads to them, if any.", group="checkers")
-    # It decides nothing here, but belongs to the command lines that are explained.
+    # It has no effect here, but users copy it from the command lines of the jobs.
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
 
 
@@ -67,7 +67,7 @@ class Explainer:
     """Explains URLs, one at a time.
 
     Args:
-        options: The options that the jobs would be given.
+        options: The options of the jobs.
         table: The table, if there is one.
     """
 
@@ -79,7 +79,7 @@ class Explainer:
         self._source = row_key(source, "--source", self.rules) if source else None
 
     def explain(self, url: str) -> dict[str, Any]:
-        """Returns what happens to a URL, as a record.
+        """Returns a record of the decisions about a URL.
 
         Args:
             url: The URL as it was found.
@@ -87,7 +87,7 @@ class Explainer:
         Returns:
             ``parsed``, ``steps``, ``normalized``, ``key``, ``key_bytes``, ``filters``, ``scope``;
             ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason``
-            why it would not come into a table, or None; with a table also ``row`` or None,
+            why the URL is not added to a table, or None. With a table also: ``row`` or None,
             ``clock`` if the row has impossible times, ``generate`` (reasons why it is not chosen),
             ``robots``.
         """
@@ -119,7 +119,7 @@ class Explainer:
         return record
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
-        """Returns what a filter decides, and the line of the rule."""
+        """Returns the decision of a filter, and the line of its rule."""
         return {
             "by": place(rules.name, verdict.line), "rule": rules.rule(verdict.line, url),
             "accepted": verdict.accept, "slow": verdict.slow,
@@ -127,7 +127,7 @@ class Explainer:
         }  # fmt: skip
 
     def _without_exemptions(self, url: str) -> str | None:
-        """Returns why a URL would be dropped, if no link could be exempt from the scope."""
+        """Returns the reason why a URL is dropped without the rules of exemptions, or None."""
         if self.rules.exemptions is None:
             return None
         names = tuple(name for name in self._options.url_filters if name != EXEMPT)
@@ -146,7 +146,7 @@ class Explainer:
         return found
 
     def _dropped(self, url: str, options: Options) -> str | None:
-        """Returns why inject, parse or update drops a URL when it meets it."""
+        """Returns the reason why inject, parse or update drops a URL, or None."""
         found = pl.Series([url])
         if options.found_as == "inject":
             judged = self.rules.admit(found, "inject")
@@ -173,7 +173,7 @@ class Explainer:
         return f"outside {scope}" if reason == "out_of_scope" else scope
 
     def _not_added(self, key: str, row: dict[str, Any] | None, table: TableView) -> str | None:
-        """Returns why a URL that the rules accept is not added to the table."""
+        """Returns the reason why a URL that the rules accept is not added to the table, or None."""
         options = self._options
         if table.is_purged(key):
             return "purged"
@@ -191,7 +191,7 @@ class Explainer:
 
 
 def verdict(record: Mapping[str, Any]) -> str:
-    """Returns the conclusion of a record in a few words.
+    """Returns the conclusion of a record as a short text.
 
     >>> verdict({"reason": "filtered"}), verdict({"reason": None})
     ('dropped: filtered', 'accepted')

@@ -1,4 +1,4 @@
-"""Explains the row of a URL: why generate does not choose it, what its robots.txt allows."""
+"""Explains the row of a URL: why generate does not choose it, and its robots.txt verdict."""
 
 import dataclasses
 import datetime
@@ -52,11 +52,11 @@ class TableView:
         return read_seeds_hosts(self._pinned.root, seed_files(self._pinned))
 
     def is_purged(self, key: str) -> bool:
-        """Returns whether a key was purged and must not come back."""
+        """Returns whether a key is on the blocklist."""
         return bool(read_blocklist(self._pinned).blocks(pl.Series([key])).item())
 
     def rows_of_host(self, key: str) -> int:
-        """Returns how many rows the key's host has, as update counts them; 0 for a small host."""
+        """Returns the number of rows of the key's host, counted as in update; 0 if it is small."""
         return rows_of_large_hosts(self._pinned.files("state")).get(host_of(key), 0)
 
     def batch_of(self, key: str) -> str | None:
@@ -87,9 +87,9 @@ class TableView:
 def not_generated(
     row: dict[str, Any], table: TableView, options: GenerateOptions
 ) -> Iterator[tuple[str, str]]:
-    """Yields (reason, detail) of all that keeps generate from choosing a row now.
+    """Yields (reason, detail) of each condition that prevents generate from choosing a row now.
 
-    Nothing is yielded of a row that is chosen if its score is enough.
+    It yields nothing if only the score decides whether the row is chosen.
     """
     key, clock = row["key"], later(table.clock, options)
     if scheme_of(from_key(key)) not in options.schemes:
@@ -130,7 +130,7 @@ def _wait(row: dict[str, Any], clock: Clock) -> str:
 
 
 def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions) -> str:
-    """Returns a message if some times of a row are impossible, else nothing."""
+    """Returns a message if some times of a row are impossible; empty if not."""
     if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
         return ""
     times = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
@@ -142,11 +142,11 @@ def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions)
 
 @dataclasses.dataclass(frozen=True)
 class RobotsView(RobotsOptions, AgentOptions):
-    """How robots.txt is read."""
+    """Options of reading robots.txt."""
 
 
 def robots_of(url: str, host: dict[str, Any] | None, options: RobotsView) -> dict[str, Any]:
-    """Returns what the robots.txt in the table says about a URL.
+    """Returns the verdict of the robots.txt in the table about a URL.
 
     Returns:
         ``verdict``: allowed, denied, too_costly (matching takes too many steps), deferred (the

@@ -1,4 +1,4 @@
-"""Shared by the commands that only read: workers write parts, the command joins them."""
+"""Functions shared by the commands that only read: workers write parts, the command joins them."""
 
 import csv
 import dataclasses
@@ -38,7 +38,7 @@ class Reading(Pinned):
     Attributes:
         table: Address of the table.
         folder: Address of the folder for the parts.
-        snapshot: Number of the snapshot; pinned at launch, as nothing is changed.
+        snapshot: Number of the snapshot; the launcher pins it, because nothing is changed.
     """
 
     table: str
@@ -58,7 +58,7 @@ class Reading(Pinned):
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A tablet, or a file of a batch, that one worker exports; of neither, the batches."""
+    """A tablet or a file of a batch, for one worker; without either, the list of batches."""
 
     reading: Reading
     number: int
@@ -86,9 +86,9 @@ def exported(
     Args:
         table: Address of the table.
         build: Builds the pipeline from a collection of parts.
-        beam_args: For Beam.
-        options: How to launch.
-        divide: Divides the snapshot into parts.
+        beam_args: Arguments for Beam.
+        options: Options of the launch.
+        divide: Function that divides the snapshot into parts.
     """
     preflight(table, options, beam_args)
     manifest = newest_manifest(table)
@@ -112,7 +112,7 @@ def exported(
 
 
 def _folder(table: str, *, elsewhere: bool) -> Place:
-    """Returns a folder for parts: in the table, where workers elsewhere find it, too."""
+    """Returns a folder for parts, in the table so that remote workers find it."""
     folder = open_table(table).files / "exports" / new_id()
     if is_shared(folder):
         if elsewhere:
@@ -121,7 +121,7 @@ def _folder(table: str, *, elsewhere: bool) -> Place:
         try:
             Path(str(folder)).mkdir(parents=True)
             return folder
-        except OSError as error:  # a user who may only read a table may export it all the same
+        except OSError as error:  # a user without permission to write can still export
             if elsewhere:
                 raise UsageError(
                     f"cannot write the parts to {str(folder)!r}: {error.strerror}"
@@ -147,12 +147,12 @@ class Output:
             text.writelines(_line(record, self.suffix) for record in records)
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
-        """Writes all parts, after a head of column names in CSV; returns the number of rows.
+        """Joins all parts, for CSV after a line of column names; returns the number of rows.
 
         Args:
-            parts: In order.
-            names: Of the columns.
-            schema: Columns of Parquet parts.
+            parts: The parts in order.
+            names: Names of the columns.
+            schema: Schema of Parquet parts.
         """
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)
@@ -176,10 +176,10 @@ def _line(record: Mapping[str, Any], suffix: str) -> str:
 
 
 def output_of(text: str, flag: str, suffix: str = "") -> Output:
-    """Returns the output that an option names: a path, or ``-`` for standard output.
+    """Returns the output for an option's value: a path, or ``-`` for standard output.
 
     Raises:
-        UsageError: The file cannot be written. No work was done yet.
+        UsageError: The file cannot be written; raised before any work is done.
     """
     if text == "-":
         return Output(None, suffix or ".jsonl")
@@ -213,7 +213,7 @@ def csv_line(values: Iterable[Any]) -> str:
     """
     line = io.StringIO()
     plain = [json.dumps(v) if isinstance(v, dict | list) else v for v in values]
-    # A spreadsheet must not read the text of a page as a formula.
+    # A spreadsheet must not interpret the text of a page as a formula.
     safe = [
         f"'{v}" if isinstance(v, str) and v[:1] in ("=", "+", "-", "@", "\t", "\r") else v
         for v in plain

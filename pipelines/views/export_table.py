@@ -1,4 +1,4 @@
-"""export: writes a component of the table to one file, as it is stored.
+"""export: writes a component of the table to one file, with the stored columns.
 
 ::
 
@@ -88,7 +88,8 @@ def kind_of_file(format: str, output: str) -> str:
         output: Path of the file; ``-`` is standard output.
 
     Raises:
-        UsageError: Nothing says how, or Parquet is to go to standard output.
+        UsageError: Neither the option nor the path has a kind, or the output of Parquet would be
+            standard output.
 
     >>> kind_of_file("text", "rows.csv"), kind_of_file("jsonl", "rows"), kind_of_file("text", "-")
     ('csv', 'jsonl', 'jsonl')
@@ -164,7 +165,7 @@ def _write(part: Part, what: str, output: Output) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Returns a value as texts have it: bytes as hex, a page's body as base64."""
+    """Returns a value for text formats: bytes as hex, a page's body as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode() if name == "body" else value.hex()
     return value

@@ -37,7 +37,7 @@ def run(invocation: Invocation) -> int:
     try:
         total = sizes(newest_manifest(str(invocation.table)))
     except UserError:
-        total = {}  # the newest is damaged, as its line shows
+        total = {}  # the newest manifest is damaged; its line shows that
     if invocation.format == "json":
         record = {
             "snapshots": [_record(event) for event in found],

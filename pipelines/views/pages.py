@@ -77,7 +77,7 @@ def run(invocation: Invocation) -> int:
         (
             parts
             | "Rows" >> beam.FlatMap(_rows_by_document).with_output_types(tuple[str, Chunk])
-            # Rows are small: they go to the files of the texts.
+            # Rows are small, so they are sent to the workers that read the texts.
             | "ByDocuments" >> beam.GroupByKey()
             | "Write" >> beam.Map(_write, reading, output.suffix)
         )
@@ -108,7 +108,7 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     file = live_file(reading.root, reading.manifest(), document)
     if file is None:
-        return  # compact has dropped it: there is no text to show
+        return  # compact has dropped the file: there is no text to show
     path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     with reading.reading():
         check_file(reading.root, file)
@@ -122,10 +122,10 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
 
 
 def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns PAGE records of the documents that rows of the state name.
+    """Returns PAGE records of the documents that rows of the state refer to.
 
     Args:
-        rows: STATE rows, the columns ``ROW_COLUMNS``.
+        rows: STATE rows with the columns ``ROW_COLUMNS``.
         documents: DOCUMENTS rows of one file; the first of a key counts.
     """
     taken = ("key", "title", "text", "language", "distance", "metadata", "outlinks", "part_of")

@@ -1,4 +1,4 @@
-"""readdb: shows the table: statistics, one URL, the best, or all of it.
+"""readdb: shows the table: statistics, one URL, the URLs with the best scores, or all rows.
 
 ::
 
@@ -105,13 +105,13 @@ def look(
     best: int = 0,
     min_score: float = 0.0,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Returns figures about a table, and the URLs with the highest scores, best first.
+    """Returns statistics of a table, and the URLs with the highest scores, best first.
 
     Args:
         table: Address of the table.
-        options: How to launch.
-        beam_args: For Beam.
-        best: How many URLs.
+        options: Options of the launch.
+        beam_args: Arguments for Beam.
+        best: Number of URLs to return.
         min_score: Lowest score of these URLs.
     """
     manifest = newest_manifest(table)

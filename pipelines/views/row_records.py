@@ -1,4 +1,4 @@
-"""Rows of the state as users see them."""
+"""Converts rows of the state to records for users."""
 
 import datetime
 from typing import Any
@@ -13,7 +13,7 @@ DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetc
 
 
 def record_of(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row as users see it: URL, names and ISO times for codes."""
+    """Returns a row as a record for users: with URL, names instead of codes, and ISO times."""
     record = {name: row.get(name) for name in DUMPED}
     record["url"] = from_key(row["key"])
     record["status"] = STATUS_NAMES.get(row["status"], row["status"])
@@ -34,6 +34,6 @@ def iso(time_ms: int | None) -> str | None:
         return None
     try:
         moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
-    except (ValueError, OverflowError, OSError):  # of no year that there is
+    except (ValueError, OverflowError, OSError):  # the year is out of range
         return f"{time_ms} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -31,9 +31,9 @@ from .export import csv_line
 
 ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
 FORMATS = ("text", "json", "csv")
-# Messages of DuckDB when there is no room for its temporary files.
+# Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
-_WIDEST = 100  # characters of a value, for people
+_WIDEST = 100  # characters of a value in readable output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,15 +96,15 @@ def _duckdb() -> Any:
 
 
 def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0.0) -> Any:
-    """Returns a connection that sees one snapshot's files as views, and nothing else.
+    """Returns a connection that has one snapshot's files as views, and nothing else.
 
-    No extension is loaded or fetched, no other file and no address is opened.
+    It loads and downloads no extension, and opens no other file and no URL.
 
     Args:
         duckdb: The module.
         root: The table's folder.
         manifest: The snapshot.
-        memory_limit: In bytes; 0 is DuckDB's own.
+        memory_limit: Memory limit in bytes; 0 means DuckDB's default.
     """
     config = {
         "autoinstall_known_extensions": "false",
@@ -148,12 +148,12 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
         return ScratchFull(full(scratch()))
     if str(root) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {root}")
-    # Other operational errors come from the machine: no memory, no room.
+    # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value as JSON has it: bytes as hex, times in ISO form."""
+    """Returns a value for JSON: bytes as hex, times in ISO form."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if isinstance(value, datetime.date | datetime.time):

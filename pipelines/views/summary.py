@@ -1,4 +1,4 @@
-"""The summary at the end of a crawl: results, speed, and all that was left out."""
+"""Makes the summary at the end of a crawl: results, speed, and dropped URLs by reason."""
 
 import json
 import sys
@@ -18,8 +18,8 @@ BEST = 5
 
 
 def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
-    """Prints the end of a crawl: JSON for scripts, tables for people."""
-    # In this process, which sees the table; a cluster would take long to start.
+    """Prints the summary of a crawl as JSON for scripts, or as readable tables."""
+    # Computed in this process, because a job on a cluster would take long to start.
     record = summary_of(str(invocation.table), made, invocation.options)
     if invocation.format == "json":
         print(json.dumps(record))
@@ -33,7 +33,7 @@ def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> 
     Args:
         table: Address of the table.
         made: The snapshots that its jobs made.
-        options: How to launch.
+        options: Options of the launch.
     """
     total: Counter[str] = Counter()
     for manifest in made:
@@ -72,7 +72,7 @@ def _print_tables(record: dict[str, Any], table: str) -> None:
     rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
     last = f"{record['fetched']:,} requests in {rounds}; the table is in {table}"
     console = VisibleConsole(sys.stdout)
-    # In one piece, and not by rich, which ends the process when the reader has closed the stream.
+    # In one write, and not by rich, which ends the process if the reader has closed the stream.
     with console.capture() as captured:
         console.print(*_tables(record), last, sep="\n")
     print(captured.get(), end="", file=unwrapped(sys.stdout))

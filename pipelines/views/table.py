@@ -89,7 +89,7 @@ def _drop(address: BigtableAddress, invocation: Invocation) -> int:
 
 
 def _place(files: str) -> str:
-    """Returns the place of files as workers need it; makes a folder."""
+    """Returns the absolute place for files; creates it if it is a local folder."""
     if not files:
         raise UsageError("create needs --files: the place of page bodies and other files")
     place = place_of(files)

@@ -10,7 +10,7 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e]")
 
 @dataclasses.dataclass(frozen=True)
 class AgentOptions:
-    """How the crawler introduces itself to sites."""
+    """Options of the crawler's identity in requests."""
 
     agent_name: str = option(
         "",
@@ -48,7 +48,7 @@ def agent_token(options: AgentOptions) -> str:
 
 
 def user_agent(options: AgentOptions) -> str:
-    """Returns the User-Agent header, put together as Nutch does.
+    """Returns the User-Agent header, in the same form as in Nutch.
 
     >>> user_agent(AgentOptions("Bot", "1.0", "tests", "http://a/", "a@b"))
     'Bot/1.0 (tests; http://a/; a@b)'
@@ -64,7 +64,7 @@ def user_agent(options: AgentOptions) -> str:
 
 
 def missing_agent(options: AgentOptions) -> str | None:
-    """Returns the options that are missing before requests to servers of others, if any.
+    """Returns the missing options that requests to other people's servers need, or None.
 
     >>> missing_agent(AgentOptions("Bot", agent_email="a@b")) is None
     True
@@ -78,10 +78,10 @@ def missing_agent(options: AgentOptions) -> str | None:
 
 
 def require_agent(options: AgentOptions) -> None:
-    """Checks that the operators of sites can see who crawls, and whom to write to.
+    """Checks that requests identify the crawler and a contact address.
 
-    Passes with ``connect_to`` or ``allow_addresses``, which name the operator's own servers: the
-    client then refuses each other host.
+    The check passes with ``connect_to`` or ``allow_addresses``, which contain the operator's own
+    servers: then the client refuses all other hosts.
 
     Raises:
         ValueError: Name or contact is missing; the message says which options to add.

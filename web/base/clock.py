@@ -10,8 +10,8 @@ def now_ms(known: int = 0) -> int:
     """Returns the time, UTC ms.
 
     Args:
-        known: A time in the past, such as a table's newest. It counts if the clock is
-            obviously wrong.
+        known: A time that has passed, such as a table's newest time. It is used if the clock
+            is obviously wrong.
 
     >>> now_ms() >= EARLIEST_MS
     True
@@ -21,5 +21,5 @@ def now_ms(known: int = 0) -> int:
 
 
 def clock_ms() -> int:
-    """Returns the time of the clock, UTC ms, right or wrong."""
+    """Returns the time of the clock, UTC ms, even if it is wrong."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""Errors that users see as one line, wherever they are raised."""
+"""Errors that are shown to users as one line."""
 
 
 class UserError(Exception):
@@ -22,7 +22,7 @@ class Unavailable(UserError):
 
 
 class JobFailed(UserError):
-    """A pipeline failed; the table is as it was."""
+    """A pipeline failed; the table is unchanged."""
 
 
 def one_line(message: object, longest: int | None = None) -> str:

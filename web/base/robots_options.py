@@ -7,7 +7,7 @@ from .options import option
 
 @dataclasses.dataclass(frozen=True)
 class RobotsOptions:
-    """How robots.txt is fetched and kept."""
+    """Options of fetching and storing robots.txt."""
 
     robots_max_age: float = option(
         86_400.0,

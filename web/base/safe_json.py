@@ -1,4 +1,4 @@
-"""JSON that somebody else may have written: whatever it holds, an error is a ``ValueError``."""
+"""Parses untrusted JSON; every error is a ``ValueError``."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ def read_json(data: bytes | str) -> Any:
     """Returns the value of a JSON text.
 
     Raises:
-        ValueError: It is no JSON, or its arrays and objects are nested too deeply.
+        ValueError: The text is not JSON, or is nested too deeply.
 
     >>> read_json(b"[" * 100_000)
     Traceback (most recent call last):
@@ -17,7 +17,7 @@ def read_json(data: bytes | str) -> Any:
     """
     try:
         return json.loads(data)
-    except (ValueError, RecursionError):  # Python's words are about bytes, digits, depth
+    except (ValueError, RecursionError):  # Python's messages are about bytes, digits, depth
         raise ValueError("it is no JSON that can be read") from None
 
 
@@ -25,7 +25,7 @@ def json_object(data: bytes | str) -> dict[str, Any]:
     """Returns a JSON object.
 
     Raises:
-        ValueError: The text holds something else; the message is for users.
+        ValueError: The text is not a JSON object; the message is for users.
 
     >>> json_object(b"[1]")
     Traceback (most recent call last):
@@ -39,7 +39,7 @@ def json_object(data: bytes | str) -> dict[str, Any]:
 
 
 def object_or_empty(data: bytes | str) -> dict[str, Any]:
-    """Returns a JSON object, or an empty one where the text holds anything else.
+    """Returns a JSON object, or an empty object if the text is anything else.
 
     >>> object_or_empty(b'{"a": 1}'), object_or_empty(b""), object_or_empty("[1]")
     ({'a': 1}, {}, {})

@@ -10,14 +10,14 @@ V = TypeVar("V")
 
 
 class SizeCache(Generic[K, V]):
-    """Keeps values within a limit; those unused for longest go first. Safe for threads.
+    """A least-recently-used cache with a limit on the total size of its values; safe for threads.
 
     Args:
         most: Limit of the sizes of all values.
         size_of: Returns the size of a value; by default each value counts as 1.
 
     Attributes:
-        size: Of all values.
+        size: Total size of all values.
 
     >>> cache = SizeCache(2)
     >>> for key in "abac":
@@ -40,7 +40,7 @@ class SizeCache(Generic[K, V]):
             return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Keeps a value, and removes others if there is no room."""
+        """Stores a value; removes other values if there is no space."""
         with self._lock:
             self._remove(key)
             self._values[key] = value

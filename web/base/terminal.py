@@ -1,4 +1,4 @@
-"""Protects standard output and error: control sequences from outside are shown, never obeyed."""
+"""Protects standard output and error: control sequences in foreign text are shown as text."""
 
 import codecs
 import contextlib
@@ -121,7 +121,7 @@ def visible_streams() -> Iterator[None]:
 
 
 def pass_records() -> None:
-    """Lets printed text, which is for scripts, pass unchanged unless it goes to a terminal."""
+    """Prints records for scripts unchanged, unless standard output is a terminal."""
     if isinstance(sys.stdout, VisibleStream):
         sys.stdout.exact = not sys.stdout.isatty()
 

@@ -1,4 +1,4 @@
-"""Makes foreign text safe to show: a terminal neither obeys nor hides any of it."""
+"""Makes foreign text safe to print: terminals execute and hide no part of it."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str, keep: str = "\t") -> str:
-    r"""Escapes characters that a terminal would obey, reorder or not show.
+    r"""Escapes characters that a terminal would execute, reorder or hide.
 
     The escapes are those of JSON, so JSON stays JSON, except for C0, which JSON never has raw.
     Backslashes stay: the result is for reading, and cannot be decoded.

@@ -21,7 +21,7 @@ _CLOSE_SECONDS = 2.0
 class AioClient(ClientBase):
     """Fetches URLs, many at a time; safe to share by threads.
 
-    Its loop runs in a thread of its own from the first request on. The gate is
+    Its event loop starts with the first request and has its own thread. The gate is
     called on the loop and blocks it. ``get``, ``address`` and ``run`` wait for
     the loop, so they must not be called on it.
     """
@@ -57,7 +57,7 @@ class AioClient(ClientBase):
         return await self._lookups.run(call)
 
     def close(self) -> None:
-        """Cancels all requests and ends the loop; the next request starts another."""
+        """Cancels all requests and ends the loop; the next request starts a new loop."""
         with self._lock:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None:
@@ -87,7 +87,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 class _Lookups:
     """Threads for calls that would block the loop; started when needed, up to a limit.
 
-    Not those of ``concurrent.futures``: Python waits for their end.
+    They are not threads of ``concurrent.futures``, because Python would wait for their end.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class _Lookups:
             self._busy -= 1
 
     def close(self) -> None:
-        """Ends the threads; the next job starts others."""
+        """Ends the threads; the next job starts new threads."""
         for _ in range(self._threads):
             self._jobs.put(None)
         self._threads = 0

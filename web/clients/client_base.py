@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-# Such files cannot be read when they are cut: zip archives, or a table of contents at the end.
+# These files are unreadable if truncated: zip archives, and files with an index at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
 
@@ -40,13 +40,13 @@ class ClientBase(ABC):
 
     Args:
         options: Agent, limits, and where connections may go.
-        guard: Guard to use in place of the one that the options describe.
+        guard: Guard to use instead of the guard from the options.
         gate: Called right before each request; no request is sent until it returns,
             and False denies the request.
 
     Attributes:
-        guard: Says where connections may go.
-        route: Where connections go, with which certificates.
+        guard: Decides where connections may go.
+        route: Determines addresses, proxy and certificates of connections.
         transport: Sends the requests.
         schemes: Supported schemes.
         token: The agent's product token, for robots.txt.
@@ -92,7 +92,7 @@ class ClientBase(ABC):
 
     @property
     def loop(self) -> "asyncio.AbstractEventLoop | None":
-        """The event loop of ``request`` and ``locate``; None where there is none."""
+        """The event loop of ``request`` and ``locate``, or None."""
         return None
 
     @abstractmethod
@@ -114,15 +114,15 @@ class ClientBase(ABC):
 
         Args:
             url: Absolute URL of one of ``schemes``.
-            headers: More headers; those whose value is not printable ASCII
+            headers: Additional headers; headers whose value is not printable ASCII
                 are left out.
-            content_limit: Bytes, in place of the option.
+            content_limit: Limit in bytes, instead of the option.
             fresh: Whether to make a new connection.
         """
         return self.run(self.request(url, headers, content_limit, fresh))
 
     def host(self, url: str) -> str:
-        """Returns the host of a URL, as its queue is named; empty for file:.
+        """Returns the host of a URL, in the form that queue names have; empty for file:.
 
         Raises:
             ValueError: The URL cannot be fetched.
@@ -131,9 +131,9 @@ class ClientBase(ABC):
         return other.host(url) if other is not None else split_url(url)[0][1]
 
     def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
+        """Returns the first IP address for connections to a URL's host.
 
-        None where ``connect_to`` names the host, or it cannot be reached.
+        None if ``connect_to`` has the host, or if the host has no allowed address.
         """
         return self.run(self.locate(url))
 
@@ -151,7 +151,7 @@ class ClientBase(ABC):
         """Fetches a URL once, on ``loop`` if there is one; see ``get``."""
         other = self._others.get(scheme_of(url))
         if other is not None:
-            # Its type is not known yet, so its name must do.
+            # The content type is not known yet, so the limit depends on the file extension.
             limit = self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
             return await self._blocking(lambda: other.get(url, headers, limit))
         response = Response(url, started=now_ms())
@@ -181,7 +181,7 @@ class ClientBase(ABC):
             self.transport.release(connection, whole)
 
     async def _send(self, url: str, headers: dict[str, str]) -> Connection:
-        """Sends one request; returns its connection, from which the body is still to be read."""
+        """Sends one request; returns its connection, for reading the body."""
         return await self.transport.send(self.route.head("GET", url, headers))
 
     async def locate(self, url: str) -> str | None:
@@ -199,7 +199,7 @@ class ClientBase(ABC):
         return str(target.addresses[0][1][0])
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
-        """Returns how many bytes of a body of some type are kept; negative for all."""
+        """Returns the limit in bytes for a body of a content type; negative for no limit."""
         if content_limit is not None:
             return content_limit
         limits = [self._options.content_limit]
@@ -210,7 +210,7 @@ class ClientBase(ABC):
     def _headers_for(
         self, url: str, more: Iterable[tuple[str, str]]
     ) -> tuple[dict[str, str], bool]:
-        """Returns the headers to send, and whether credentials are among them."""
+        """Returns (headers to send, whether they include credentials)."""
         headers = self._headers | {n: value for n, value in more if _HEADER.fullmatch(value)}
         authorization = self._credentials.header(url)
         if authorization is not None:
@@ -237,7 +237,7 @@ class ClientBase(ABC):
     def _attempts(
         self, response: Response, more: Iterable[tuple[str, str]]
     ) -> Iterator[dict[str, str]]:
-        """Yields the headers to send, and once more those for the challenge of a 401."""
+        """Yields the headers to send; after a 401, yields the headers that answer its challenge."""
         more = list(more)
         headers, authorized = self._headers_for(response.url, more)
         yield headers

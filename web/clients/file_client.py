@@ -1,8 +1,8 @@
-"""Reads file: URLs as Nutch's protocol-file does, below folders that the operator names.
+"""Reads file: URLs as Nutch's protocol-file does, below folders that the operator chooses.
 
-Nothing outside of these folders is read. The symbolic links of a path are resolved first. Then the
-resolved path is opened name by name from the root on, through no symbolic link. So a link that is made
-in between has no effect.
+Nothing outside of these folders is read. First, the symbolic links of a path are resolved. Then the
+resolved path is opened one name at a time from the root, without following symbolic links. So a
+link that is created in between has no effect.
 """
 
 import email.utils
@@ -28,7 +28,7 @@ _CLOEXEC, _DIRECTORY, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
     for name in ("CLOEXEC", "DIRECTORY", "NOFOLLOW", "PATH", "NONBLOCK", "NOCTTY")
 )
 _FOLDER = _CLOEXEC | _DIRECTORY
-# To pass through a folder needs no permission to list it.
+# Passing through a folder requires no permission to list it.
 _PASS = _FOLDER | _NOFOLLOW | _PATH
 _READ = _CLOEXEC | _NOFOLLOW | _NONBLOCK | _NOCTTY
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
@@ -43,7 +43,7 @@ class FileClient(OtherClient):
     Hard links and mounts within a root are the operator's responsibility.
 
     Args:
-        roots: Folders below which may be read.
+        roots: Folders whose content may be read.
         parent: Whether a folder's page links to its parent; that of a root does not.
         canonical: Whether a path with symbolic links in it redirects.
     """
@@ -88,11 +88,11 @@ class FileClient(OtherClient):
         for root in self._roots:
             if real == root or real.startswith(root.rstrip(b"/") + b"/"):
                 return root
-        # The answer does not tell whether it exists.
+        # The response must not reveal whether the file exists.
         raise PermissionError(errno.EACCES, "outside of file_roots")
 
     def _redirects(self, response: Response, path: bytes, real: bytes, folder: bool) -> bool:
-        """Answers by a redirect if the file has another name; returns whether it has."""
+        """Fills in a redirect if the file has another name; returns whether it has."""
         name = real.rstrip(b"/") + b"/" if folder else real
         if path == name or (not self._canonical and path.endswith(b"/") == folder):
             return False
@@ -145,7 +145,7 @@ def _check_kind(mode: int) -> None:
 
 
 def _open_below(root: bytes, path: bytes) -> int:
-    """Opens a path below a root for reading, through no symbolic link; returns the descriptor."""
+    """Opens a path below a root for reading; follows no symbolic links; returns the descriptor."""
     names = [name for name in path[len(root) :].split(b"/") if name]
     at = os.open(root, _FOLDER)
     try:
@@ -155,7 +155,7 @@ def _open_below(root: bytes, path: bytes) -> int:
             at = below
         if not names:
             return os.open(b".", _READ, dir_fd=at)
-        # Before it is opened: opening a device may do something.
+        # Checked before opening, because opening a device may have effects.
         _check_kind(os.stat(names[-1], dir_fd=at, follow_symlinks=False).st_mode)
         return os.open(names[-1], _READ, dir_fd=at)
     finally:
@@ -179,7 +179,7 @@ def _entries(descriptor: int) -> Iterator[Entry]:
     for name in sorted(names):
         try:
             kind = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-        except OSError:  # it is gone
+        except OSError:  # it was removed
             continue
         mode = kind.st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode):

@@ -42,8 +42,8 @@ class FtpClient(OtherClient):
 
     Args:
         options: Agent and limits.
-        route: Says where connections may go; the usual port needs no permission.
-        credentials: Users and passwords; anonymous where there is no entry.
+        route: Decides where connections may go; the usual port needs no permission.
+        credentials: Users and passwords; without an entry the login is anonymous.
         gate: Called right before each session; False denies it.
     """
 
@@ -133,7 +133,7 @@ def _read(session: Session, response: Response, connection: SocketWire, limit: i
         response.body, more = session.read(connection, limit)
         response.truncated = "length" if more else None
     except (ftplib.Error, *NETWORK_ERRORS) as error:
-        # It is not known whether this is all, as no length was promised.
+        # The server did not send a length, so the body may be incomplete.
         response.truncated = "disconnect"
         response.error = "incomplete" if isinstance(error, ftplib.Error) else reason_of(error)
 
@@ -142,7 +142,7 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     session.voidcmd(f"CWD {name.rstrip('/') or '/'}")
     data, more, reader = b"", False, read_mlsd
     try:
-        # Without an argument: a name that begins with "-" would be one of ls's options.
+        # Without an argument, because servers may treat a name that begins with "-" as an option.
         data, more = session.read(session.transfer("MLSD"), limit)
     except ftplib.error_perm:
         reader = read_list
@@ -152,7 +152,7 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
             if str(error)[:3] not in _NOTHING:
                 raise
     if more:
-        data = data[: data.rfind(b"\n") + 1]  # the last line may not be whole
+        data = data[: data.rfind(b"\n") + 1]  # the last line may be incomplete
     entries = sorted(set(reader(data)))
     page, left_out = index_page(name.encode("latin-1"), entries, limit=limit)
     if more or left_out:
@@ -162,7 +162,7 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
 
 
 def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | None:
-    """Returns a fact about a file, if the server knows it."""
+    """Returns a fact about a file, or None if the server does not support the command."""
     try:
         match = pattern.fullmatch(session.sendcmd(command))
     except (ftplib.error_perm, ftplib.error_temp):
@@ -171,7 +171,7 @@ def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | Non
 
 
 def _changed(session: Session, name: str) -> int | None:
-    """Returns the seconds of the last change of a file (RFC 3659 2.3)."""
+    """Returns the time of the last change of a file, s since the epoch (RFC 3659 2.3)."""
     text = _fact(session, f"MDTM {name}", _MODIFIED)
     try:
         return None if text is None else calendar.timegm(time.strptime(text, "%Y%m%d%H%M%S"))
@@ -194,7 +194,7 @@ def _refused(response: Response, reply: str) -> None:
 
 
 def status_of(line: str) -> int:
-    """Returns the HTTP status for a refusal of FTP.
+    """Returns the HTTP status for a negative reply of an FTP server.
 
     >>> [status_of(line) for line in ("550 No such file", "550 Permission denied", "530 No.")]
     [404, 403, 401]

@@ -1,4 +1,4 @@
-"""One session with an FTP server: ftplib's, with limits, and in passive mode only."""
+"""A session with an FTP server, based on ftplib, with limits and only in passive mode."""
 
 import contextlib
 import ftplib
@@ -12,18 +12,18 @@ from ..network.transport import Gate
 from ..network.wire import SocketWire, run
 
 _MAX_LINES = 500
-# Ports below are those of other services.
+# Lower ports belong to other services.
 _LEAST_PORT = 1024
 
 
 class Session(ftplib.FTP):
     """A session with a server; a context manager that ends it.
 
-    Names are sent as their bytes: each letter of latin-1 stands for one. The data connection goes to
-    the address of the control connection, and to no other that the server names (RFC 2577 3).
+    Names are bytes, decoded as latin-1: one character per byte. The data connection goes to the
+    address of the control connection, even if the server sends another address (RFC 2577 3).
 
     Args:
-        target: Where the server is, as the guard says.
+        target: Addresses of the server, from the guard.
         limits: Limits on time and rate; the rate is that of data.
         gate: Called right before the first request; False denies it.
 
@@ -31,8 +31,8 @@ class Session(ftplib.FTP):
         ip: Address connected to.
 
     Raises:
-        Denied: The gate is shut.
-        OSError: No connection.
+        Denied: The gate denies the session.
+        OSError: The connection failed.
         ftplib.Error: The server refuses the session, or its answer is not FTP.
     """
 
@@ -61,7 +61,7 @@ class Session(ftplib.FTP):
         self.close()
 
     def getline(self) -> str:
-        """Returns a line of an answer; the lines of a session are limited."""
+        """Returns a line of a reply; the number of lines per session is limited."""
         self._lines += 1
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
@@ -78,7 +78,7 @@ class Session(ftplib.FTP):
         return line.rstrip(b"\r").decode("latin-1")
 
     def putline(self, line: str) -> None:
-        """Sends a command; a line break in it would begin another one."""
+        """Sends a command; refuses a line break, which would begin another command."""
         if any(letter in line for letter in "\r\n\0"):
             raise UnsendableUrl(f"expected no line break in a command, got {line!r}")
         self.sock.settimeout(self._stopwatch.time_left())
@@ -117,8 +117,8 @@ class Session(ftplib.FTP):
             (bytes, whether there are more than ``limit``; then the session is over).
 
         Raises:
-            OSError: Too slow, or broken off.
-            ftplib.Error: The server says that the transfer failed.
+            OSError: The transfer was too slow, or the connection broke.
+            ftplib.Error: The server reports that the transfer failed.
         """
         data = bytearray()
         with contextlib.closing(connection):

@@ -24,9 +24,9 @@ class OtherClient(ABC):
 
     @abstractmethod
     def address(self, url: str) -> str | None:
-        """Returns the first address at which a URL's host is reached.
+        """Returns the first IP address for connections to a URL's host.
 
-        None where ``connect_to`` names the host, or it cannot be reached.
+        None if ``connect_to`` has the host, or if the host has no allowed address.
         """
 
     @abstractmethod
@@ -34,9 +34,9 @@ class OtherClient(ABC):
         """Fills in the response.
 
         Args:
-            response: With its URL.
-            since: Seconds of If-Modified-Since, if it is given.
-            limit: Most bytes of a body; negative for any number.
+            response: The response; only its URL is set.
+            since: Time of If-Modified-Since, s since the epoch, or None.
+            limit: Limit of the body in bytes; negative for no limit.
 
         Raises:
             OSError: There is no answer.
@@ -49,9 +49,9 @@ class OtherClient(ABC):
         """Fetches a URL once; blocks, and raises nothing.
 
         Args:
-            url: Absolute.
-            headers: If-Modified-Since counts.
-            content_limit: Bytes; negative for any number.
+            url: Absolute URL.
+            headers: Headers; only If-Modified-Since has an effect.
+            content_limit: Limit in bytes; negative for no limit.
         """
         response = Response(url, started=now_ms())
         began = time.monotonic()

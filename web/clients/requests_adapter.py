@@ -18,7 +18,7 @@ from ..network.wire import run
 class GuardedAdapter(BaseAdapter):
     """Sends requests without a body through a transport; safe for threads.
 
-    Redirects and cookies are the session's business. Bodies are not decoded.
+    The session handles redirects and cookies. Bodies are not decoded.
 
     Args:
         route: Writes the heads of requests.
@@ -33,7 +33,7 @@ class GuardedAdapter(BaseAdapter):
         """Returns the response, whose ``raw`` is a ``RawBody``.
 
         Raises:
-            requests.ConnectionError: No response came; its first argument is the cause.
+            requests.ConnectionError: There was no response; its first argument is the cause.
             ValueError: The URL cannot go into a request.
         """
         head = self._route.head(str(request.method), str(request.url), request.headers)
@@ -57,7 +57,7 @@ class GuardedAdapter(BaseAdapter):
 
 
 class RawBody:
-    """The body of a response, as received but for its transfer coding.
+    """The body of a response without its transfer coding, otherwise as received.
 
     Attributes:
         connection: The connection that it is read from.

@@ -1,6 +1,7 @@
-"""The HTTP client on threads: one GET at a time in each, guarded, bounded, and never raising for the web.
+"""The HTTP client for threads: each thread sends one GET at a time, with a guard and limits.
 
-It sends requests by ``requests``, through ``GuardedAdapter``.
+Faults of servers never raise exceptions. It sends requests with ``requests``, through
+``GuardedAdapter``.
 """
 
 from collections.abc import Coroutine

@@ -30,7 +30,7 @@ _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\(J)")
 # WHATWG MIME Sniffing 3: bytes that no text holds.
 _BINARY_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _TEXT_BYTES = bytes(set(range(256)) - set(_BINARY_BYTES))
-# Random bytes have 10 %, and one in 4,096 of them is zero but in one of ten million cases.
+# Random bytes have 10 %. 4,096 random bytes without a zero occur once in ten million cases.
 _MAX_BINARY = 0.05
 _LOOKED_AT_BYTES = 4096
 # A parameter of a header (WHATWG MIME Sniffing 4.4), with the blanks, commas and single quotes
@@ -64,8 +64,8 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
 def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     """Returns a body as valid UTF-8, and the name of the encoding it was in.
 
-    As ``decode(...)`` and encoded again, but a body that is UTF-8 is itself the
-    answer: most are, and neither pass is then paid for.
+    The result is that of ``decode`` and a new encoding. A body that is already UTF-8, as most
+    are, is returned unchanged, which saves both conversions.
     """
     name, start = _detect(body, content_type)
     if name == "utf-8" and not start and _first_wrong_byte(body) is None:
@@ -116,7 +116,7 @@ def unmarked_utf(start: bytes) -> str | None:
 
 
 def _count_wrong(text: str) -> int:
-    """Returns the number of characters that no text holds."""
+    """Returns the number of characters that cannot occur in text."""
     spaces = sum(map(text.count, "\t\n\f\r"))
     return sum(unicodedata.category(letter) in _NO_LETTERS for letter in text) - spaces
 
@@ -160,7 +160,7 @@ def _guess(body: bytes) -> str:
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
-    """Returns whether it is UTF-8 with mistakes: other encodings seldom look like it."""
+    """Returns whether a sample is UTF-8 with errors; other encodings rarely look like UTF-8."""
     text = sample.decode("utf-8", "replace")
     wrong = text.count("\ufffd")
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong

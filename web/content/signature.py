@@ -1,4 +1,4 @@
-"""Signatures: a page is unchanged, or a duplicate, when its signature is equal."""
+"""Computes signatures: pages with equal signatures are unchanged, or duplicates."""
 
 import dataclasses
 import hashlib
@@ -17,7 +17,7 @@ _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 
 @dataclasses.dataclass(frozen=True)
 class SignatureOptions:
-    """How pages are compared."""
+    """Options of comparing pages."""
 
     GROUP = "parse"
 
@@ -46,13 +46,13 @@ class SignatureOptions:
 
 
 def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) -> bytes:
-    """Returns the signature of a page: 16 bytes, of a ``simhash`` 8.
+    """Returns the signature of a page: 16 bytes, or 8 bytes for ``simhash``.
 
     Args:
-        body: As it was stored; of what has none, its text.
-        text: Its stored text.
-        url: Used in place of an empty body.
-        options: Which signature.
+        body: The stored body; the text if there is no body.
+        text: The stored text.
+        url: Its URL, used instead of an empty body.
+        options: The kind of signature.
 
     >>> signature_of(b"<p>hello", "hello", "", SignatureOptions()) == md5(b"<p>hello", "")
     True
@@ -73,26 +73,26 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
 def md5(body: bytes, url: str) -> bytes:
     """Returns the MD5 of a body as it was stored: 16 bytes, Nutch's MD5Signature.
 
-    An empty body says nothing, so the URL takes its place: empty pages are
-    then no duplicates of each other.
+    For an empty body it uses the URL, so that empty pages are not duplicates of
+    each other.
 
     >>> md5(b"<p>hello", "http://example.com/").hex()
     'fef204c8ad5edb6ecf33217b26aff0b9'
     >>> md5(b"", "http://example.com/a") == md5(b"", "http://example.com/b")
     False
     """
-    # Equality of contents, not protection from anyone: FIPS builds must allow it.
+    # Not for security, only to compare contents; so FIPS builds allow it.
     return hashlib.md5(body or url.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
 def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) -> bytes | None:
     """Returns the MD5 of a text's frequent words: Nutch's TextProfileSignature.
 
-    Order, punctuation, case and words that are rare make no difference. None without a word that
-    counts: Nutch has the MD5 of nothing then, so that all such pages are duplicates.
+    Order, punctuation, case and rare words have no effect. Returns None if no word counts; in that
+    case Nutch uses the MD5 of an empty text, so that all such pages are duplicates.
 
     Args:
-        text: Of the page.
+        text: Text of the page.
         min_token_len: Words up to this length do not count.
         quant_rate: Counts are rounded down to this share of the highest.
 
@@ -133,9 +133,9 @@ _PROFILED = _Profiled()
 def simhash(text: str) -> bytes | None:
     """Returns the 64-bit SimHash of a text's runs of three words; None without a word.
 
-    Each distinct run votes on every bit with its hash. A text of n words has n - 2
-    of them, and a word that is changed changes three, so of long texts that
-    are nearly equal most bits agree.
+    The hash of each distinct run votes on every bit. A text of n words has n - 2
+    runs, and a changed word changes three of them. So most bits are equal for long texts
+    that are nearly equal.
 
     >>> simhash("one two three four") == simhash("One, two - three. FOUR!")
     True

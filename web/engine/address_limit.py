@@ -11,11 +11,11 @@ class AddressLimit:
 
     Args:
         most: Requests to one address at a time; negative for any number.
-        ready: Gets the queues that need not wait any longer.
+        ready: The queues that can be visited; queues go there when an address is free.
 
     Attributes:
-        busy: How many requests are under way, by address.
-        waiting: Queues that wait, by address.
+        busy: Number of requests under way, by address.
+        waiting: Waiting queues, by address.
     """
 
     def __init__(self, most: int, ready: ReadyQueues) -> None:
@@ -24,7 +24,10 @@ class AddressLimit:
         self.waiting: dict[str, deque[HostQueue]] = {}
 
     def enter(self, queue: HostQueue) -> bool:
-        """Counts a request to the queue's next host; if the address is busy, the queue waits."""
+        """Counts a request to the queue's next host, or makes the queue wait.
+
+        Returns False if the queue must wait because the address is busy.
+        """
         address = queue.next_host.address
         if not address or self._most < 0:
             return True

@@ -5,17 +5,17 @@ import random
 from .host_queue import Visit
 from .pace import FetchOptions
 
-# Share by which a back-off is longer at most, so that many crawlers do not come back at once.
+# Largest random extension of a back-off, as a share, so that crawlers do not return all at once.
 _JITTER = 0.2
 _MAX_LEVEL = 30
 
 
 def back_off(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | None]:
-    """Counts a failure, or a success that makes up for one.
+    """Counts a failure, or a success, which reduces the back-off.
 
     Returns:
-        The seconds to wait in addition to the delay; whether they hold for a later run, too; and the
-        reason to drop the rest of the queue, or None.
+        (seconds to wait in addition to the delay; whether a later run must wait, too; reason to
+        drop the rest of the queue, or None).
     """
     queue, reason = visit.queue, visit.purge
     most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after

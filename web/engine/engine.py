@@ -1,4 +1,4 @@
-"""The fetch engine: many requests at a time, a queue per host, a delay between its requests.
+"""The fetch engine: many requests at a time, with a queue and a delay for each host.
 
 It uses no batch and no table: it takes tasks and yields results as they arrive. ``hosts`` returns the
 findings about each host afterwards.
@@ -62,12 +62,12 @@ class Engine:
         requested_until: Moment on the monotonic clock until which other engines may
             have sent requests to the same hosts.
         on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which tasks
-            have waited for politeness alone (a second counts half if half of the threads had nothing
-            else to do). An exception that it raises ends the run.
-        patience: Returns the seconds until ``on_pulse`` must be called.
+            have waited only for politeness (a second counts half if half of the threads had no
+            other work). An exception that it raises ends the run.
+        patience: Function that returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
-        follow: Returns the task for the target of a redirect, or None to leave it to a later batch.
-            The task waits in the queue of its host. Called in any thread.
+        follow: Function that returns the task for the target of a redirect, or None to leave it to
+            a later batch. The task waits in the queue of its host. Called in any thread.
 
     Attributes:
         dropped: Number of tasks without a result, by reason; they stay due:
@@ -110,11 +110,11 @@ class Engine:
         return self._queues.dropped
 
     def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
-        """Yields the results as they come; closing it stops the engine.
+        """Yields the results as they arrive; closing the iterator stops the engine.
 
-        ``tasks`` is read on the caller's thread, in advance. None means that there are no more tasks
-        for now: reading goes on after a moment (see ``idle``). When the iterator is closed, visits
-        under way end in the background, and their results are lost; no visit is begun any more.
+        ``tasks`` is read on the caller's thread, in advance. None means that there are no tasks at
+        the moment: reading continues a little later (see ``idle``). When the iterator is closed,
+        no new visit begins. Visits under way end in the background, and their results are lost.
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)
@@ -146,11 +146,11 @@ class Engine:
             queues.close()
 
     def idle(self) -> bool:
-        """Returns whether nothing waits, nothing is under way, and all results were given."""
+        """Returns whether no task waits, no visit is under way, and all results were yielded."""
         return self._queues.idle()
 
     def stop(self, reason: str = "stopped") -> None:
-        """Drops all waiting tasks, counted under ``reason``; then ``run`` ends.
+        """Drops all waiting tasks and counts them by ``reason``; then ``run`` ends.
 
         May be called from any thread.
         """
@@ -162,7 +162,7 @@ class Engine:
         Values are the crawl delay in s or None, and the end of the pause in UTC ms, or 0.
         May be called from any thread.
         """
-        return self._queues.demands.copy()  # at once: no other thread runs meanwhile
+        return self._queues.demands.copy()  # atomic: other threads change the dict
 
     def hosts(self) -> Iterator[HostRecord]:
         """Yields the findings about every host that had a request."""
@@ -170,7 +170,7 @@ class Engine:
             yield from queue.records()
 
     def _feed(self, feed: Iterator[Task | None]) -> bool:
-        """Queues the next tasks; returns whether they were the last."""
+        """Queues the next tasks; returns whether there are no more."""
         given = list(itertools.islice(_until_none(feed), _FEED))
         self._paused = given[-1:] == [None]
         tasks = [task for task in given if task is not None and self._find_host(task)]
@@ -244,7 +244,7 @@ class Engine:
         queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
     def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns the visit of a page whose robots.txt has come, or has failed."""
+        """Returns the visit of a page after its robots.txt has arrived or failed."""
         queue, task = visit.queue, visit.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
@@ -253,8 +253,8 @@ class Engine:
             return visit
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. Retries
-        # count, so that pages of dead hosts do not stay due for ever.
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its visit has failed. It counts
+        # as a retry, so that pages of dead hosts do not stay due forever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or visit.requested
         return failed
@@ -300,7 +300,7 @@ def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:
 
 
 def _conditions(task: Task) -> list[tuple[str, str]]:
-    """Returns the headers that ask for a page only if it changed (RFC 9110 13)."""
+    """Returns the headers of a conditional request (RFC 9110 13)."""
     headers = []
     if task.etag:
         headers.append(("If-None-Match", task.etag))

@@ -1,4 +1,4 @@
-"""Makes the engine's visits: in a thread for each, or as tasks on one event loop."""
+"""Makes the engine's visits: in threads, or as tasks on one event loop."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ Failed = Callable[[HostQueue, Task, BaseException], Visit]
 
 
 class FetchWorkers(ABC):
-    """Takes turns from the queues and makes the visits.
+    """Takes the next visits from the queues and makes them.
 
     Args:
         client: Makes the requests.
@@ -79,8 +79,8 @@ class FetchThreads(FetchWorkers):
 class FetchLoop(FetchWorkers):
     """Visits by tasks on the client's event loop.
 
-    One call on the loop returns all visits that have ended and takes all turns
-    that are due, so the queues' lock is taken once for many.
+    One call on the loop returns all visits that have ended and takes all visits
+    that are due, so many visits need the lock of the queues only once.
     """
 
     def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
@@ -110,7 +110,7 @@ class FetchLoop(FetchWorkers):
         """Schedules ``_take_due``; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
-            with contextlib.suppress(RuntimeError):  # the client is closed, and its loop
+            with contextlib.suppress(RuntimeError):  # the client and its loop are closed
                 self._loop.call_soon_threadsafe(self._take_due)
 
     def _take_due(self) -> None:
@@ -127,7 +127,7 @@ class FetchLoop(FetchWorkers):
         for turn in turns:
             self._under_way += 1
             task = self._loop.create_task(self._work(*turn))
-            self._tasks.add(task)  # the loop itself keeps none
+            self._tasks.add(task)  # the loop itself keeps only weak references
             task.add_done_callback(self._tasks.discard)
         if due is not None and due < math.inf:
             self._alarm = self._loop.call_at(due, self._take_due)

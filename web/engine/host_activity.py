@@ -12,12 +12,12 @@ _SLOWEST = 3
 def host_activity(
     queues: Iterable[HostQueue], delay: Callable[[float | None], float], now: float
 ) -> HostActivity:
-    """Returns the state of the queues. They may change while they are read, so counts are approximate.
+    """Returns the state of the queues; counts are approximate, because queues may change meanwhile.
 
     Args:
-        queues: One for each host.
-        delay: Returns the seconds between two requests, given the crawl delay.
-        now: Monotonic moment.
+        queues: One queue for each host.
+        delay: Function of the crawl delay that returns the seconds between two requests.
+        now: Time on the monotonic clock.
     """
     active = 0
     waiting = []

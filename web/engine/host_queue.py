@@ -22,8 +22,8 @@ class HostState:
 
     Attributes:
         host: Its name.
-        recall: Returns the findings of an earlier run about a host.
-        address: IP address of the host; None while unknown, empty where it does not matter.
+        recall: Function that returns the findings of an earlier run about a host.
+        address: IP address of the host; None while unknown, empty if it does not matter.
         unreachable: Origin and record of the last robots.txt that could not be fetched.
         counts: Results by the name of their protocol status.
     """
@@ -41,7 +41,7 @@ class HostState:
 
 
 class Tasks:
-    """Tasks in order of arrival: a deque that is small where there are few tasks.
+    """Tasks in order of arrival: a deque that needs little memory for few tasks.
 
     >>> tasks = Tasks()
     >>> tasks.extend("abc")
@@ -69,7 +69,7 @@ class Tasks:
         self._items.append(task)
 
     def appendleft(self, task: Task) -> None:
-        """Adds a task at the front; quickly where one was taken before."""
+        """Adds a task at the front; this is fast if a task was taken from there before."""
         if self._start:
             self._start -= 1
             self._items[self._start] = task
@@ -90,7 +90,7 @@ class Tasks:
         return task
 
     def clear(self) -> None:
-        """Forgets all tasks."""
+        """Removes all tasks."""
         self._replace([])
 
     def _replace(self, items: list[Task]) -> None:
@@ -113,8 +113,8 @@ class HostQueue:
         rules: Rules of robots.txt, by origin.
         searches: Searches for robots.txt under way, by origin.
         crawl_delay: Longest crawl delay of its hosts, in s.
-        own_delay: Longest delay of its tasks, in s; None if none has one.
-        exceptions: Failures in a row.
+        own_delay: Longest delay of its tasks, in s; None if no task has a delay.
+        exceptions: Number of consecutive failures.
         backoff_level: See ``HostRecord``.
     """
 
@@ -150,8 +150,8 @@ class HostQueue:
         return self.hosts[self.tasks[0].host]
 
     def limit(self, most: int) -> int:
-        """Returns how many visits may be under way, ``most`` at most."""
-        # A crawl delay is a delay between requests, so one at a time.
+        """Returns how many visits may be under way at a time, at most ``most``."""
+        # A crawl delay is a delay between requests, so only one visit at a time is allowed.
         return 1 if self.next_host.address is None or self.crawl_delay else most
 
     def rest(self, usual: Callable[[float | None], float]) -> float:
@@ -205,10 +205,10 @@ class HostQueue:
         Args:
             origin: Its origin.
             rules: Its rules.
-            most: Longer crawl delays do not count while there are others.
+            most: Limit; a longer crawl delay only counts if it is the only one of a single host.
         """
         self.rules[origin] = rules
-        if len(self.hosts) > 1:  # of several hosts, the longest delay stays
+        if len(self.hosts) > 1:  # the longest delay of all hosts counts
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
@@ -219,7 +219,7 @@ class HostQueue:
         """Yields the findings about each host, after the first visit."""
         if not self.begun:
             return
-        for host, state in list(self.hosts.items()):  # at once: workers may add some
+        for host, state in list(self.hosts.items()):  # a copy: workers may add hosts
             if not (self.last_request_end or self.rules or state.counts):
                 continue  # a robots.txt was due, and was not requested
             record = HostRecord(
@@ -235,7 +235,7 @@ class HostQueue:
             yield record
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
-        """Adds the robots.txt of one origin: the known one if it was requested again, else the first."""
+        """Adds the robots.txt of one origin: the known one if requested again, else the first."""
         requested = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
         requested = {origin: rules for origin, rules in requested.items() if rules is not EXEMPT}
         known = None if len(requested) == 1 else state.known
@@ -257,22 +257,22 @@ class HostQueue:
 
 @dataclasses.dataclass(slots=True)
 class Visit:
-    """The outcome of a turn.
+    """The outcome of a visit.
 
     Attributes:
-        queue: The queue that had the turn.
+        queue: The queue of the host.
         task: The task that was taken.
-        result: None where the task produced none.
+        result: The result; None if there is none.
         again: Whether the task goes back to the front of its queue.
         requested: Whether a request was made, so that the host's delay counts from now.
-        failed: Whether the server failed; None where that is unknown.
+        failed: Whether the server failed; None if unknown.
         busy: Whether the server has too many requests (429, 503).
         wait: Pause that the server demands, in s, in addition to the delay.
         purge: Reason to drop all tasks of the queue, or None.
         address: Address of the host, if it was looked up; see ``HostState``.
         follow: Task for the target of a redirect, which is queued for its host.
         search: Search for the robots.txt of the task, which continues there; the task waits for it.
-        answer: The response, where the task was to fetch another host's robots.txt.
+        answer: The response, if the task was to fetch a robots.txt for another host.
         drop: Reason to drop the task, or None.
     """
 

@@ -1,4 +1,4 @@
-"""Findings about a host: collected by one run of the engine, used by the next one."""
+"""Findings about a host: one run of the engine collects them, and the next run uses them."""
 
 import dataclasses
 from typing import Protocol
@@ -12,12 +12,12 @@ class HostRecord:
 
     Attributes:
         host: Lower-case name, or address; IPv6 in brackets.
-        robots_origin: ``scheme://host[:port]`` whose robots.txt this is; of a
-            host with several, the first one requested.
+        robots_origin: ``scheme://host[:port]`` of the robots.txt; if the host has
+            several origins, the first one requested.
         robots_status: Its HTTP status; 0 if it did not answer, None if it was not requested.
-        robots_text: Its text; while the server fails, the last one that it sent.
-        robots_fetched_at: UTC ms.
-        robots_failing_since: UTC ms since when it has failed without a break; 0 if it does not.
+        robots_text: Its text; while the server fails, the last text that it sent.
+        robots_fetched_at: Time of its fetch, UTC ms.
+        robots_failing_since: UTC ms of the first of consecutive failures; 0 if it does not fail.
         sitemaps: URLs of sitemaps that robots.txt names.
         crawl_delay: Crawl delay of robots.txt in s, if it has one.
         exceptions: Failures since the last success.
@@ -51,6 +51,6 @@ class HostRecord:
 
 
 class KnownHosts(Protocol):
-    """Findings of earlier runs, by host; a mapping will do."""
+    """Findings of earlier runs, by host, such as a mapping."""
 
     def get(self, host: str, /) -> HostRecord | None: ...

@@ -1,4 +1,4 @@
-"""The speed of the engine: its options, and measures of it."""
+"""Options and measurements of the engine's speed."""
 
 import dataclasses
 import math
@@ -113,7 +113,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
 
     @property
     def longest_crawl_delay(self) -> float:
-        """Longest crawl delay that counts, in s; pages of hosts with a longer one are not fetched."""
+        """Longest allowed crawl delay, in s; pages of hosts with a longer one are not fetched."""
         return self.max_crawl_delay if self.max_crawl_delay >= 0 else math.inf
 
     def delay(self, crawl_delay: float | None) -> float:
@@ -133,7 +133,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
 
 
 class Waited:
-    """Sums up waiting over time; a second in which a third of all wait counts a third.
+    """Sums the time of waiting; a second in which a third of the workers wait counts as a third.
 
     >>> waited = Waited(0.0)
     >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
@@ -147,13 +147,13 @@ class Waited:
         self._since = now
 
     def account(self, now: float, share: float) -> None:
-        """Sets the share of all that wait from now on."""
+        """Sets the share of workers that wait from now on."""
         self.total += max(0.0, now - self._since) * self._share
         self._since, self._share = now, share
 
 
 class Throughput:
-    """Detects that too few pages come for too many seconds in a row.
+    """Detects that too few pages arrive for too many consecutive seconds.
 
     Args:
         options: The threshold.
@@ -172,7 +172,7 @@ class Throughput:
         self._pages = self._slow = 0
 
     def too_low(self, now: float, pages: int) -> bool:
-        """Takes the number of all pages so far; returns whether that is too few."""
+        """Returns whether the number of pages so far shows a throughput that is too low."""
         least, seconds = self._options.throughput_threshold_pages, now - self._since
         if least < 0 or seconds < 1:
             if now < self._begin:
@@ -184,5 +184,5 @@ class Throughput:
         return self._slow >= self._options.throughput_threshold_retries
 
     def pause(self, seconds: float) -> None:
-        """Leaves out time in which the caller took no pages."""
+        """Excludes time in which the caller took no pages."""
         self._since += seconds

@@ -1,4 +1,4 @@
-"""The option that says which hosts share a queue."""
+"""The option that determines which hosts share a queue."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from ..urls.domains import registered_domain
 
 @dataclasses.dataclass(frozen=True)
 class QueueOptions:
-    """Which hosts share a queue."""
+    """Option that determines which hosts share a queue."""
 
     queue_mode: str = option(
         "host",
@@ -21,7 +21,7 @@ class QueueOptions:
     )
 
     def queue_name(self, host: str) -> str:
-        """Returns the name of the queue of a host; addresses are not known beforehand.
+        """Returns the name of the queue of a host, before its address is known.
 
         >>> QueueOptions("domain").queue_name("www.foo.co.uk")
         'foo.co.uk'

@@ -1,8 +1,8 @@
-"""Chooses the next host to visit: a queue per host (or domain or address), one lock around all.
+"""Chooses the next host to visit, with a queue per host (or domain or address) and a common lock.
 
-A worker returns its finished visit and takes the next turn in one call. No thread polls: if no host is
-ready, a worker waits until the first one is, or until another worker changes something. An event loop
-must not wait: it gets the time of its next call, and an alert when something changes.
+A worker returns its finished visit and takes the next one in the same call. No thread polls: if no
+host is ready, a worker waits until the first one is, or until another worker changes something. An
+event loop must not wait: it gets the time of its next call, and an alert if something changes.
 """
 
 import math
@@ -31,18 +31,18 @@ class Queues:
 
     Args:
         options: The limits.
-        known: Returns the findings of an earlier run about a host.
-        deadline: Monotonic moment after which nothing is begun.
-        requested_until: Monotonic moment until which other engines may have sent requests to the
-            same hosts.
+        known: Function that returns the findings of an earlier run about a host.
+        deadline: Time on the monotonic clock after which no visit begins.
+        requested_until: Time on the monotonic clock until which other engines may have sent
+            requests to the same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
 
     Attributes:
         answers: Responses to requests for robots.txt.
         demands: (crawl delay in s, UTC ms of the end of a pause), by host.
-        workers: Most visits at a time.
-        alert: Called when there may be turns to take, in place of waking threads; in any thread,
-            with the lock held.
+        workers: Largest number of visits at a time.
+        alert: Function for event loops, which have no threads to wake: called if a visit may be
+            possible; in any thread, with the lock held.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Queues:
         self._arrived = threading.Condition(lock)
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """Queues tasks, whose hosts are filled in."""
+        """Queues tasks; each must have its host."""
         with self._work:
             self._add_all(tasks, time.monotonic())
             self._wake(self._idle)
@@ -123,7 +123,7 @@ class Queues:
             self._wake()
 
     def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
-        """Takes back a finished visit and waits for the next turn; None at the end."""
+        """Accepts a finished visit, and waits for the next one; returns None at the end."""
         ended = [] if visit is None else [visit]
         with self._work:
             while True:
@@ -140,15 +140,15 @@ class Queues:
     def take_due(
         self, ended: Iterable[Visit], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
-        """Takes back finished visits and returns turns that are due, without waiting.
+        """Accepts finished visits, and returns visits that are due, without waiting.
 
         Args:
-            ended: The visits.
-            room: Most turns to take.
+            ended: The finished visits.
+            room: Largest number of visits to return.
 
         Returns:
-            The turns, and the monotonic moment of the next call: infinite where the end of a visit
-            or an alert will come first, None at the end.
+            (visits to make, time of the next call on the monotonic clock). The time is infinite if
+            the end of a visit or an alert comes first, and None at the end.
         """
         with self._work:
             turns, due = self._turns(ended, room)
@@ -175,9 +175,9 @@ class Queues:
         return turns, self._due(room=not self._held_back and len(turns) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
-        """Returns the results that have come; None when there will be no more.
+        """Returns the results so far; None if there will be no more.
 
-        Waits for the first, up to ``patience`` seconds, unless fewer than
+        It waits for the first result, up to ``patience`` seconds, unless fewer than
         ``most`` tasks wait and more may be added.
         """
         until = time.monotonic() + patience
@@ -196,18 +196,18 @@ class Queues:
             return results
 
     def idle(self) -> bool:
-        """Returns whether nothing waits, nothing is under way, and all results were taken."""
+        """Returns whether no task waits, no visit is under way, and all results were taken."""
         with self._work:
             return not (self.waiting or self._in_progress or self._results)
 
     def throttled(self) -> float:
-        """Returns the seconds for which tasks have waited for politeness alone; see ``Waited``."""
+        """Returns the seconds for which tasks have waited only for politeness; see ``Waited``."""
         with self._work:
             self._account(time.monotonic())
             return self._throttled.total
 
     def stop(self, reason: str) -> None:
-        """Drops all waiting tasks, now and later; visits under way are finished."""
+        """Drops all waiting tasks and all later tasks; visits under way are finished."""
         with self._work:
             self._stop(reason)
             self._wake()
@@ -232,7 +232,7 @@ class Queues:
         return None
 
     def _open(self, name: str, task: Task, now: float) -> HostQueue:
-        """Returns the queue of a host without tasks so far, with the findings of earlier runs."""
+        """Returns the queue for a new host, with the findings of earlier runs."""
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = HostQueue(name)
@@ -256,7 +256,7 @@ class Queues:
 
     def _take(self, now: float) -> tuple[HostQueue, Task] | None:
         while (queue := self._ready.take(now)) is not None:
-            if queue.ready_at > now:  # put off since it was listed
+            if queue.ready_at > now:  # postponed since it was listed
                 self._offer(queue, now)
                 continue
             self._pass_over(queue)
@@ -272,7 +272,7 @@ class Queues:
         return None
 
     def _pass_over(self, queue: HostQueue) -> None:
-        """Removes the first pages whose robots.txt waits for another host, or is refused."""
+        """Removes the first pages if their robots.txt waits for another host, or is refused."""
         while (search := queue.next_search()) is not None:
             if search.held:
                 search.pages.append(queue.tasks.popleft())
@@ -287,7 +287,7 @@ class Queues:
         if queue.in_progress >= queue.limit(self._options.threads_per_host):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
-            return False  # one at a time until robots.txt is there
+            return False  # one visit at a time until robots.txt is known
         return self._address_limit.enter(queue)
 
     def _settle(self, visit: Visit) -> None:
@@ -319,7 +319,7 @@ class Queues:
             self._purge(queue, self._stopped)
         self._offer(queue, now)
         if visit.follow is not None:
-            self._add_all([visit.follow], now, first=True)  # in the turn of its host
+            self._add_all([visit.follow], now, first=True)  # in the queue of its host
         if visit.answer is not None:
             pages = self._hops.release(visit.task.url, visit.answer)
             self.waiting -= len(pages)
@@ -332,7 +332,7 @@ class Queues:
         search, hop = visit.search, visit.follow
         if search is None or hop is None:
             return
-        search.answer = self.answers.get(hop.url)  # it may have come since the visit began
+        search.answer = self.answers.get(hop.url)  # it may have arrived since the visit began
         if search.answer is not None:
             visit.again, visit.follow = True, None
             return
@@ -360,7 +360,7 @@ class Queues:
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
         wait, rests, reason = back_off(visit, self._options)
-        if rests:  # the next generate leaves it out so long
+        if rests:  # the next generate skips the host for this time
             until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)
         if reason:
@@ -379,7 +379,7 @@ class Queues:
         """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""
         self.drop([task for task in tasks if not task.robots], reason)
         for task in tasks:
-            if task.robots:  # its host is left alone, so nothing may be fetched for now
+            if task.robots:  # its host gets no requests for now
                 self._refuse(task.url, self._stopped or "robots_deferred")
 
     def _stop(self, reason: str) -> None:
@@ -391,7 +391,7 @@ class Queues:
                 self._refuse(url, reason)
 
     def _forget(self, queue: HostQueue) -> None:
-        """Keeps the robots.txt of a finished host, while there is room for it."""
+        """Keeps the robots.txt of a finished queue if there is space; otherwise drops it."""
         if queue.kept:
             return
         queue.kept = True
@@ -416,7 +416,7 @@ class Queues:
         self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
     def _due(self, room: bool) -> float:
-        """Returns the moment at which there is something to do, if nothing changes before."""
+        """Returns the time of the next visit or event, if nothing changes before."""
         end = math.inf if self._stopped else self._deadline
         due = self._ready.due if room else None
         return end if due is None else min(due, end)
@@ -431,13 +431,13 @@ class Queues:
             self._work.notify(number)
 
     def _wake_another(self) -> None:
-        """Wakes another worker for a ready host or the alarm, as this one is busy now."""
+        """Wakes another worker for a ready host or the alarm, because this one is busy now."""
         due = self._ready.due
         if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
             self._work.notify()
 
     def _wait(self, due: float) -> None:
-        """Waits for a change; one worker at a time also waits for the next moment due."""
+        """Waits for a change; one worker at a time waits at most until ``due``."""
         now = time.monotonic()
         self._idle += 1
         self._account(now)

@@ -11,9 +11,9 @@ from .host_queue import HostQueue
 class ReadyQueues:
     """Queues that wait for a worker, or for the end of a delay.
 
-    Queues that were begun come first, in the order in which their delays end: so none starves, and few
-    robots.txt are kept at a time. Of the others, the one that will take longest (tasks times delay)
-    comes first: so few slow hosts are left at the end.
+    Queues that were begun come first, in the order in which their delays end. So no queue starves,
+    and few robots.txt are kept at a time. Then comes the new queue that will take longest (tasks
+    times delay), so that few slow hosts are left at the end.
 
     Args:
         delay: Returns the delay after a request, given the crawl delay.
@@ -50,15 +50,15 @@ class ReadyQueues:
             self._list_fresh(queue)
 
     def put_first(self, queue: HostQueue) -> None:
-        """Lists a queue that was begun before all others that were."""
+        """Lists a begun queue before all other begun queues."""
         queue.listed = True
         self._begun.appendleft(queue)
 
     def grown(self, queue: HostQueue) -> None:
-        """Reorders a listed queue that has got more tasks."""
+        """Moves a listed queue that has more tasks now."""
         if queue.begun and self._lengths.pop(queue, None) is not None:
-            self._begun.append(queue)  # others wait for a robots.txt from there
-        # Once it is twice as long: the first entry counts.
+            self._begun.append(queue)  # other queues wait for a robots.txt of this host
+        # Only when it is twice as long; the first entry counts.
         elif 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
             self._list_fresh(queue)
 

@@ -1,8 +1,7 @@
-"""Searches for robots.txt that lead to other hosts: the waiting pages, and the responses.
+"""Follows redirects of robots.txt to other hosts, while pages wait for the result.
 
-A redirect of robots.txt leads to a host that may not expect it. So each
-hop is a task in that host's queue, under its limits, and one answer serves all
-searches that lead to the same URL.
+Such a redirect causes requests to another host. So each hop is a task in that host's
+queue, under its limits. One response is used for all searches that lead to the same URL.
 """
 
 import dataclasses
@@ -21,18 +20,18 @@ _KEPT_HEADERS = ("location", "retry-after")
 
 
 class RobotsSearch:
-    """The search for the robots.txt of one origin, which may take several turns.
+    """The search for the robots.txt of one origin, which may need several visits.
 
     Args:
-        steps: Yields one URL after the other; see ``robots_steps``.
+        steps: Generator of the URLs to request; see ``robots_steps``.
 
     Attributes:
-        url: The URL that is requested next.
-        answer: Its response, if it was sent in another host's turn.
+        url: The next URL to request.
+        answer: Its response, if a visit of another host has requested it.
         owner: Owner of its host, see ``owner_of``; empty if the origin has the same owner.
-        held: Whether pages of the origin wait for that answer.
-        pages: These pages.
-        refused: Reason to drop these and all later pages of the origin, or None.
+        held: Whether pages of the origin wait for that response.
+        pages: The waiting pages.
+        refused: Reason to drop the waiting and all later pages of the origin, or None.
     """
 
     __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "url")
@@ -47,7 +46,7 @@ class RobotsSearch:
         self.refused: str | None = None
 
     def proceed(self, answer: Response) -> RobotsRules | None:
-        """Takes the answer from ``url``; returns the rules if it was the last one."""
+        """Continues with the response from ``url``; returns the rules after the last response."""
         self.answer = None
         try:
             self.url = self._steps.send(answer)
@@ -57,12 +56,12 @@ class RobotsSearch:
 
 
 class RobotsHops:
-    """Requests for robots.txt in the turns of other hosts, and the searches that wait for each.
+    """Requests for robots.txt to other hosts, and the searches that wait for each request.
 
     Not safe for threads, except ``answers``.
 
     Args:
-        most: Limit of requests to the hosts of one owner because of other owners' hosts.
+        most: Largest number of requests to hosts of one owner that hosts of other owners cause.
 
     Attributes:
         answers: The responses.
@@ -76,11 +75,11 @@ class RobotsHops:
 
     @property
     def urls(self) -> list[str]:
-        """URLs whose responses are awaited."""
+        """URLs for whose responses searches wait."""
         return list(self._searches)
 
     def hold(self, search: RobotsSearch, page: Task) -> bool:
-        """Makes a page wait for the next request of its search; returns whether to send that request."""
+        """Makes a page wait for its search's next request; returns whether to send the request."""
         search.held = True
         search.pages.append(page)
         searches = self._searches.setdefault(search.url, [])
@@ -88,13 +87,13 @@ class RobotsHops:
         return len(searches) == 1
 
     def admits(self, owner: str) -> bool:
-        """Counts a request to an owner's host; returns whether there are not too many."""
+        """Counts a request to an owner's host; returns False if there are too many."""
         if owner:
             self._made[owner] += 1
         return self._made[owner] <= self._most
 
     def release(self, url: str, answer: Response | None, refused: str | None = None) -> list[Task]:
-        """Gives an answer, or a reason for refusal, to the searches for a URL; returns their pages."""
+        """Passes a response or a refusal to the searches for a URL; returns their waiting pages."""
         pages: list[Task] = []
         for search in self._searches.pop(url, ()):
             pages += search.pages
@@ -117,7 +116,7 @@ class RobotsAnswers:
         self.get = self._answers.get
 
     def put(self, answer: Response) -> Response:
-        """Keeps the part of an answer that matters for robots.txt, and returns it."""
+        """Stores and returns the part of a response that matters for robots.txt."""
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
         kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
@@ -131,7 +130,7 @@ def _bytes_of(answer: Response) -> int:
 
 
 def owner_of(host: str) -> str:
-    """Returns the owner of a host: its registered domain, or the host itself if strangers share that.
+    """Returns the owner of a host: its registered domain, or the host if others share that domain.
 
     >>> owner_of("www.foo.co.uk"), owner_of("foo.github.io"), owner_of("[::1]")
     ('foo.co.uk', 'foo.github.io', '[::1]')

@@ -26,11 +26,11 @@ class RobotsVisits:
     async def search(
         self, queue: HostQueue, task: Task, origin: str
     ) -> tuple[Visit, RobotsRules | None]:
-        """Continues the search for the robots.txt of a page; sends at most one request to the page's host.
+        """Continues the search for a page's robots.txt; sends the page's host at most one request.
 
         Returns:
-            The visit, and the rules. They are None if the search continues: in another turn of the
-            same host, or in a turn of the host of ``visit.follow``.
+            (visit, rules). The rules are None if the search continues in another visit, to the same
+            host or to the host of ``visit.follow``.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
         visit, rules = Visit(queue, task), None
@@ -59,7 +59,7 @@ class RobotsVisits:
         return search
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:
-        """Returns the task for another host, where the next request of a search is for one."""
+        """Returns the task for the next request of a search, if it is for another host."""
         hop = Task(search.url, robots=True)
         try:
             hop.host = self._client.host(hop.url)
@@ -73,16 +73,16 @@ class RobotsVisits:
         return hop
 
     async def _request(self, url: str) -> Response:
-        # On a connection of its own: an idle one may be closed unanswered.
+        # On a new connection, because the server may have closed an idle one.
         return await self._client.request(url, content_limit=MAX_ROBOTS_BYTES, fresh=True)
 
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
-        # A failure of other searches does not count for the host's own pages.
+        # Failures of requests for other hosts do not count for the host's own pages.
         return None if answer is None or (own and not answer.status) else answer
 
     async def fetch_for_others(self, queue: HostQueue, task: Task) -> Visit:
-        """Fetches a robots.txt to which those of other hosts redirect."""
+        """Fetches a robots.txt that is the target of redirects from other hosts."""
         answer = self._answers.get(task.url)
         if answer is not None:
             return Visit(queue, task, answer=answer)
@@ -94,7 +94,7 @@ class RobotsVisits:
 
 
 def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:
-    """Returns the robots.txt that an earlier run has read, however old."""
+    """Returns the robots.txt that an earlier run has read, at any age."""
     state = queue.hosts[host]
     if state.unreachable is not None and state.unreachable[0] == origin:
         return state.unreachable[1]

@@ -10,18 +10,18 @@ class Task:
     """A page to fetch, with its earlier findings.
 
     Attributes:
-        url: Absolute, normalized.
+        url: Absolute, normalized URL.
         key: Row key.
-        score: Of the page.
-        distance: Links from a seed.
+        score: Score of the page.
+        distance: Number of links from a seed.
         etag: ETag of the stored copy, for a conditional request.
         last_modified: Last-Modified of that copy, as the server sent it.
-        modified_time: UTC ms of that copy, where the server sent no date; 0 if unknown.
-        hops: Redirects that led here.
-        depth: Links that led here within this fetch.
-        delay: Seconds between two requests to its queue, in place of the usual delay; None for that.
-        address: Address of its host, which names its queue; None if it is to be looked up.
-        host: Of the URL; the engine fills it in.
+        modified_time: UTC ms of that copy, if the server sent no date; 0 if unknown.
+        hops: Number of redirects that led to the URL.
+        depth: Number of links followed to the URL within this fetch.
+        delay: Seconds between two requests to its queue; None for the usual delay.
+        address: Address of its host, which is the name of its queue; None to look it up.
+        host: Host of the URL; the engine sets it.
         robots: Whether it is not a page, but the target of a redirect of another host's robots.txt.
         fresh: Whether it needs a new connection, as a server closed an idle one without an answer.
     """
@@ -51,7 +51,7 @@ class Result:
         response: The response; None if no request was sent.
         fetch_status: One of ``status.FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
-        message: The reason, in a few words; empty for success.
+        message: The reason as a short text; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
         permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.

@@ -24,7 +24,7 @@ ADDRESS_CHANGED = "address_changed"
 
 @dataclasses.dataclass(frozen=True)
 class AddressOptions:
-    """The options of fetch that decide where connections go, for jobs before it."""
+    """Options that decide where connections go, for jobs before fetch."""
 
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
     allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
@@ -39,8 +39,8 @@ class Addresses:
     """Chooses the address for requests to a host; safe to share by threads.
 
     Args:
-        options: Where connections go.
-        guard: Guard to use in place of the one that the options describe.
+        options: Options that decide where connections go.
+        guard: Guard to use instead of the guard from the options.
 
     Raises:
         ValueError: An option cannot be read.
@@ -52,7 +52,7 @@ class Addresses:
         self._proxied = parse_proxy(options.http_proxy) is not None
 
     def by_name(self, host: str, ports: Iterable[int]) -> bool:
-        """Returns whether a host is reached by its name alone: by ``connect_to`` or a proxy."""
+        """Returns whether connections to a host use its name: with ``connect_to`` or a proxy."""
         return not self._direct_ports(host, ports)
 
     def _direct_ports(self, host: str, ports: Iterable[int]) -> list[int]:
@@ -61,10 +61,10 @@ class Addresses:
         return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
 
     def of(self, host: str, ports: Iterable[int]) -> str | None:
-        """Returns the address of a host: its smallest one, of IPv4 if it has some.
+        """Returns the address of a host: its smallest one, of IPv4 if it has any.
 
-        So hosts with the same addresses get the same one, in whatever order the name server lists
-        them. None if the host is reached by its name; empty if no address may be connected to.
+        So hosts with the same addresses get the same one, for any order of the name server's
+        answers. None if connections use the name; empty if no address is allowed.
         """
         direct = self._direct_ports(host, ports)
         if not direct:
@@ -102,7 +102,7 @@ class Addresses:
                     return
                 found[key] = self.of(from_host_key(key), ports)
 
-        # No pool: that would wait for a name server which does not answer.
+        # Not a thread pool: it would wait for a name server that does not answer.
         workers = [
             threading.Thread(target=work, name="nutbeam-dns", daemon=True)
             for _ in range(min(threads, len(left)))
@@ -115,11 +115,11 @@ class Addresses:
 
 
 class PinnedGuard(Guard):
-    """A guard that lets hosts be reached at one address each.
+    """A guard that allows only one address for each host.
 
     Args:
-        options: What ``Guard`` needs.
-        pins: Address by host; empty where it had none.
+        options: Options of the guard.
+        pins: Address by host; empty if the host had no allowed address.
     """
 
     def __init__(self, options: HttpOptions, pins: Mapping[str, str]) -> None:
@@ -127,7 +127,7 @@ class PinnedGuard(Guard):
         self._pins = {host.strip("[]"): address for host, address in pins.items()}
 
     def target(self, host: str, port: int, own: int = 0) -> Target:
-        """Returns where a host may be reached: see ``Guard.target``.
+        """Returns the addresses for connections to a host; see ``Guard.target``.
 
         Raises:
             Denied: Also if its pinned address is not among its addresses.
@@ -144,7 +144,7 @@ class PinnedGuard(Guard):
 
 
 def endpoints(keys: pl.Series) -> dict[str, set[int]]:
-    """Returns the ports of row keys, by reversed host; those of http and https alone.
+    """Returns the ports of row keys, by reversed host; only ports of http and https.
 
     >>> endpoints(pl.Series(["com.a:http:81/x", "com.a:https/", "com.b:ftp/"]))
     {'com.a': {81, 443}, 'com.b': set()}

@@ -1,7 +1,7 @@
-"""Cookies, if the operator enables them.
+"""Stores and sends cookies, if the operator enables them.
 
-RFC 6265 with the checks of its successor (6265bis): no cookie for a whole
-public suffix, ``__Host-`` and ``__Secure-`` names, Secure ones over https alone.
+It implements RFC 6265 with the checks of its successor (6265bis): no cookies for a whole
+public suffix, ``__Host-`` and ``__Secure-`` names, Secure cookies only over https.
 """
 
 import dataclasses
@@ -32,10 +32,10 @@ class Cookie:
     Attributes:
         name: Name.
         value: Value.
-        domain: Host, or the domain that it is for.
-        host_only: Whether ``domain`` is a host, and nothing below it counts.
+        domain: Host or domain of the cookie.
+        host_only: Whether it is only for the host ``domain``, not for hosts below it.
         path: Path prefix.
-        secure: Whether it goes over https alone.
+        secure: Whether it is sent only over https.
         expires: Time in s since the epoch.
         order: Number in the order of arrival.
     """
@@ -139,7 +139,7 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     secure = "secure" in attributes
     if secure and scheme != "https":
         return None
-    prefix = (name or value).lower()  # of a value alone, too: it could pass for a name
+    prefix = (name or value).lower()  # a value without name could pass for a name
     if prefix.startswith(("__secure-", "__host-")) and not (name and secure):
         return None
     if prefix.startswith("__host-") and (domain or attributes.get("path") != "/"):

@@ -55,12 +55,12 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
     """Reads a file of credentials.
 
     A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD`` or
-    ``ORIGIN bearer TOKEN``; ORIGIN is ``https://HOST``, with a port if it is not
-    the usual one; ``ftp://HOST`` goes with basic. Passwords go to the end of the
-    line. Empty lines and those that begin with # are left out.
+    ``ORIGIN bearer TOKEN``. ORIGIN is ``https://HOST``, with a port if it is not
+    the usual one; ``ftp://HOST`` needs basic. Passwords extend to the end of the
+    line. Empty lines and lines that begin with # are ignored.
 
     Raises:
-        UsageError: The file cannot be read, or a line not understood.
+        UsageError: The file cannot be read, or a line is not valid.
     """
     try:
         lines = Path(path).read_text("utf-8-sig").splitlines()
@@ -128,7 +128,7 @@ class Credentials:
 
     def __init__(self, entries: dict[Origin, Credential]) -> None:
         self._entries = entries
-        # With the numbers of the requests that answer each.
+        # Each with the counter of the requests that have answered it.
         self._challenges: SizeCache[Origin, tuple[dict[str, str], Iterator[int]]]
         self._challenges = SizeCache(_MAX_CHALLENGES)
 
@@ -153,7 +153,7 @@ class Credentials:
     def header(self, url: str) -> str | None:
         """Returns the value of Authorization for a URL, if its origin has an entry.
 
-        For digest only after a challenge.
+        For digest it returns a value only after a challenge.
         """
         if not self._entries:
             return None
@@ -170,11 +170,11 @@ class Credentials:
         return digest_header(entry, challenge, target, next(counts), secrets.token_hex(8))
 
     def challenged(self, url: str, values: list[str], sent: bool) -> bool:
-        """Reads the WWW-Authenticate headers of a 401; returns whether to send the request once more.
+        """Reads the WWW-Authenticate headers of a 401; returns whether to send the request again.
 
         Args:
             url: The URL of the request.
-            values: Of the headers.
+            values: Values of the headers.
             sent: Whether the request answered an earlier challenge.
         """
         if not self._entries:
@@ -192,7 +192,7 @@ class Credentials:
 
 
 def choose_challenge(values: list[str]) -> dict[str, str] | None:
-    """Returns the best digest challenge that can be answered, if there is one.
+    """Returns the best supported digest challenge, or None.
 
     >>> choose_challenge(['Basic realm="a", Digest realm="b", nonce="n", qop="auth,auth-int"'])
     {'realm': 'b', 'nonce': 'n', 'qop': 'auth,auth-int'}
@@ -235,7 +235,7 @@ def digest_header(
         challenge: As ``choose_challenge`` returns it.
         target: Path and query, as in the request line.
         count: Number of uses of this nonce, this one included.
-        cnonce: Unpredictable letters.
+        cnonce: Unpredictable characters.
     """
     algorithm = challenge.get("algorithm", "MD5").upper()
     make = _HASHES[algorithm.removesuffix("-SESS")]
@@ -243,7 +243,7 @@ def digest_header(
     def digest(text: str) -> str:
         return make(text.encode("latin-1")).hexdigest()
 
-    # Received text has one letter per byte; from here on, so have user and secret.
+    # Received text has one character per byte; convert user and secret to the same form.
     user, secret = (text.encode().decode("latin-1") for text in (entry.user, entry.secret))
     realm, nonce = challenge.get("realm", ""), challenge["nonce"]
     fields = {"username": user, "realm": realm, "nonce": nonce, "uri": target}

@@ -10,7 +10,7 @@ from ..urls.schemes import SchemeOptions
 
 @dataclasses.dataclass(frozen=True)
 class FileOptions(SchemeOptions):
-    """Which files are read, where ``schemes`` has file."""
+    """Options of reading files, used if ``schemes`` includes file."""
 
     GROUP = "file"
 

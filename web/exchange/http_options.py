@@ -16,7 +16,7 @@ _HEADER = re.compile(r"[\t\x20-\x7e]*")
 
 @dataclasses.dataclass(frozen=True)
 class HttpOptions(AgentOptions, FileOptions):
-    """How pages are requested, and where connections may go."""
+    """Options of requests for pages, and of allowed connections."""
 
     timeout: float = option(
         10.0,
@@ -119,14 +119,14 @@ class HttpOptions(AgentOptions, FileOptions):
 
 
 def limits_of(options: HttpOptions) -> Limits:
-    """Returns the limits on each request that the options describe."""
+    """Returns the limits on each request, from the options."""
     return Limits(
         options.timeout, options.http_time_limit, options.min_rate, options.min_rate_grace
     )
 
 
 def guard_of(options: HttpOptions) -> Guard:
-    """Returns the guard that the options describe.
+    """Returns the guard for the options.
 
     Raises:
         ValueError: An entry of a list cannot be read.

@@ -5,16 +5,16 @@ import dataclasses
 
 @dataclasses.dataclass(slots=True)
 class Response:
-    """The response to one request, or why there is none.
+    """The response to one request, or the reason why there is none.
 
     Attributes:
-        url: As requested.
+        url: The requested URL.
         http_version: ``HTTP/1.1``; ``HTTP/0.9`` for a page without a head; empty without an answer.
         status: Status code; 0 without an answer.
         reason: Reason phrase.
         headers: (name, value) in the order received.
         body: Decoded bytes.
-        truncated: None, or the reason why the body is not whole; see ``Body``.
+        truncated: None, or the reason why the body is incomplete; see ``Body``.
         ip: Address connected to; empty if there was none.
         request: Head of the request as sent, without secrets.
         started: UTC ms.
@@ -27,7 +27,7 @@ class Response:
         status_line: As received, without the line's end.
         tls: None, ``checked``, or ``unchecked`` if the operator has turned the check off.
         resend: Whether an idle connection was closed without an answer, so that the request may be
-            sent again in the host's next turn; ``error`` is ``reset`` then.
+            sent again at the host's next visit; then ``error`` is ``reset``.
     """
 
     url: str

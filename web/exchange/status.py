@@ -46,7 +46,7 @@ PROTOCOL_STATUS_NAMES = {SUCCESS: "success", FAILED: "failed"} | dict(
 
 # Message of a page whose server's certificate was not checked.
 UNCHECKED = "certificate not checked"
-# Longest pause that a server can demand: its mistake must not last for ever.
+# Longest pause that a server can demand, so that a server's mistake does not last forever.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
@@ -57,7 +57,7 @@ class StatusRow(NamedTuple):
         codes: Codes and ``FIRST-LAST`` ranges, separated by commas.
         fetch_status: Result for the URL, one of ``FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
-        meaning: For people.
+        meaning: Explanation for the documentation.
     """
 
     codes: str
@@ -112,7 +112,7 @@ class Outcome(NamedTuple):
     Attributes:
         fetch_status: One of ``FETCH_…``.
         protocol_status: One of the ProtocolStatus codes.
-        message: The reason, in a few words; empty for success.
+        message: The reason as a short text; empty for success.
         redirect_target: Absolute URL of the target of a redirect, if there is one.
         retry_after_s: Pause in s that the server demands, if it does.
     """
@@ -127,8 +127,8 @@ class Outcome(NamedTuple):
 def classify(response: Response) -> Outcome:
     """Returns the meaning of a response for its page: see ``STATUS_TABLE``.
 
-    Unlike in Nutch, all of 2xx succeeds; 4xx is gone at once, except 408 and 429; 304 counts only if
-    the request had conditions.
+    It differs from Nutch: all 2xx are successes; all 4xx except 408 and 429 are gone at once; 304
+    is only accepted if the request was conditional.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \

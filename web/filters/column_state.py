@@ -27,10 +27,10 @@ class ColumnState:
     """The verdicts so far. The first rule whose pattern is found in a URL decides.
 
     Attributes:
-        undecided: Which URLs no rule has decided yet.
-        accept: Which URLs a rule accepts.
+        undecided: Mask of the URLs that no rule has decided yet.
+        accept: Mask of the URLs that a rule accepts.
         line: Lines of the rules that decided, else 0.
-        slow: Where a rule ran out of time; it refuses the URL.
+        slow: Mask of the URLs for which a rule ran out of time; these are refused.
     """
 
     def __init__(self, undecided: pl.Series) -> None:
@@ -44,8 +44,8 @@ class ColumnState:
 
         Args:
             rule: The rule.
-            texts: What it searches, for each URL.
-            among: To which URLs it applies.
+            texts: Text to search, for each URL.
+            among: Mask of the URLs to which the rule applies.
         """
         rows = (among & self.undecided).arg_true()
         whole = len(rows) == len(texts)

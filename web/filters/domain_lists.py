@@ -17,10 +17,10 @@ class DomainFilter(UrlFilter):
     """Accepts or refuses URLs whose host, registered domain or suffix is in a file.
 
     One entry per line: a host (``www.foo.com``), a registered domain (``foo.com``), a
-    public suffix (``co.uk``) or a top-level domain (``uk``); the widest is named
-    as the one that decided. Names may be written in Unicode; URLs have them in punycode. A
-    file without entries accepts all URLs (NUTCH-2189). Text that is not a URL, or has no
-    host, is refused in both modes.
+    public suffix (``co.uk``) or a top-level domain (``uk``). If several entries match, the
+    verdict has the line of the widest one. Names may be written in Unicode; URLs have them in
+    punycode. A file without entries accepts all URLs (NUTCH-2189). Text that is not a URL, or
+    has no host, is refused in both modes.
 
     Args:
         text: The file.
@@ -82,7 +82,7 @@ class DomainFilter(UrlFilter):
 
 @functools.lru_cache(maxsize=1 << 17)
 def names_of(host: str) -> tuple[str | None, str, str, str]:
-    """Returns the names that list a host: public suffix, registered domain, host, last label.
+    """Returns the entries that match a host: public suffix, registered domain, host, last label.
 
     >>> names_of("www.bbc.co.uk")
     ('co.uk', 'bbc.co.uk', 'www.bbc.co.uk', 'uk')

@@ -13,7 +13,7 @@ from ..urls.url_parts import parts_of, parts_of_url
 from .column_state import ColumnState, Rule
 from .verdicts import UrlFilter, Verdicts
 
-# Patterns that are found in every path, and the one that stands for them.
+# Patterns that match every path, and the pattern that replaces them.
 _ALL = (".*", ".?")
 _EVERYTHING = compile_pattern("")
 _ALL_HOSTS = "."
@@ -32,14 +32,14 @@ class FastRule(Rule):
     """A rule that refuses URLs.
 
     Attributes:
-        query: Whether the pattern is searched in path and query, instead of the path alone.
+        query: Whether the pattern is searched in path and query, instead of only the path.
     """
 
     query: bool = False
 
 
-# The rules of hosts or domains. A block that refuses all URLs is its line number alone, as there may
-# be a million of them.
+# The rules of hosts or domains. A block that refuses all URLs is stored as its line number only,
+# because there may be a million such blocks.
 _Sites = dict[str, list[FastRule] | int]
 
 

@@ -28,9 +28,9 @@ class FilterChain:
         """Returns the verdict on a URL.
 
         Returns:
-            (reason why it is refused, or None; the line that decided, as ``FILE:LINE``, or the
-            filter's name alone; the rule there). If all filters accept it, line and rule are
-            those of the last one. Without filters they are empty.
+            (reason why it is refused, or None; the line that decided, as ``FILE:LINE``, or only
+            the filter's name; the rule at that line). If all filters accept it, line and rule are
+            those of the last filter. Without filters they are empty.
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.each(url):
@@ -96,7 +96,7 @@ def _names(name: str, line: pl.Series) -> pl.Series:
 
 
 def _with(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:
-    """Returns a column with new values at some places; ``at`` None is all places."""
+    """Returns a column with new values at some positions; None means all positions."""
     if values is None:
         return column
     return values if at is None else put(column, at, values)

@@ -20,9 +20,9 @@ from ..urls.url_parts import host_of_url, parts_of
 from .column_state import ColumnState, Rule
 from .verdicts import UrlFilter, Verdict, Verdicts
 
-# Other hosts are written in ways that only a parser of URLs understands.
+# Hosts in any other form need a real parser of URLs.
 _PLAIN_HOST = r"^[a-z0-9._:\[\]-]*$"
-# Most rules, all + or all -, that one search combines.
+# Largest number of rules, all + or all -, that one search combines.
 _TOGETHER = 50
 
 
@@ -118,7 +118,7 @@ class RegexFilter(UrlFilter):
 
     @functools.cached_property
     def _groups(self) -> list[list[FilterRule]]:
-        """The rules in order, grouped by neighbours that one search can combine."""
+        """The rules in order; each group has consecutive rules that one search can combine."""
         groups: list[list[FilterRule]] = []
         for _, run in itertools.groupby(self.rules, lambda rule: (_joins(rule), rule.accept)):
             rules = list(run)

@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """The verdicts on a column: as many rows in the same order, no nulls."""
+    """The verdicts on a column: one row per URL, in the same order, without nulls."""
 
     accept: pl.Series
     line: pl.Series
@@ -45,7 +45,7 @@ class UrlFilter(abc.ABC):
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict on a URL."""
-        # A column cannot hold surrogates, which arguments that are not UTF-8 have.
+        # A column cannot contain surrogates; command-line arguments that are not UTF-8 have some.
         urls = pl.Series([url.encode(errors="replace").decode()])
         accept, line, slow = self.decide_column(urls)
         return Verdict(accept.item(), line.item(), slow.item())

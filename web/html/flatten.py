@@ -59,7 +59,7 @@ def flattened(body: bytes) -> bytes:
 
 
 def may_nest_deep(body: bytes) -> bool:
-    """Tells whether few end tags, or very many tags, make deep nesting likely."""
+    """Returns whether few end tags, or very many tags, make deep nesting likely."""
     if len(body) <= 3 * _SAFE_TAGS:
         return False
     chars = np.frombuffer(body, np.uint8)
@@ -112,7 +112,7 @@ def _unnested(body: bytes) -> bytes:
 
 
 def _crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:
-    """Yields where the attributes of a tag begin and end, of tags with too many of them."""
+    """Yields the start and end of the attributes of each tag that has too many attributes."""
     at = 0
     while len(body) > 2 * _WINDOW_BYTES and at < len(body):
         window_end = at + _WINDOW_BYTES
@@ -130,5 +130,5 @@ def _crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _count(attributes: bytes) -> int:
-    """Returns about how many attributes there are, whatever stands between them."""
+    """Returns the approximate number of attributes, with any characters between them."""
     return max(len(attributes.split()), attributes.count(b"="), attributes.count(b"/"))

@@ -43,7 +43,7 @@ _WITH_TEXT = ("a", "form")
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
 _MAX_HREF_CHARS = 65_536
-# Of several canonical links or refreshes the first usable one counts; no more are looked at.
+# The first usable canonical link or refresh counts; at most this number is checked.
 _MAX_TARGETS = 10
 _MAX_ANCHOR_CHARS = 1_000
 # Links with shorter addresses and anchors take a short cut.
@@ -105,7 +105,7 @@ class _Reader:
         self._long_anchor_chars = 2 * len(page.body)
 
     def read(self) -> None:
-        """Takes links and facts: all but title, text and headings."""
+        """Extracts links and facts: everything except title, text and headings."""
         self._read_elements()
         declared = tree.root_language(self._document)
         header = self._source.header("content-language")
@@ -134,7 +134,7 @@ class _Reader:
         page.anchors = collapse_each(anchors)
 
     def read_content(self, text: str | None) -> None:
-        """Takes title, headings and, unless it is given, the text; this uses up the tree."""
+        """Extracts title, headings and, unless it is given, the text; this destroys the tree."""
         page, with_title = self.page, self._options.text_with_title
         page.title = self._title or ""
         whole = tree.page_text(self._document, self._not_text, with_title)
@@ -182,7 +182,7 @@ class _Reader:
         return (anchor or collapse(tree.image_alt(node)))[:_MAX_ANCHOR_CHARS]
 
     def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
-        """Takes a fact about the page as a whole from an element."""
+        """Extracts a fact about the whole page from an element."""
         if tag in tree.NOT_TEXT:
             self._not_text.append(node)
             if tag == "script" and is_json_ld(attributes):

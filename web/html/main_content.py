@@ -1,4 +1,4 @@
-"""The main content of a page, without navigation and what else surrounds it."""
+"""Extracts the main content of a page, without navigation and other surrounding parts."""
 
 import functools
 import logging
@@ -27,7 +27,7 @@ def _extractor() -> Callable[[bytes], str | None]:
     from lxml.html import HTMLParser, document_fromstring
     from trafilatura import extract  # takes 0.5 s
 
-    # It logs each page on which it finds nothing: here that is counted.
+    # The package logs each page without a main part; nutbeam counts these pages instead.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
     def extracted(utf8: bytes) -> str | None:

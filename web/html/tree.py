@@ -79,7 +79,7 @@ def image_alt(node: LexborNode) -> str:
 
 
 def is_in_svg(node: LexborNode) -> bool:
-    """Tells whether an element stands in a drawing."""
+    """Returns whether an element is inside a drawing."""
     return node.parent is not None and node.parent.tag == "svg"
 
 

@@ -34,8 +34,8 @@ class Body(NamedTuple):
 
     Attributes:
         data: Decoded bytes.
-        truncated: None, or why it is not whole: ``length`` (the limit),
-            ``ratio`` (a bomb), ``time``, ``disconnect`` or ``encoding``.
+        truncated: None, or the reason why it is incomplete: ``length`` (the limit),
+            ``ratio`` (a decompression bomb), ``time``, ``disconnect`` or ``encoding``.
         error: None, or the reason why reading failed.
     """
 
@@ -45,7 +45,7 @@ class Body(NamedTuple):
 
 
 class Taker:
-    """Decodes a body piece by piece, and reports when the limit is reached.
+    """Decodes a body in pieces, and reports when the limit is reached.
 
     Args:
         fields: Headers of the response.
@@ -72,10 +72,10 @@ class Taker:
         self._taken = self._received = 0
 
     def take(self, piece: bytes) -> str | None:
-        """Decodes a piece; returns the reason to read no more, ``length`` or ``ratio``, or None.
+        """Decodes a piece; returns ``length`` or ``ratio`` if reading must stop, else None.
 
         Raises:
-            BadEncoding: It is damaged.
+            BadEncoding: The piece is damaged.
         """
         limit, inflaters = self._limit, self._inflaters
         self._received += len(piece)
@@ -98,10 +98,10 @@ class Taker:
 async def read_body(connection: Connection, limit: int) -> Body:
     """Reads and decodes a body; never raises for a fault of the server.
 
-    If the body is not whole, the connection must not be used again.
+    If the body is incomplete, the connection must not be used again.
 
     Args:
-        connection: A connection on which the head of a response has come.
+        connection: A connection on which the head of a response was received.
         limit: Most decoded bytes to return; negative for no limit.
     """
     parts: list[bytes] = []
@@ -121,7 +121,7 @@ async def read_body(connection: Connection, limit: int) -> Body:
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the codings to undo, the last one applied first."""
     names = [coding.lower() for coding in list_values(fields, "content-encoding")]
-    # Any other name, such as "utf-8" or "none", is a mistake and means nothing.
+    # Any other name, such as "utf-8" or "none", is a mistake and is ignored.
     known = [name for name in reversed(names) if name in _DECODED]
     if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:
         raise BadEncoding(f"cannot undo Content-Encoding {names!r}")
@@ -137,7 +137,7 @@ def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator
 
 
 class _Inflater:
-    """Undoes gzip or deflate, at most ``PIECE_BYTES`` at a time."""
+    """Decodes gzip or deflate, at most ``PIECE_BYTES`` at a time."""
 
     def __init__(self, coding: str) -> None:
         self._zipped = coding != "deflate"
@@ -145,7 +145,7 @@ class _Inflater:
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._begun = False
         self._plain = False
-        self.ended = True  # an empty body is whole
+        self.ended = True  # an empty body is complete
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yields the decoded bytes of a piece of the stream, in bounded parts.
@@ -183,11 +183,11 @@ class _Inflater:
 
 
 class _Unbrotli:
-    """Undoes brotli, about ``PIECE_BYTES`` at a time."""
+    """Decodes brotli, about ``PIECE_BYTES`` at a time."""
 
     def __init__(self) -> None:
         self._brotli = brotli.Decompressor()
-        self.ended = True  # an empty body is whole
+        self.ended = True  # an empty body is complete
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yields the decoded bytes of a piece of the stream, in bounded parts.

@@ -1,9 +1,9 @@
-"""Decodes the chunked transfer coding (RFC 9112 7.1) as bytes come, with a limit on its framing."""
+"""Decodes the chunked transfer coding (RFC 9112 7.1) incrementally, with a limit on its framing."""
 
 import http.client
 import re
 
-# Of one line, of all trailers, and of all extensions beyond the bytes of their chunks.
+# Limit of one line, of all trailers, and of all extensions beyond the bytes of their chunks.
 _MAX_BYTES = 16_384
 _MAX_EXTENSIONS = 64
 _MAX_TRAILERS = 100
@@ -19,10 +19,10 @@ class FramingTooLarge(http.client.HTTPException):
 
 
 class ChunkReader:
-    """Decodes one body; the work grows with the number of chunks, not of bytes.
+    """Decodes one body; the work depends on the number of chunks, not of bytes.
 
     Attributes:
-        ended: Whether the body is whole.
+        ended: Whether the body is complete.
         lenient: Whether the framing breaks RFC 9112.
         error: The error that ended the reading, if any.
 
@@ -34,7 +34,7 @@ class ChunkReader:
     def __init__(self) -> None:
         self.ended = self.lenient = False
         self.error: Exception | None = None
-        self._rest = bytearray(b"\r\n")  # as if a chunk had come before the first
+        self._rest = bytearray(b"\r\n")  # as if there were a chunk before the first
         self._waits = True  # for the end of an incomplete line
         self._left = 0
         self._excess = 0
@@ -42,7 +42,7 @@ class ChunkReader:
         self._trailers = self._trailer_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Returns the bytes of the body in a piece; sets ``error`` if the body breaks off."""
+        """Returns the bytes of the body in a piece; sets ``error`` if the framing is damaged."""
         if self.error is not None:
             return b""
         if (
@@ -64,14 +64,14 @@ class ChunkReader:
         return b"".join(parts)
 
     def end(self) -> None:
-        """Ends the body with the connection: whole if the last chunk has come."""
+        """Ends the body with the connection; it is complete if the last chunk was received."""
         if self._trailing:
             self.lenient = self.ended = True
         elif self.error is None:
             self.error = http.client.IncompleteRead(b"")
 
     def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:
-        """Returns where the chunks that came end."""
+        """Appends the data of received chunks to ``parts``; returns the position of their end."""
         at, left = 0, self._left
         while not self._trailing:
             if left:
@@ -101,7 +101,7 @@ class ChunkReader:
             raise FramingTooLarge("chunk extensions")
 
     def _take_trailers(self, data: bytes, at: int) -> int:
-        """Returns where the trailers that came end; nothing is kept of them."""
+        """Skips the received trailers; returns the position of their end."""
         while not self.ended and (end := data.find(b"\n", at) + 1):
             line, at = data[at:end], end
             self._trailer_bytes += len(line)
@@ -126,8 +126,8 @@ def _check_line(line: bytes) -> None:
     """Checks whether an incomplete size line may still become valid.
 
     Raises:
-        http.client.IncompleteRead: It is no size.
-        FramingTooLarge: Its line is too long.
+        http.client.IncompleteRead: The line is not a size.
+        FramingTooLarge: The line is too long.
     """
     after = line.removeprefix(b"\r")
     if not after:

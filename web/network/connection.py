@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: one exchange at a time, with a limit on everything."""
+"""HTTP/1.1 on one connection: one exchange at a time, with limits on time and sizes."""
 
 import http.client
 import ssl
@@ -21,8 +21,8 @@ class Connection:
         proxied: Whether it goes through a proxy.
 
     Attributes:
-        origin: The same.
-        proxied: The same.
+        origin: The argument ``origin``.
+        proxied: The argument ``proxied``.
         checked: Whether the server's certificate is checked; None without TLS.
         request: The last request, without secrets.
         head: Head of its response.
@@ -40,7 +40,7 @@ class Connection:
 
     @property
     def ip(self) -> str:
-        """IP address of the server; empty where only that of a proxy is known."""
+        """IP address of the server; empty if only the proxy's address is known."""
         return "" if self.proxied else self._wire.ip
 
     async def connect(self, target: Target, tunnel: bytes, stopwatch: Stopwatch) -> None:
@@ -80,13 +80,13 @@ class Connection:
         """Starts TLS with the server.
 
         Raises:
-            OSError: Its certificate is not valid, or it has none.
+            OSError: The server has no valid certificate.
         """
         self.checked = checked
         await self._wire.secure(context, self.origin[1].strip("[]").rstrip("."))
 
     async def exchange(self, request: bytes, stopwatch: Stopwatch) -> Head:
-        """Sends a whole request and returns the head of the response; ``read`` reads the body.
+        """Sends a request and returns the head of the response; ``read`` reads the body.
 
         Raises:
             http.client.HTTPException: The response is not HTTP.
@@ -106,7 +106,7 @@ class Connection:
         """Returns the next bytes of the body, none at its end.
 
         Raises:
-            http.client.HTTPException: The body breaks off, or its framing is wrong.
+            http.client.HTTPException: The body is incomplete, or its framing is wrong.
             OSError: The connection broke.
         """
         reader = self._reader
@@ -129,7 +129,7 @@ class Connection:
         return reader is not None and reader.ended and reader.keeps and not self._data
 
     def is_idle(self) -> bool:
-        """Returns whether it may carry another request: open, and nothing to be read."""
+        """Returns whether it may carry another request: it is open, and has no unread bytes."""
         return self._wire.is_quiet()
 
     def close(self) -> None:

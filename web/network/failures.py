@@ -1,4 +1,4 @@
-"""Reasons for failed requests: one for each kind of error."""
+"""Maps errors of requests to reasons: one for each kind of error."""
 
 import http.client
 import socket
@@ -12,7 +12,7 @@ from .proxy import ProxyFailed, ProxyRefused
 
 
 class IdleClosed(ConnectionResetError):
-    """A server closed an idle connection in place of an answer (RFC 9112 9.3.1)."""
+    """A server closed an idle connection instead of sending a response (RFC 9112 9.3.1)."""
 
 
 class BadEncoding(Exception):
@@ -26,7 +26,7 @@ class UnsendableUrl(ValueError):
 # Exceptions that a request can raise.
 NETWORK_ERRORS = (OSError, ValueError, http.client.HTTPException, BadEncoding)
 
-# The first class that fits an error names it.
+# The first class that matches an error determines its reason.
 _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (ProxyFailed, "proxy_error"),
     (ProxyRefused, "proxy_refused"),

@@ -1,8 +1,8 @@
-"""Decides where a connection may go: after the name was resolved, before the connection is made.
+"""Decides where a connection may go, after the name is resolved and before the connection is made.
 
-Every address of a name is checked. The connection goes to an address that was checked, without a
-second lookup. So neither a spelling (``0x7f.1``) nor a name server that changes its answers leads to
-an internal address.
+Every address of a name is checked. The connection goes to a checked address, without a
+second lookup. So an unusual spelling (``0x7f.1``), or a name server that changes its answers,
+cannot lead to an internal address.
 """
 
 import ipaddress
@@ -60,14 +60,14 @@ def check_gate(gate: Callable[[], bool] | None) -> None:
     """Calls a client's gate, if it has one, right before a request.
 
     Raises:
-        Denied: The gate is shut.
+        Denied: The gate denies the request.
     """
     if gate is not None and not gate():
         raise Denied("stopped", "no more requests may be sent")
 
 
 class ConnectTo(NamedTuple):
-    """One parsed ``connect_to`` entry; port 0 stands for "any" or "the same"."""
+    """One parsed ``connect_to`` entry; port 0 means "any" or "the same"."""
 
     host: str
     port: int
@@ -76,11 +76,11 @@ class ConnectTo(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where a connection to a host goes.
+    """The addresses for a connection to a host.
 
     Attributes:
         addresses: (family, socket address), in the order to try them.
-        opened: Whether the operator allows it: ``connect_to`` names the host, or
+        opened: Whether the operator allows it explicitly: ``connect_to`` has the host, or
             ``allow_addresses`` contains every address.
     """
 
@@ -91,8 +91,8 @@ class Target(NamedTuple):
 def is_public(address: str) -> bool:
     """Returns whether an address literal is global unicast.
 
-    If it carries an IPv4 address, that one must be public, too. Text that is not an address, or has
-    a zone, is not public.
+    If it maps or tunnels to an IPv4 address, that address must be public, too. Text that is not an
+    address, or has a zone, is not public.
 
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
@@ -102,7 +102,7 @@ def is_public(address: str) -> bool:
 
 
 def parse_address(text: str) -> Address | None:
-    """Returns the IP address that a text is; None if it is none."""
+    """Parses an IP address; returns None if the text is not one."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -138,13 +138,12 @@ def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...
 def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
     """Returns the networks of ``allow_addresses``.
 
-    A block within ``::ffff:0:0/96`` is the IPv4 block that it maps to, since
-    a connection to a mapped address is one of IPv4. Wider ones, such as ``::/0``,
-    hold no IPv4 address. Blocks of NAT64 and 6to4 allow no IPv4 address: the addresses that they
-    carry are reached in another way.
+    A block within ``::ffff:0:0/96`` means the IPv4 block that it maps to, because a connection to
+    a mapped address uses IPv4. Larger blocks, such as ``::/0``, contain no IPv4 addresses. Blocks
+    of NAT64 and 6to4 allow no IPv4 addresses, because these are reached in another way.
 
     Raises:
-        ValueError: An entry is no address and no CIDR block.
+        ValueError: An entry is neither an address nor a CIDR block.
 
     >>> parse_networks(["127.0.0.1", "fd00::/8", "::ffff:7f00:0/104"])
     (IPv4Network('127.0.0.1/32'), IPv6Network('fd00::/8'), IPv4Network('127.0.0.0/8'))
@@ -166,14 +165,14 @@ def _unmapped(network: Network) -> Network:
 
 
 def parse_connect_to(entry: str) -> ConnectTo:
-    """Returns a ``connect_to`` entry, ``HOST:PORT:ADDRESS:PORT`` as curl's.
+    """Parses a ``connect_to`` entry, ``HOST:PORT:ADDRESS:PORT`` as in curl.
 
-    HOST must be named; ``*.example.com`` means ``example.com`` and every name
-    below it. An empty first port means any, an empty ADDRESS or second port
-    the one of the URL. IPv6 literals stand in brackets.
+    HOST is required; ``*.example.com`` means ``example.com`` and every name
+    below it. An empty first port means any port. An empty ADDRESS or second port
+    means that of the URL. IPv6 literals are in brackets.
 
     Raises:
-        ValueError: Anything else.
+        ValueError: The entry has another form.
 
     >>> parse_connect_to("*.example.com:80:[::1]:8080")
     ConnectTo(host='*.example.com', port=80, address='::1', to_port=8080)
@@ -216,10 +215,10 @@ class Guard:
 
     Args:
         allow_addresses: CIDR blocks that may be reached though not public.
-        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_connect_to``; the
-            hosts they name are reached there and nowhere else.
-        allowed_ports: Ports a URL may name, such as ``8000-8999``.
-        lookup: Function to use in place of ``socket.getaddrinfo``.
+        connect_to: ``HOST:PORT:ADDRESS:PORT`` entries, see ``parse_connect_to``; connections
+            to these hosts only go to the given addresses.
+        allowed_ports: Ports that a URL may have, such as ``8000-8999``.
+        lookup: Function to use instead of ``socket.getaddrinfo``.
 
     Raises:
         ValueError: An entry cannot be read.
@@ -255,7 +254,7 @@ class Guard:
             own: The usual port of the URL's scheme, which needs no permission; 0 for none.
 
         Raises:
-            Denied: No address may be connected to, or the port may not.
+            Denied: No address is allowed, or the port is not allowed.
             socket.gaierror: The name does not resolve.
         """
         entry = self.connect_to(host, port)
@@ -274,7 +273,7 @@ class Guard:
         """Checks the port of a URL.
 
         Raises:
-            Denied: It is not among the allowed ones.
+            Denied: The port is not allowed.
         """
         if not any(port in ports for ports in self._ports):
             raise Denied("port_denied", f"port {port} is not in allowed_ports")

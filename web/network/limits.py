@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 
 class TooSlow(OSError):
-    """The time for the whole request is over."""
+    """A request took longer than its time limit."""
 
 
 class LowRate(TooSlow):
-    """Fewer bytes came than the minimum rate demands."""
+    """A response was slower than the minimum rate."""
 
 
 class Limits(NamedTuple):
@@ -18,8 +18,8 @@ class Limits(NamedTuple):
     Attributes:
         patience: Longest wait for a connection or the next bytes, in s.
         whole: Longest time for the whole request, in s.
-        rate: Least bytes per second of a response, 0 for no limit.
-        grace: Seconds after the first byte before ``rate`` counts.
+        rate: Minimum rate of a response in bytes per second, 0 for no limit.
+        grace: Seconds after the first byte before ``rate`` is checked.
     """
 
     patience: float = 10.0
@@ -29,11 +29,11 @@ class Limits(NamedTuple):
 
 
 class Stopwatch:
-    """Measures one exchange against its limits; it begins now.
+    """Measures one exchange against its limits; starts when it is created.
 
     Args:
         limits: The limits.
-        deadline: Moment on the monotonic clock at which the exchange must be over, in place of
+        deadline: Time on the monotonic clock at which the exchange must have ended, instead of
             ``limits.whole``.
 
     Attributes:
@@ -61,7 +61,7 @@ class Stopwatch:
         """Returns the longest time for the next wait, in s.
 
         Raises:
-            TooSlow: The deadline is over, or too few bytes have come.
+            TooSlow: The deadline has passed, or too few bytes have arrived.
         """
         patience, _, rate, grace = self._limits
         now = time.monotonic()

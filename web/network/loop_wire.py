@@ -1,4 +1,4 @@
-"""Bytes to and from a server on an event loop of asyncio."""
+"""Sends and receives bytes on an event loop of asyncio."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class LoopWire(Wire, asyncio.Protocol):
 
     async def secure(self, context: ssl.SSLContext, name: str) -> None:
         """See ``Wire``."""
-        if self._unread:  # it must not pass for an answer that came over TLS
+        if self._unread:  # bytes before TLS must not be taken for a response over TLS
             raise ssl.SSLError("the server sends before TLS begins")
         async with self._in_time():
             transport = await asyncio.get_running_loop().start_tls(
@@ -115,7 +115,7 @@ class LoopWire(Wire, asyncio.Protocol):
             self.close()
             return
         self.stopwatch.count(len(data))
-        # In small pieces, as a bomb must be noticed early.
+        # In small pieces, so that a decompression bomb is noticed early.
         starts = range(0, len(data), PIECE_BYTES)
         self._unread.extend(data[start : start + PIECE_BYTES] for start in starts)
         self._unread_bytes += len(data)

@@ -34,7 +34,7 @@ OPEN = (
 
 
 class ProxyFailed(OSError):
-    """The proxy cannot be reached, or refuses our credentials."""
+    """The proxy cannot be reached, or refuses the credentials."""
 
 
 class ProxyRefused(OSError):
@@ -42,7 +42,7 @@ class ProxyRefused(OSError):
 
 
 class Proxy(NamedTuple):
-    """Where the proxy is.
+    """The address of the proxy.
 
     Attributes:
         host: Name or address, without brackets, lower-case.
@@ -83,7 +83,7 @@ def judge_name(host: str, opened: bool = False) -> None:
         opened: Whether the operator allows it, if it is an address.
 
     Raises:
-        Denied: It is no public address, or a name of no public host.
+        Denied: It is not a public address, or not the name of a public host.
 
     >>> judge_name("www.example.com")
     """
@@ -99,8 +99,8 @@ def judge_name(host: str, opened: bool = False) -> None:
 def _is_public_name(name: str) -> bool:
     """Returns whether a name may be that of a public host.
 
-    A top-level domain that the public suffix list does not know is that of a private network
-    (``belkin``, ``consul``, ``intra``, ``lan``) or a special one (``localhost``, ``local``,
+    A top-level domain that is not in the public suffix list belongs to a private network
+    (``belkin``, ``consul``, ``intra``, ``lan``) or is special (``localhost``, ``local``,
     ``internal``, ``test``): see IANA's registry of special-use names, and ICANN's name collisions.
     """
     labels = name.split(".")
@@ -112,7 +112,7 @@ def _is_public_name(name: str) -> bool:
 
 
 def as_address(host: str) -> str | None:
-    """Returns the IP address that a host spells, as resolvers read it; None for a name.
+    """Returns the IP address that a host means to resolvers, in any spelling; None for a name.
 
     >>> as_address("0x7f.1"), as_address("2130706433"), as_address("www.example.com")
     ('127.0.0.1', '127.0.0.1', None)

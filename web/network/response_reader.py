@@ -1,4 +1,4 @@
-"""Reads one response from its bytes as they come, for both HTTP clients, with a limit on everything."""
+"""Parses one response incrementally, for both HTTP clients, with limits on all sizes."""
 
 import http.client
 
@@ -23,12 +23,12 @@ class ResponseReader:
     """Reads a response.
 
     Args:
-        fresh: Whether it is the first response of its connection. Only then may the head
-            be missing: else its page could be the rest of another response.
+        fresh: Whether it is the first response of its connection. Only then a response may
+            have no head; otherwise its data could be the rest of another response.
 
     Attributes:
-        head: The head, once it has come.
-        ended: Whether the body is whole.
+        head: The head, after it was received.
+        ended: Whether the body is complete.
         error: The error that ended the body, if any.
         keeps: Whether the connection may carry another request, once the body has ended.
 
@@ -55,7 +55,7 @@ class ResponseReader:
         """Returns the bytes of the body in a piece.
 
         Raises:
-            http.client.HTTPException: It is no HTTP, or its head is too large.
+            http.client.HTTPException: It is not HTTP, or its head is too large.
         """
         if self.head is None:
             self._data += data
@@ -68,7 +68,7 @@ class ResponseReader:
         """Ends the response with the connection; returns the rest of the body.
 
         Raises:
-            http.client.HTTPException: It is no HTTP.
+            http.client.HTTPException: It is not HTTP.
         """
         body = b""
         if self.head is None:

@@ -1,4 +1,4 @@
-"""The route to a server: addresses, proxy and certificates."""
+"""Chooses the route to a server: addresses, proxy and certificates."""
 
 import dataclasses
 import functools
@@ -14,7 +14,7 @@ from .guard import Denied, Guard, Target
 from .headers import SECRET, WITHHELD
 from .proxy import Proxy, as_address, judge_name
 
-# Not urlsplit: it drops tabs and newlines without a word.
+# Not urlsplit, because it silently drops tabs and newlines.
 _URL = re.compile(
     r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
     r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
@@ -131,7 +131,7 @@ class Route:
         return tls_context(self.ca_file, self.is_checked(host))
 
     def dial(self, host: str, port: int, own: int = 0) -> Target:
-        """Returns where to connect to for the host of an origin; see ``Guard.target``.
+        """Returns the addresses for connections to a host; see ``Guard.target``.
 
         For the proxy, the host is checked as far as possible without a lookup.
 
@@ -153,7 +153,7 @@ class Route:
         return Target(self.guard.addresses(*self.proxy), opened)
 
     def needs_lookup(self, host: str, port: int) -> bool:
-        """Returns whether ``dial`` may need a name server, and so take long."""
+        """Returns whether ``dial`` may request a name server, which may take long."""
         host = _name(host)
         entry = self.guard.connect_to(host, port)
         if entry is not None:
@@ -163,12 +163,12 @@ class Route:
         return as_address(host) is None and not self.guard.knows(host)
 
     def is_direct(self, origin: Origin) -> bool:
-        """Returns whether an origin is reached at its own address, without proxy or ``connect_to``."""
+        """Returns whether connections go to an origin's address: no proxy, no ``connect_to``."""
         _, host, port = origin
         return self.proxy is None and self.guard.connect_to(_name(host), port) is None
 
 
-@functools.lru_cache(maxsize=16)  # to read the certificates takes long
+@functools.lru_cache(maxsize=16)  # reading the certificates takes long
 def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
     """Returns the context of TLS connections.
 
@@ -182,7 +182,7 @@ def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
     if not check:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    # RFC 9525 2: the common name of a certificate names no server.
+    # RFC 9525 2: the common name of a certificate must not identify a server.
     context.hostname_checks_common_name = False
     return context
 

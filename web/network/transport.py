@@ -23,11 +23,11 @@ class Transport:
     """Sends requests, and keeps connections for the next ones.
 
     Args:
-        route: Where connections go, with which certificates.
+        route: Determines addresses, proxy and certificates of connections.
         limits: Limits on time and rate.
         gate: Called right before each request; False denies it.
         wire: Makes the wire of a connection.
-        blocking: Runs a lookup of a name, which may block, where it does no harm.
+        blocking: Runs a name lookup, which may block, in a suitable thread.
 
     Attributes:
         idle: The idle connections.
@@ -46,12 +46,12 @@ class Transport:
         self.idle = IdleConnections()
 
     async def send(self, head: RequestHead) -> Connection:
-        """Sends a request and returns its connection, from which the body is still to be read.
+        """Sends a request and returns its connection, for reading the body.
 
         Raises:
             http.client.HTTPException: The response is not HTTP.
-            OSError: No connection, or it broke.
-            Denied: The gate is shut; nothing was sent.
+            OSError: The connection failed or broke.
+            Denied: The gate denies the request; nothing was sent.
             IdleClosed: An idle connection was closed.
         """
         check_gate(self._gate)
@@ -71,7 +71,7 @@ class Transport:
         return connection
 
     async def dial(self, host: str, port: int) -> Target:
-        """Returns where to connect to; see ``Route.dial``."""
+        """Returns the addresses for connections to a host; see ``Route.dial``."""
         if self._route.needs_lookup(host, port):
             return await self._blocking(lambda: self._route.dial(host, port))
         return self._route.dial(host, port)
@@ -94,7 +94,7 @@ class Transport:
 
         Args:
             connection: A connection whose exchange is over.
-            whole: Whether all of the body was read, and without errors.
+            whole: Whether the complete body was read, without errors.
         """
         if connection.rest() and whole:
             self.idle.put(connection)

@@ -1,7 +1,7 @@
-"""Bytes to and from a server, on a blocking socket or on an event loop, with limits on time.
+"""Sends and receives bytes, on a blocking socket or on an event loop, with limits on time.
 
-The coroutines of ``SocketWire`` never wait for an event loop: ``run`` runs them, and all that is built
-on them, in the calling thread. So the threads' client and the event loop's share the code above.
+The coroutines of ``SocketWire`` never wait for an event loop: ``run`` runs them, and all coroutines
+that use them, in the calling thread. So both HTTP clients share the code that uses wires.
 """
 
 import socket
@@ -72,12 +72,12 @@ class Wire(ABC):
         """Returns the next bytes, at most ``PIECE_BYTES``; none at the end of the connection.
 
         Raises:
-            OSError: They do not come in time, or the connection broke.
+            OSError: No bytes arrived in time, or the connection broke.
         """
 
     @abstractmethod
     def is_quiet(self) -> bool:
-        """Returns whether the connection is open and there is nothing to be read."""
+        """Returns whether the connection is open and has no unread bytes."""
 
     @abstractmethod
     def close(self) -> None:
@@ -127,7 +127,7 @@ class SocketWire(Wire):
         left = self.stopwatch.time_left()
         if self.sock is None:
             raise ConnectionResetError("the connection is closed")
-        if left != self.sock.gettimeout():  # to set it is a call of the system
+        if left != self.sock.gettimeout():  # setting it is a system call
             self.sock.settimeout(left)
         return self.sock
 

@@ -9,7 +9,7 @@ from ..base.columns import nulls, put
 from ..urls.normalize import normalize_basic
 from .normalizer_step import Applied, Whole, apply_each
 
-# Fewer URLs than this are normalized one after the other.
+# Fewer URLs than this are normalized one at a time.
 _FEW = 200
 # Scheme, host, port, path and query. Backslashes, control characters, letters beyond ASCII and a
 # space at the end are left to the parser. The fragment is cut off before.
@@ -38,7 +38,7 @@ class Basic(Whole):
     """The normalizer urlnormalizer-basic, see ``normalize_basic``.
 
     Args:
-        is_normal: Returns which URLs are known to be normal already.
+        is_normal: Function that returns a mask of the URLs that are certainly normal.
     """
 
     name = "basic"
@@ -53,8 +53,8 @@ class Basic(Whole):
     def apply_column(self, urls: pl.Series) -> Applied:
         """Returns the normalized URLs.
 
-        Corrects frequent faults in all URLs at once. If the result is normal, it is right; else
-        the URL is parsed.
+        Corrects frequent faults in all URLs at once. A result in normal form is correct. Other
+        URLs are parsed.
         """
         if self._is_normal is None or len(urls) < _FEW:
             return apply_each(normalize_basic, urls)

@@ -1,4 +1,4 @@
-"""Normalizers whose files have a rule per host: slash, host and protocol."""
+"""Normalizers with rule files that have a rule per host: slash, host and protocol."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _SCHEMES = tuple(name for name in SCHEMES if name != "file")
 class _PerHost(Whole):
     """A normalizer with rules for some hosts.
 
-    Their names may be written in Unicode. Of two lines for a host, the last one counts.
+    Host names may be written in Unicode. If two lines have the same host, the last one counts.
 
     Attributes:
         form: Form of a valid line.
@@ -107,7 +107,7 @@ class _PerDomain(_PerHost):
         return next((self._rules[name] for name in names if name in self._rules), None)
 
     def domains_above(self, host: str) -> list[str]:
-        """Returns a host and the domains above it, the narrowest first."""
+        """Returns a host and the domains above it, the longest name first."""
         labels = host.split(".")
         return [".".join(labels[at:]) for at in range(len(labels))]
 
@@ -115,7 +115,7 @@ class _PerDomain(_PerHost):
 class Host(_PerDomain):
     """Replaces hosts by another one: ``HOST TARGET`` or ``*.DOMAIN TARGET`` per line.
 
-    A rule for the host itself comes first, then the rule for the widest domain above it.
+    A rule for the host itself has priority, then the rule for the shortest domain above it.
 
     >>> Host("*.foo.com foo.com", "hosts.txt").apply("http://www.foo.com:81/x")
     'http://foo.com:81/x'
@@ -132,7 +132,7 @@ class Host(_PerDomain):
         return None if below_top else site, host_name(value)
 
     def domains_above(self, host: str) -> list[str]:
-        """Returns the domains of a host that a rule may name, the widest first."""
+        """Returns the domains of a host for which there may be a rule, the shortest first."""
         return super().domains_above(host)[-2:0:-1]
 
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
@@ -146,8 +146,8 @@ class Host(_PerDomain):
 class Protocol(_PerDomain):
     """Sets the scheme: ``HOST SCHEME``, or ``*.DOMAIN SCHEME`` for a domain and all below it.
 
-    A rule for the host itself comes first, then the rule for the narrowest domain. A URL that names a port
-    stays as it is. Schemes are http, https and ftp.
+    A rule for the host itself has priority, then the rule for the longest domain. A URL with a
+    port stays unchanged. Schemes are http, https and ftp.
 
     >>> Protocol("*.foo.com https", "protocols.txt").apply("http://foo.com/x")
     'https://foo.com/x'

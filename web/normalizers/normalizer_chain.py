@@ -1,4 +1,4 @@
-"""Several URL normalizers one after the other, until nothing changes."""
+"""Applies several URL normalizers in order, until nothing changes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,8 +25,8 @@ class Normalizer:
 
     Attributes:
         steps: In their order; one is ``Basic``.
-        rounds: Most rounds through the steps. With 1, as in Nutch, the result may change when
-            it is normalized again.
+        rounds: Largest number of rounds through the steps. With 1, as in Nutch, the result may
+            change when it is normalized again.
         last: Steps after all rounds, for a URL that needs no row key.
     """
 
@@ -63,7 +63,7 @@ class Normalizer:
 
     @property
     def _basic_first(self) -> bool:
-        """Whether ``Basic`` is first, so that a URL which it alone has changed is done."""
+        """Whether ``Basic`` is first; then a URL that only ``Basic`` has changed is done."""
         return isinstance(self.steps[0], Basic)
 
     def touches(self, urls: pl.Series) -> pl.Series:
@@ -81,7 +81,7 @@ class Normalizer:
             urls: No nulls.
 
         Returns:
-            As many rows in the same order: ``url``, or null and a ``reason``.
+            One row per URL, in the same order: ``url``, or null and a ``reason``.
         """
         state = _Column(urls)
         for turn in range(self.rounds):
@@ -89,7 +89,7 @@ class Normalizer:
                 break
             state.begin()
             for step in self.steps:
-                # At first hardly any URL is normal, so a search for those is not worth its time.
+                # At first few URLs are normal, so a search for normal ones would waste time.
                 state.apply(step, every=not turn and step is self.steps[0] and self._basic_first)
             state.end(self._basic_first)
         if self.rounds == 1:
@@ -175,7 +175,7 @@ class _Column:
         self._others = falses(len(self._now))
 
     def apply(self, step: Step, every: bool = False) -> None:
-        """Applies a step to the URLs of the round; to all of them, or to those that it might change."""
+        """Applies a step to the round's URLs: to all, or to those that it might change."""
         at = (self._now.is_not_null() if every else step.touches(self._now)).arg_true()
         if not len(at):
             return
@@ -191,7 +191,7 @@ class _Column:
         self.urls = put(self.urls, self.active.gather(at), new)
 
     def end(self, basic_first: bool) -> None:
-        """Ends a round. URLs that changed, not by ``Basic`` alone, stay active."""
+        """Ends a round. URLs that a step other than ``Basic`` has changed stay active."""
         goes_on = (self._now != self._before).fill_null(False)
         undone = (~goes_on & self._others & self._now.is_not_null()).arg_true()
         if len(undone):  # if steps undo each other, basic decides

@@ -54,7 +54,7 @@ class Applied(NamedTuple):
 
 
 def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
-    """Applies a function to one URL after the other; nulls stay, without a reason."""
+    """Applies a function to each URL; nulls stay null, without a reason."""
     new: list[str | None] = []
     reasons: list[str | None] = []
     for url in urls:

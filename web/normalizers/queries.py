@@ -16,7 +16,7 @@ _HAS_PAIRS = r"^[^?#]*\?[^#]*&"
 class Querystring(Whole):
     """Sorts the parts of a query, so that URLs do not differ by their order.
 
-    Nutch's removes the user; here the basic normalizer does that.
+    In Nutch this normalizer also removes the user; here the basic normalizer does that.
 
     >>> Querystring().apply("http://example.com:1234/a/b/c?c=d&a=b#ref")
     'http://example.com:1234/a/b/c?a=b&c=d#ref'
@@ -29,7 +29,7 @@ class Querystring(Whole):
         match = _QUERY.fullmatch(url)
         if match is None or "&" not in match[2]:
             return url
-        # As Java splits: empty parts at the end do not count.
+        # As in Java's split, empty parts at the end are ignored.
         parts = sorted(match[2].rstrip("&").split("&"))
         return f"{match[1]}?{'&'.join(parts)}{match[3] or ''}"
 

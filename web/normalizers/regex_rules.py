@@ -1,4 +1,4 @@
-"""The normalizer urlnormalizer-regex: rules of a file as Nutch's regex-normalize.xml."""
+"""The normalizer urlnormalizer-regex: rules from a file in the format of regex-normalize.xml."""
 
 import dataclasses
 import functools
@@ -30,7 +30,7 @@ class Substitution:
         pattern: The pattern.
         template: The replacement, in Python's form.
         line: Line of the file at which the pattern begins, from 1.
-        column: Pattern and template for polars; None if no such pair is known to do the same.
+        column: Pattern and template for polars with the same effect; None if there are none.
     """
 
     pattern: Pattern
@@ -112,7 +112,7 @@ class RegexNormalizer:
         return Applied(urls, reasons)
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns in which URLs a rule's pattern may be found."""
+        """Returns a mask of the URLs in which a rule's pattern may be found."""
         if not self.rules:
             return falses(len(urls))
         return _may_hold(urls, self._column)
@@ -131,7 +131,7 @@ def _may_hold(urls: pl.Series, column: str | None) -> pl.Series:
 
 
 def _together(patterns: Sequence[Pattern]) -> str | None:
-    """Returns a pattern for polars that finds what any of the patterns finds; None without one."""
+    """Returns a polars pattern that finds all matches of the patterns; None if there is none."""
     if any(pattern.column is None for pattern in patterns):
         return None
     together = "|".join(f"(?:{pattern.column})" for pattern in patterns)
@@ -245,7 +245,7 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
         elif name in names:
             add_group(str(names[name]))
         else:
-            # Java reads as many digits as name a group, and at least one.
+            # Java uses the longest number that is the number of a group, at least one digit.
             sizes = range(len(number or ""), 0, -1)
             size = next((n for n in sizes if int(number[:n]) <= compiled.groups), 0)
             if not size:
@@ -257,7 +257,7 @@ def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | 
 
 
 def _for_column(pattern: Pattern, template: str) -> tuple[str, str] | None:
-    """Returns pattern and template for polars; None if none are known to do the same."""
+    """Returns pattern and template for polars with the same effect; None if there are none."""
     if pattern.swap is None or not is_column_pattern(pattern.swap[0]):
         return None
     column, before = pattern.swap

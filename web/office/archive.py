@@ -137,7 +137,7 @@ def _local(attributes: Attributes) -> Attributes:
 
 
 def _check_overlap(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuses entries that share their bytes, which make a bomb without nesting."""
+    """Refuses entries that overlap, because these can be a decompression bomb without nesting."""
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:

@@ -1,4 +1,4 @@
-"""Office Open XML: what Word, Excel and PowerPoint write, and others in their formats."""
+"""Parses Office Open XML, the formats of Word, Excel and PowerPoint."""
 
 import contextlib
 

@@ -82,7 +82,7 @@ class _Words:
             self._field = (self._field + text)[:_MAX_FIELD_CHARS]
 
     def rest(self) -> None:
-        """Takes the links that stand at nothing that has text."""
+        """Adds the links that have no text."""
         for target in (*(target for _, target, _ in self._links), *self._outside.values()):
             self._collected.link(target)
 
@@ -105,6 +105,6 @@ class _Words:
 
 
 def _target(field: str) -> str:
-    """Returns the target of a field, nothing if it is no hyperlink."""
+    """Returns the target of a field; empty if it is not a hyperlink."""
     found = _FIELD.match(field)
     return found[1] if found else ""

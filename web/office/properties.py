@@ -1,4 +1,4 @@
-"""Reads what documents of every office state about themselves: Dublin Core and similar."""
+"""Reads the metadata of office documents: Dublin Core and similar."""
 
 from collections.abc import Mapping
 

@@ -51,12 +51,12 @@ def add_meta(page: Page, name: str, content: str) -> None:
 
 
 def is_json_ld(attributes: Mapping[str, str | None]) -> bool:
-    """Tells whether a script is a block of JSON-LD."""
+    """Returns whether a script is a block of JSON-LD."""
     return (attributes.get("type") or "").strip().lower().startswith(_JSON_LD)
 
 
 def add_json_ld(page: Page, block: str) -> None:
-    """Keeps a block of JSON-LD as it stands, while all of them stay within the limits."""
+    """Stores a block of JSON-LD unchanged, if all blocks together are within the limits."""
     block = block.strip()
     if not block:
         return

@@ -19,7 +19,7 @@ class ParseFailed(Exception):
 
 
 class NoParser(ParseFailed):
-    """A type of document that no parser takes."""
+    """No parser supports the type of a document."""
 
     def __init__(self, reason: str = "no_parser") -> None:
         super().__init__(reason)
@@ -120,7 +120,7 @@ class Page:
         return self._soup
 
     def release(self) -> None:
-        """Frees the document; what was taken from it stays."""
+        """Frees the document; the extracted content stays."""
         self.body, self._soup = b"", None
 
     def drop(self, reason: str, count: int = 1) -> None:

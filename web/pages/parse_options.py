@@ -10,7 +10,7 @@ from ..base.robots_options import RobotsOptions
 
 @dataclasses.dataclass(frozen=True)
 class ParseOptions:
-    """What to take from a page, and limits."""
+    """Options of the content to extract from a page, and limits."""
 
     GROUP = "parse"
 

@@ -113,7 +113,7 @@ def _parser(events: list[Event], encoding: str | None) -> expat.XMLParserType:
 
 
 def _feed(parser: expat.XMLParserType, piece: bytes, is_last: bool) -> Exception | None:
-    """Parses the next piece; returns the mistake in it, if there is one."""
+    """Parses the next piece; returns the error in it, or None."""
     try:
         parser.Parse(piece, is_last)
     except (expat.ExpatError, ValueError) as error:  # ValueError: an encoding it does not know

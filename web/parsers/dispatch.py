@@ -77,7 +77,7 @@ def parse(source: Source, options: ParseOptions) -> Page:
 
 
 def has_parser(mime: str) -> bool:
-    """Tells whether a parser takes documents of a type."""
+    """Returns whether there is a parser for a type."""
     return _place(mime) is not None
 
 

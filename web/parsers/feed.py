@@ -76,7 +76,7 @@ class _Reader:
         )
 
     def read(self, feed: _Fields, items: list[_Fields]) -> None:
-        """Takes texts, links and parts."""
+        """Extracts texts, links and parts."""
         page = self._page
         title = self._plain(_detail(feed, "title"))
         texts = [title, self._plain(_detail(feed, "subtitle"))]
@@ -123,7 +123,7 @@ class _Reader:
         return self._as_page(field, self._page.base).text
 
     def _as_page(self, field: Any, url: str) -> Page:
-        """Returns a text with mark-up as the page it would be."""
+        """Parses a text with mark-up as a page."""
         body = _value(field).encode("utf-8", "replace")
         if isinstance(field, Mapping) and field.get("type") == "text/plain":
             return Page(text=collapse(_value(field)), base=url, body=body)
@@ -168,7 +168,7 @@ def _read(text: str, url: str) -> tuple[_Fields, list[_Fields]]:
 
 @contextlib.contextmanager
 def _linear() -> Iterator[None]:
-    """Switches off what is quadratic in feedparser: addresses in authors, and tags."""
+    """Disables the parts of feedparser that take quadratic time: addresses in authors, and tags."""
     from feedparser import mixin
 
     parsers = getattr(mixin, "_FeedParserMixin", None)

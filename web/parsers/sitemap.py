@@ -87,7 +87,7 @@ class _Reader:
                     self._take(path[1], value, text.strip())
 
     def _take(self, entry: str, name: str, text: str) -> None:
-        """Takes what an element of an entry holds."""
+        """Processes the text of an element of an entry."""
         if name == "loc":
             self._add(text, "sitemap" if entry == "sitemap" else "")
         elif name in _FACTS and text:

@@ -52,7 +52,7 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
 
 
 def text_page(source: Source, options: ParseOptions) -> tuple[str, Page]:
-    """Returns a document's text, decoded, and a page of it that has no text and no links yet."""
+    """Returns the decoded text of a document, and a page without text and links so far."""
     text, charset = decode(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = header_directives(source, options)

@@ -21,7 +21,7 @@ class Concat:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """Alternatives, of which the first that fits is taken."""
+    """Alternatives; the first one that matches is used."""
 
     parts: tuple["Node", ...]
 
@@ -36,7 +36,7 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Atomic:
-    """A group that, once matched, is not tried in another way."""
+    """An atomic group: after a match, the matcher does not backtrack into it."""
 
     part: "Node"
 
@@ -61,7 +61,7 @@ class Reference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lookaround:
-    """A part that must (not) follow, or precede."""
+    """A lookahead or lookbehind, positive or negative."""
 
     part: "Node"
     behind: bool

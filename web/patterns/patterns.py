@@ -98,7 +98,7 @@ class Pattern:
 class TimeLimit:
     """Limits the time that patterns take for one URL; the limit falls after many slow URLs.
 
-    So the time for a column is bounded, whatever its URLs are.
+    So the time for a column of any URLs is limited.
     """
 
     def __init__(self) -> None:

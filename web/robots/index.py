@@ -1,8 +1,8 @@
-"""Finds the rules of a robots.txt that may match a path, also if there are very many.
+"""Finds the rules of a robots.txt that may match a path, fast even for very many rules.
 
-The wildcards of a rule divide it into pieces. A rule is listed under the hash of its rarest piece, the
-one that the fewest other rules have. All pieces that a path begins with, ends with, or contains are
-looked up at once. An index takes little more memory than the patterns themselves.
+Wildcards divide a rule into pieces. A rule is listed under the hash of its rarest piece: the piece
+that the fewest other rules have. All pieces that a path begins with, ends with, or contains are
+looked up at once. An index needs little more memory than the patterns themselves.
 """
 
 from typing import NamedTuple
@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Pieces in the middle are listed by their ends, of the greatest of these lengths.
+# Pieces in the middle are listed by their last characters, as many as the greatest of these
+# numbers that fits.
 _LENGTHS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32])
 _NEWLINE, _STAR, _DOLLAR = b"\n*$"
 _MULTIPLIER, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
 _BEGINNING, _END, _WHOLE, _WITHIN = np.array([1, 2, 3, 4], np.uint64) << np.uint64(60)
-_ANYWHERE = np.uint32(0)  # of rules that have no piece
+_ANYWHERE = np.uint32(0)  # hash for rules without pieces
 _HIGH = np.uint64(32)
 
 Hashes = NDArray[np.uint32]
@@ -28,10 +29,10 @@ class Index:
 
     Args:
         octets: Patterns, each with a newline.
-        ends: Where these newlines are.
+        ends: Positions of the newlines.
 
     Attributes:
-        size: Memory that it takes, in bytes.
+        size: Its memory in bytes.
     """
 
     __slots__ = ("_hashes", "_least", "_lengths", "_rules", "size")
@@ -52,7 +53,7 @@ class Index:
         self.size = sum(array.nbytes for array in arrays) + 600
 
     def candidates(self, path: str) -> list[int]:
-        """Returns the rules that may match, in the order in which they decide."""
+        """Returns the rules that may match, in the order of their priority."""
         hashes = self._hashes_of(path)
         first = np.searchsorted(self._hashes, hashes)
         first = np.unique(first[self._hashes[np.minimum(first, len(self._hashes) - 1)] == hashes])
@@ -85,10 +86,10 @@ class _Pieces(NamedTuple):
 
     Attributes:
         rules: Numbers of their rules, ascending.
-        starts: Where they begin.
-        ends: Where they end.
-        within: Whether they may stand anywhere, not at the beginning or the end alone.
-        hashes: Under which they are listed.
+        starts: Positions of their starts.
+        ends: Positions of their ends.
+        within: Whether they may be anywhere in a path, not only at its beginning or end.
+        hashes: Hashes under which they are listed.
     """
 
     rules: Numbers
@@ -113,7 +114,7 @@ def _pieces(octets: NDArray[np.uint8], rule_ends: NDArray[np.int32]) -> _Pieces:
 
 
 def _rarest(pieces: _Pieces) -> Numbers:
-    """Returns for each rule with pieces its rarest piece, of equally rare ones the longest."""
+    """Returns the rarest piece of each rule with pieces; the longest one if several are as rare."""
     buckets = (pieces.hashes & np.uint32(0x3FFFF)).astype(np.int64)
     most = np.bincount(buckets)[buckets]
     lengths = np.minimum(pieces.ends - pieces.starts, 0xFFF)
@@ -126,7 +127,7 @@ def _rarest(pieces: _Pieces) -> Numbers:
 
 
 def _cut(lengths: Numbers) -> Numbers:
-    """Returns for each length the greatest of ``_LENGTHS`` that is not longer."""
+    """Returns, for each length, the greatest of ``_LENGTHS`` that is not longer."""
     return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
 
 

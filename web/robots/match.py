@@ -1,7 +1,8 @@
 """Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
 
-A path is compared with the rules that an index finds, the longest first, as it would decide (RFC 9309
-2.2.2). Steps are counted, not seconds, so the result is the same on each machine.
+An index finds the rules that may match. They are compared with the path, the longest rule first,
+because the longest match decides (RFC 9309 2.2.2). The limit is a number of steps, not a time, so
+the result is the same on each machine.
 """
 
 import re
@@ -15,7 +16,7 @@ from .index import Index
 from .paths import comparable_patterns
 from .rules import Rule
 
-# For a URL; they take a millisecond or two. See ``_Subject``.
+# Limit of steps per URL; they take a millisecond or two. See ``_Subject``.
 MAX_STEPS = 1_000_000
 _STEPS_OF_A_PIECE = 300
 # Fewer rules are not worth an index.
@@ -25,7 +26,7 @@ _PAGE = "index.html"
 
 
 class TooCostly(Exception):
-    """To compare a path with its rules takes too many steps."""
+    """The comparison of a path with the rules takes too many steps."""
 
 
 class Decision(NamedTuple):
@@ -33,8 +34,8 @@ class Decision(NamedTuple):
 
     Attributes:
         allow: Whether it is allowed.
-        rule: Number of the rule, among those given; None where none matches.
-        steps: Steps that it took.
+        rule: Index of the deciding rule; None if no rule matches.
+        steps: Number of steps of the comparison.
     """
 
     allow: bool
@@ -46,7 +47,7 @@ class Matcher:
     """Rules of a robots.txt, ready to be compared with paths.
 
     Args:
-        rules: Those of one agent.
+        rules: The rules for one agent.
 
     >>> matcher = Matcher([Rule(False, "/a", 0), Rule(True, "/a*.gif$", 9)])
     >>> matcher.decide("/a/b.gif").allow, matcher.decide("/a/b.png").allow
@@ -64,20 +65,20 @@ class Matcher:
 
     @property
     def size(self) -> int:
-        """Memory that it takes, in bytes."""
+        """Its memory in bytes."""
         arrays = (self._allow, self._ends, self._origins)
         index = self._index.size if self._index is not None else 0
         return len(self._text) + sum(array.nbytes for array in arrays) + index + 800
 
     def decide(self, path: str, most: int = MAX_STEPS) -> Decision:
-        """Returns the decision about a path: the longest rule counts, of equal length one that allows.
+        """Returns the decision about a path: the longest rule counts; if equal, one that allows.
 
         Args:
-            path: As ``comparable_path`` returns it.
-            most: How many steps it may take.
+            path: Result of ``comparable_path``.
+            most: Limit of steps.
 
         Raises:
-            TooCostly: It would take more.
+            TooCostly: The decision would need more steps.
         """
         every = range(len(self._ends))
         subject = _Subject(path, most)
@@ -92,10 +93,10 @@ class Matcher:
 
 
 class _Subject:
-    """A path that is compared with patterns, and the steps that are left for it.
+    """A path that is compared with patterns, and the number of steps that are left for it.
 
-    To search a piece takes three hundred steps, and one for each comparison of characters that it may
-    need: the length of the piece, times the places that are tried.
+    The search for a piece costs 300 steps, plus one step for each possible comparison of
+    characters: the length of the piece times the number of positions.
     """
 
     def __init__(self, path: str, left: int) -> None:
@@ -106,7 +107,7 @@ class _Subject:
         """Counts steps.
 
         Raises:
-            TooCostly: There are not as many left.
+            TooCostly: Fewer steps are left.
         """
         self.left -= number
         if self.left < 0:
@@ -115,7 +116,7 @@ class _Subject:
     def matches(self, pattern: str) -> bool:
         """Returns whether a pattern matches.
 
-        Taking the first place for each piece is exact: it leaves most to the following ones.
+        Taking the first position of each piece is exact: it leaves the longest rest for the others.
         """
         path = self._path
         head, *pieces = pattern.split("*") if len(pattern) <= 2 * len(path) + 2 else ("\n",)
@@ -140,7 +141,7 @@ class _Subject:
         return at <= end
 
     def _last_place(self, piece: str) -> int:
-        """Returns the last place of a piece in the path, or -1; each is looked for once."""
+        """Returns the last position of a piece in the path, or -1; caches the result."""
         place = self._last.get(piece)
         if place is None:
             place = self._last[piece] = self._path.rfind(piece)
@@ -150,14 +151,14 @@ class _Subject:
 
 
 def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
-    """Returns patterns, the longest first, whether each allows, and the number of its rule."""
+    """Returns (patterns, longest first; whether each allows; the index of its rule)."""
     denied: dict[str, int] = {}
     allowed: dict[str, int] = {}
     patterns = comparable_patterns([rule.pattern for rule in rules])
     for number, (rule, pattern) in enumerate(zip(rules, patterns, strict=True)):
         found = allowed if rule.allow else denied
         found.setdefault(pattern, number)
-        if pattern.endswith("$"):  # some mean the character
+        if pattern.endswith("$"):  # a final "$" may also mean the character
             found.setdefault(f"{pattern[:-1]}%24", number)
         elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # it is the page of the folder
             found.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
@@ -168,7 +169,7 @@ def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDAr
 
 
 def _simplified(text: str) -> str:
-    """Returns patterns, each with its "\\n", without wildcards that mean nothing."""
+    """Returns patterns, each with its "\\n", without wildcards that have no effect."""
     if "*" not in text:
         return text
     text = re.sub(r"\*{2,}", "*", text)

@@ -1,8 +1,8 @@
-"""The form in which paths of URLs and patterns of robots.txt are compared (RFC 9309 2.2.2).
+"""Converts paths of URLs and patterns of robots.txt to a comparable form (RFC 9309 2.2.2).
 
-Both are ASCII: characters that a URL may have as they are stand for themselves, all others are
-escapes in upper case. Escapes of "/", "%", "*" and "$" stay: unescaped, these four have a meaning.
-Patterns are taken many at a time, in a few passes over all their characters.
+Both are ASCII. Characters that a URL may contain are not escaped; all others are
+escapes in upper case. Escapes of "/", "%", "*" and "$" stay, because these four characters have a
+special meaning. Many patterns are converted together, in a few passes over all their characters.
 """
 
 import re
@@ -32,7 +32,7 @@ _ABSOLUTE = ("http://", "https://")
 
 
 def comparable_path(url: str) -> str:
-    """Returns path and query of a URL as they are compared with patterns.
+    """Returns path and query of a URL in the form for comparison with patterns.
 
     Raises:
         ValueError: The URL has no valid host.
@@ -50,9 +50,10 @@ def comparable_path(url: str) -> str:
 
 
 def comparable_patterns(patterns: Sequence[str]) -> list[str]:
-    """Returns patterns as they are compared with paths: "*" is any text, "$" at the end is the end.
+    """Returns patterns in the form for comparison with paths.
 
-    A pattern that is a whole URL, by mistake, is read as a path that holds this URL.
+    "*" means any text, and "$" at the end means the end. If a pattern is a whole URL by mistake, it
+    is interpreted as a path that contains this URL.
 
     >>> comparable_patterns(["/%7ea*?b", "/a$b$", "/%2a%24"])
     ['/~a*%3Fb', '/a%24b$', '/%2A%24']

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309: which URLs of a site may be fetched, and how fast."""
+"""Applies robots.txt (RFC 9309): the URLs of a site that may be fetched, and the delay."""
 
 import contextlib
 import operator
@@ -19,7 +19,7 @@ from .paths import comparable_path
 from .rules import read_rules
 
 MAX_BYTES = 500 * 1024  # RFC 9309 2.5
-MAX_ROBOTS_BYTES = MAX_BYTES + 1  # to request: the last line may be cut
+MAX_ROBOTS_BYTES = MAX_BYTES + 1  # limit of the request: the last line may be incomplete
 _BOM = b"\xef\xbb\xbf"
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
@@ -36,8 +36,8 @@ ALLOWED = "allowed"
 DENIED = "denied"
 TOO_COSTLY = "too_costly"
 
-# Matchers of rules, within limits of memory. Those of large texts have a cache of their own, so that
-# a few hosts do not push out all others.
+# Caches of matchers, with limits of memory. Matchers of large texts have a separate cache, so that
+# a few hosts do not remove those of all others.
 _LARGE_CHARS = 32_768
 _LARGE, _OTHERS = (
     SizeCache["RobotsRules", Matcher](most, operator.attrgetter("size"))
@@ -52,10 +52,10 @@ class RobotsRecord(NamedTuple):
     """The stored form of a robots.txt.
 
     Attributes:
-        status: HTTP status; 0 where the server could not be reached.
-        text: Its text; while the server fails, the last one that it sent.
-        fetched_at: UTC ms.
-        failing_since: UTC ms of the first of the failures in a row; 0 if it does not fail.
+        status: HTTP status; 0 if the server could not be reached.
+        text: Its text; while the server fails, the last text that it sent.
+        fetched_at: Time of the fetch, UTC ms.
+        failing_since: UTC ms of the first of consecutive failures; 0 if it does not fail.
     """
 
     status: int
@@ -71,17 +71,17 @@ class RobotsRules:
 
     Args:
         record: The robots.txt as the server sent it.
-        agents: Product tokens of the agent; the groups of all of them count.
+        agents: Product tokens of the agent; the groups for all of them apply.
         error: Reason why the server could not be reached, or None.
         retry_after: Pause in s that the server demands, if it does.
 
     Attributes:
-        state: ``rules``; ``allow`` for 4xx, which is as if there were no
+        state: ``rules``; ``allow`` for 4xx, which means that there is no
             robots.txt; ``defer`` for 429, 5xx and no answer: nothing may be
-            fetched for now (RFC 9309 2.3.1). After 30 days of 5xx or no answer
-            the last robots.txt counts, or none if there was none (2.3.1.4).
-        crawl_delay: Seconds, where the agent's group names them; of the last
-            robots.txt that was read, while the server fails.
+            fetched at present (RFC 9309 2.3.1). After 30 days of 5xx or no answer
+            the last robots.txt applies, or none if there was none (2.3.1.4).
+        crawl_delay: Seconds, if the agent's group has a delay; while the server fails,
+            that of the last robots.txt.
         sitemaps: URLs of sitemaps in it: the first hundred of at most 2,048 characters.
 
     >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
@@ -141,7 +141,7 @@ class RobotsRules:
             return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED
         try:
             path = comparable_path(url)
-        except ValueError:  # of urllib, where brackets are no address
+        except ValueError:  # urllib raises it if brackets contain no address
             return _NONE_ALLOWED
         if path.startswith(_ROBOTS_PATH) and path[len(_ROBOTS_PATH) :][:3] in ("", "%3F"):
             return _ALL_ALLOWED  # RFC 9309 2.2.2
@@ -155,7 +155,7 @@ class RobotsRules:
 
     @property
     def packed_bytes(self) -> int:
-        """Memory that the text takes."""
+        """Size of the compressed text in memory, bytes."""
         return len(self._packed)
 
     def _text(self) -> str:
@@ -208,7 +208,7 @@ def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def decode_robots(body: bytes) -> str:
-    """Returns the text of a robots.txt: cut at 500 KiB, without BOM, bad bytes replaced."""
+    """Returns the text of a robots.txt: at most 500 KiB, without BOM, bad bytes replaced."""
     if len(body) > MAX_BYTES:
         body = body[:MAX_BYTES]
         body = body[: body.rfind(b"\n") + 1] or body
@@ -228,7 +228,7 @@ def fetch_robots(
     Args:
         client: Makes the requests.
         origin: ``scheme://host[:port]``.
-        redirects: How many are followed.
+        redirects: Largest number of redirects to follow.
         agents: Product tokens besides the client's.
         earlier: The record of an earlier run.
     """
@@ -245,13 +245,13 @@ def fetch_robots(
 def robots_steps(
     agents: tuple[str, ...], origin: str, redirects: int, earlier: RobotsRecord | None = None
 ) -> RobotsSteps:
-    """Yields the URLs to request for ``fetch_robots``, takes the responses, and returns the rules.
+    """Yields the URLs to request for ``fetch_robots``, receives responses, and returns the rules.
 
     ``agents`` begins with the client's product token.
     """
     response = yield from _follow(f"{origin}/robots.txt", redirects)
     now = response.started or now_ms()
-    # A body that broke off may lack the rule that matters.
+    # An incomplete body may lack the rule that matters.
     broken = response.error is not None and response.status < 300
     status = 0 if broken else response.status
     text, since = "", 0
@@ -265,7 +265,7 @@ def robots_steps(
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
-    """Returns the time of the first failure in a row; impossible times do not count."""
+    """Returns the time of the first of consecutive failures; ignores impossible times."""
     since = earlier.failing_since if earlier else 0
     return since if EARLIEST_MS < since <= now else now
 

@@ -1,7 +1,7 @@
 """Reads the lines of a robots.txt for one agent (RFC 9309 2.2).
 
-One regular expression reads the whole text, and each line that it finds takes a few steps. So the time
-grows with the length of the text and no faster.
+One regular expression reads the whole text, and each line that it finds takes a few steps. So the
+time grows only linearly with the length of the text.
 """
 
 import math
@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
     Attributes:
         allow: Whether it allows.
-        pattern: As the file has it.
+        pattern: The pattern as in the file.
         line: Number of its line, from 1.
     """
 
@@ -46,8 +46,8 @@ class Reading(NamedTuple):
     """The part of a robots.txt for one agent.
 
     Attributes:
-        rules: In the order of the file.
-        crawl_delay: Seconds, if there is one.
+        rules: The rules in the order of the file.
+        crawl_delay: Crawl delay in s, or None.
         sitemaps: Its sitemaps, which are for all agents.
     """
 
@@ -60,11 +60,11 @@ _Line = tuple[int, str, int]  # kind, value, number
 
 
 class _Group(NamedTuple):
-    """Lines for the agents that are named before them.
+    """A group of lines for the agents in the User-agent lines before them.
 
     Attributes:
-        ranks: How well its names fit the agent.
-        lines: Lines of the group; empty where no name fits.
+        ranks: Ranks of the match between its names and the agent.
+        lines: Lines of the group; empty if no name matches.
     """
 
     ranks: set[int]
@@ -74,8 +74,8 @@ class _Group(NamedTuple):
 def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
     """Returns the part of a robots.txt for one agent.
 
-    All groups of its names count together (RFC 9309 2.2.1). If there are none, the groups count with
-    the longest name that the first name begins with. If there are none either, those for all agents.
+    All groups with one of its names apply together (RFC 9309 2.2.1). If there are none, the groups
+    apply that have the longest prefix of the first name. Otherwise the groups for all agents apply.
 
     Args:
         text: The robots.txt.
@@ -111,7 +111,7 @@ def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
 
 
 def split_lines(text: str) -> list[str]:
-    """Returns the lines of a robots.txt, as they are numbered (RFC 9309 2.2: CR, LF or both)."""
+    """Splits a robots.txt into lines, for line numbers (RFC 9309 2.2: CR, LF or both)."""
     return _with_newlines(text).split("\n")
 
 
@@ -120,7 +120,7 @@ def _with_newlines(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    """Yields the lines that have a known field; others do not count (RFC 9309 2.2.4)."""
+    """Yields the lines with a known field; other lines are ignored (RFC 9309 2.2.4)."""
     text = _with_newlines(text)
     number, counted = 1, 0
     for found in _LINE.finditer(text):
@@ -141,7 +141,7 @@ def _has_other_field(value: str) -> bool:
 
 
 def _ranks(name: str, agents: tuple[str, ...]) -> Iterator[int]:
-    """Yields ranks for how well a name in lower case fits the agent's names."""
+    """Yields ranks of the match between a name in lower case and the agent's names."""
     if name == "*":
         yield _FOR_ALL
         return

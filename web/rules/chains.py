@@ -1,6 +1,6 @@
-"""Builds the filters and normalizers that the options name, with their rule files.
+"""Builds the filters and normalizers in the options, with their rule files.
 
-Rule files are in ``url_rules_dir``, under the names that they have in Nutch's conf/.
+Rule files are in ``url_rules_dir``, with the same names as in Nutch's conf/.
 """
 
 import functools
@@ -52,7 +52,7 @@ def normalizers_in(options: UrlOptions, scope: str) -> tuple[str, ...]:
 
 
 def read_files(options: UrlOptions) -> dict[str, RuleFile]:
-    """Reads the files that the options ask for.
+    """Reads the rule files that the options require.
 
     Returns:
         The files by their names in Nutch's conf/; the file of a scope by
@@ -120,7 +120,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
 
 
 def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:
-    """Returns the filter of links that are followed although they leave the scope, if any."""
+    """Returns the filter that accepts links out of the scope, or None."""
     if EXEMPT not in options.url_filters or options.no_filter:
         return None
     file = files[FILTER_FILES[EXEMPT]]

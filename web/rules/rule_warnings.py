@@ -11,7 +11,7 @@ from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
 from .url_rules import UrlRules
 
-# Most warnings for lines of one file.
+# Largest number of warnings for lines of one file.
 _MOST = 3
 # Lines whose text is compared with URLs unchanged; host names are converted to punycode.
 _LOOKED_FOR = {
@@ -27,7 +27,7 @@ _LOOKED_FOR = {
 def warnings_of(rules: UrlRules) -> list[str]:
     """Returns warnings for the user: lines that never match, files that are never read.
 
-    URLs are ASCII when rules see them, so a pattern with other letters never matches. Reads only
+    Rules get URLs in ASCII, so a pattern with other letters never matches. The function reads only
     the names in the folder of rule files, and tries no patterns.
 
     >>> warnings_of(UrlRules())

@@ -1,4 +1,4 @@
-"""Registered domains, from the public suffix list that ships with tldextract."""
+"""Finds registered domains, with the public suffix list in the package tldextract."""
 
 import functools
 from typing import Any
@@ -8,9 +8,9 @@ _CACHED_HOSTS = 1 << 17
 
 @functools.lru_cache(maxsize=_CACHED_HOSTS)
 def registered_domain(host: str) -> str:
-    """Returns the domain of a host: its public suffix and one label more.
+    """Returns the domain of a host: its public suffix and one more label.
 
-    The list is the bundled snapshot, its ICANN section only: private suffixes
+    It uses only the ICANN section of the bundled list: private suffixes
     (``co.uk.com``, ``github.io``) do not count. An address, a name with an
     unknown suffix and a bare suffix are their own domain, without a trailing dot
     (nutch.md 3.6).
@@ -47,7 +47,7 @@ def is_public_suffix(host: str) -> bool:
 
 
 def is_known_suffix(label: str) -> bool:
-    """Returns whether a label is a top-level domain that the list knows.
+    """Returns whether a label is a top-level domain in the list.
 
     >>> [is_known_suffix(label) for label in ("com", "xn--p1ai", "lan", "belkin", "localhost")]
     [True, True, False, False, False]

@@ -1,4 +1,4 @@
-"""The basic URL normalizer: one URL for each page, however it is written."""
+"""The basic URL normalizer: gives all spellings of a URL the same form."""
 
 import re
 
@@ -17,20 +17,20 @@ _LABELS = re.compile(rf"(?:[^.]{{1,{MAX_LABEL}}}\.)*[^.]{{1,{MAX_LABEL}}}", re.D
 
 
 def normalize_basic(url: str) -> str:
-    """Returns a URL in its normal form, which is the same for all ways to write it.
+    """Returns the normal form of a URL, which is the same for all its spellings.
 
-    WHATWG parsing (as browsers do), then for http, https, ftp and file:
+    It parses the URL as browsers do (WHATWG). Then, for http, https, ftp and file:
 
     * user info and fragment are dropped, and one trailing dot of the host;
     * escapes of ``A-Z a-z 0-9 - . _ ~`` are decoded, other escapes get
       upper-case digits, a lone ``%`` becomes ``%25``;
     * ``"<>[]^`{|}``, which WHATWG parsing leaves, are escaped;
     * several slashes of the path become one (nutch.md 3.2);
-    * the query of ftp and file is dropped, as it has no meaning there.
+    * the query of ftp and file is dropped, because it has no meaning there.
 
     Raises:
-        BadUrl: ``malformed``: WHATWG refuses it, or no resolver accepts the host
-            (an empty label, over 63 bytes in one, over 253 in all).
+        BadUrl: ``malformed``: WHATWG refuses the URL, or no resolver accepts the host
+            (an empty label, a label over 63 bytes, or over 253 bytes in all).
 
     >>> normalize_basic(" HTTPS://user@Foo.COM.:443//a/./../%7efoo%2fx|y?a=%#z ")
     'https://foo.com/~foo%2Fx%7Cy?a=%25'

@@ -12,8 +12,8 @@ def path_bytes(path: str) -> bytes:
     """Returns the path of a URL as bytes, percent-decoded once.
 
     Raises:
-        ValueError: A part of it is ``.`` or ``..``, holds a slash, NUL or a line
-            break, or is empty but at the end.
+        ValueError: A part of it is ``.`` or ``..``, contains a slash, NUL or a line
+            break, or is empty and not the last one.
 
     >>> path_bytes("/a%20b/%FF/")
     b'/a b/\\xff/'

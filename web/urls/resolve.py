@@ -23,7 +23,7 @@ def segment(escape: str) -> str:
     """Returns a pattern for a path segment that is neither empty, ``.`` nor ``..``.
 
     Args:
-        escape: Pattern for the percent-escapes that it may hold.
+        escape: Pattern for the percent-escapes that it may contain.
     """
     char = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{escape})"
     return rf"(?:(?:\.{{0,2}}(?:[A-Za-z0-9_~!$&'()*+,;=:@-]|{escape})|\.\.\.){char}*)"
@@ -34,7 +34,7 @@ def query(escape: str) -> str:
     return rf"(?:\?(?:[A-Za-z0-9._~!$&()*+,;=:@/?-]|{escape})*)?"
 
 
-# %2e is a dot to WHATWG; links with it are left to the parser.
+# In WHATWG parsing, %2e is a dot; the parser handles links with it.
 _SEGMENT, _QUERY = segment("%"), query("%")
 _PATH = rf"(?:/{_SEGMENT}?)*"
 _ABSOLUTE = rf"^https?://{HOST}{PORT}/{_SEGMENT}?{_PATH}{_QUERY}$"
@@ -46,12 +46,13 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
     """Returns the absolute URLs of links, without fragment.
 
     Args:
-        bases: URLs of the pages, or of their base elements; null for none, so that only
-            absolute links resolve.
-        hrefs: Links as the pages have them, as many.
+        bases: URLs of the pages, or of their base elements; with null only absolute links
+            resolve.
+        hrefs: Links as in the pages, one for each base.
 
     Returns:
-        Results of WHATWG parsing, as many; null if it fails or the scheme is not http, https, ftp or file (``mailto:``, ``javascript:``).
+        One result of WHATWG parsing per link; null if it fails, or if the scheme is not http,
+        https, ftp or file (but ``mailto:``, ``javascript:``).
 
     >>> resolve(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]
@@ -79,9 +80,10 @@ def _cut(hrefs: pl.Series) -> pl.Series:
 
 
 def _read_bases(bases: pl.Series) -> pl.DataFrame:
-    """Returns code and valid of each base, and of plain bases whole, path, origin, folders.
+    """Returns columns ``code`` and ``valid`` of the bases; for plain bases also further parts.
 
-    ``folders`` is the folder of the base, its parent, and so on, ``_LEVELS`` up.
+    These are ``whole``, ``path``, ``origin`` and ``folders``: the folder of the base, its parent,
+    and so on, up to ``_LEVELS`` levels.
     """
     rows = [(base, code, *_read_base(base)) for code, base in enumerate(bases)]
     return pl.DataFrame(
@@ -141,7 +143,7 @@ def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
 
 
 def _is_below_folder() -> pl.Expr:
-    """Returns whether ``rest`` is a path below one of the folders of the base."""
+    """Returns a condition: ``rest`` is a path below one of the base's folders."""
     rest, bare = pl.col("rest"), pl.col("up") == ""
     named = rest.str.contains(_NAMED) & ~(bare & rest.str.contains("^[^/?]*:"))
     return named | (~bare & rest.str.contains("^" + _QUERY + "$"))

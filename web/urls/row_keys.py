@@ -1,4 +1,4 @@
-"""URLs as browsers parse them, and row keys: URLs with the host reversed."""
+"""Parses URLs as browsers do, and makes row keys: URLs with the host reversed."""
 
 import re
 
@@ -20,7 +20,7 @@ class BadUrl(ValueError):
     """A URL that cannot be used.
 
     Attributes:
-        reason: Short snake_case word under which the drop is counted.
+        reason: The reason as a snake_case word, which is the name of its count.
     """
 
     def __init__(self, reason: str, url: str) -> None:
@@ -127,7 +127,7 @@ def from_key(key: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Returns the reversed host that a row key begins with.
+    """Returns the reversed host at the start of a row key.
 
     >>> host_of("com.foo.www:http:8080/x"), host_of("[::1]:http/"), host_of(":file/x")
     ('com.foo.www', '[::1]', '')

@@ -1,4 +1,4 @@
-"""The schemes that are crawled."""
+"""The URL schemes that can be crawled."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ from ..base.options import option
 SCHEMES = ("http", "https", "file", "ftp")
 WEB = ("http", "https")
 FTP_PORT = 21
-# Strict, because no special character may get into a command.
+# Strict, so that no special character gets into a command.
 _FTP = re.compile(
     r"ftp://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
     r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?",
@@ -20,7 +20,7 @@ _FTP = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class SchemeOptions:
-    """The schemes of URLs that are accepted."""
+    """Options of the accepted URL schemes."""
 
     schemes: tuple[str, ...] = option(
         WEB,
@@ -78,7 +78,7 @@ def allowed_keys(keys: pl.Series, schemes: Iterable[str]) -> pl.Series:
     exact = rf"^(?:\[[^\]]*\]|[^:\[]*):(?:{'|'.join(sorted(taken))})[:/]"
     if not taken.issuperset(WEB):
         return keys.str.contains(exact)
-    # A cheap test that nearly all keys, which are of HTTP, pass.
+    # A cheap test: most keys are of HTTP and need no further test.
     doubtful = keys.str.starts_with(":") | keys.str.contains(":ftp", literal=True)
     if not doubtful.any():
         return ~doubtful

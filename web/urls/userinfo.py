@@ -49,14 +49,14 @@ def without_user(url: str) -> str:
 def mask_users(text: str) -> str:
     """Returns a text without the user and password of the URLs in it.
 
-    The time is linear in the length of the text, whatever it contains.
+    The time is linear in the length of any text.
 
     >>> mask_users('<http://me:secret@foo.com/>; rel="next", 0; url=//u@bar.com')
     '<http://foo.com/>; rel="next", 0; url=//bar.com'
     """
     if "@" not in text:
         return text
-    words = _ENDS.split(text)  # every second one is a separator
+    words = _ENDS.split(text)  # every second item is a separator
     slashes, after_scheme = 0, False
     for at in range(0, len(words), 2):
         if at:

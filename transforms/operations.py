@@ -159,17 +159,6 @@ def check_phase(operation: Operation, needs: str) -> bool:
 Opens = Callable[[Operation, dict[str, int]], Batch | None]
 
 
-@dataclasses.dataclass(frozen=True)
-class Terms:
-    """How one job's work is committed; see ``Commit``."""
-
-    reads: tuple[str, ...] = ()
-    phase: str | None = None
-    dedups: bool = False
-    opens: Opens | None = None
-    over_purges: bool = False
-
-
 @dataclasses.dataclass
 class Commit(Displayed):
     """Commits the next snapshot of the table from the files of the workers.
@@ -198,8 +187,8 @@ class Commit(Displayed):
     over_purges: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        terms = Terms(self.reads, self.phase, self.dedups, self.opens, self.over_purges)
-        commit = functools.partial(_commit, terms=terms)
+        # A copy: this object also holds what Beam notes of a step, its inputs among it.
+        commit = functools.partial(_commit, how=dataclasses.replace(self))
         return inputs | Finish(commit, self.whole, makes_batch=self.opens is not None)
 
 
@@ -417,26 +406,26 @@ def _has_batch(operation: Operation) -> bool:
     return operation.batch in newest.batches
 
 
-def _commit(operation: Operation, written: list[Written], _: list[Any], terms: Terms) -> Manifest:
-    return commit_job(operation, written, terms)
+def _commit(operation: Operation, written: list[Written], _: list[Any], how: Commit) -> Manifest:
+    return commit_job(operation, written, how)
 
 
-def commit_job(operation: Operation, written: list[Written], terms: Terms) -> Manifest:
+def commit_job(operation: Operation, written: list[Written], how: Commit) -> Manifest:
     """Commits one job's work; see ``Commit``."""
     batch: Batch | None = None
-    if terms.opens is not None:
-        batch = terms.opens(operation, sum_counts(part.counts for part in written))
+    if how.opens is not None:
+        batch = how.opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # no URL was chosen: commit only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
-    elif terms.phase is not None and operation.batch is not None:
+    elif how.phase is not None and operation.batch is not None:
         known = operation.manifest().batches[operation.batch]
-        batch = dataclasses.replace(known, phase=terms.phase)
-    names = frozenset(name.format(batch=operation.batch) for name in terms.reads)
-    if terms.over_purges:
+        batch = dataclasses.replace(known, phase=how.phase)
+    names = frozenset(name.format(batch=operation.batch) for name in how.reads)
+    if how.over_purges:
         return commit_over_purges(operation, written, names, batch)
     before = operation.manifest()
     others = {
         name: dataclasses.replace(before.batches[name], deduped=True)
-        for name in (before.without_dedup() if terms.dedups else ())
+        for name in (before.without_dedup() if how.dedups else ())
     }
     return commit(operation, written, reads=names, batch=batch, others=others)

@@ -13,7 +13,7 @@ from nutbeam.io.batches.batches import batch_files, page_order, write_file
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
-from nutbeam.transforms.operations import Terms, Ticket, begin_job, commit_job
+from nutbeam.transforms.operations import Commit, Ticket, begin_job, commit_job
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.exchange.status import SUCCESS as ANSWERED
 from nutbeam.web.urls.row_keys import from_key, to_key
@@ -87,4 +87,4 @@ class MadeUpWeb:
             for kind, found in (("pages", pages), ("documents", documents))
         ]
         reads = (f"batches/{batch}/fetchlist",)
-        commit_job(pinned, written, Terms(reads, "parsed", over_purges=True))
+        commit_job(pinned, written, Commit(reads, "parsed", over_purges=True))

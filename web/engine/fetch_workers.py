@@ -80,7 +80,7 @@ class FetchLoop(FetchWorkers):
     """Visits by tasks on the client's event loop.
 
     One call on the loop returns all visits that have ended and takes all visits
-    that are due, so many visits need the lock of the queues only once.
+    that are due. So the queues are locked once for all of them, not once for each.
     """
 
     def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:

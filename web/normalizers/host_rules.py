@@ -1,5 +1,6 @@
 """Normalizers with rule files that have a rule per host: slash, host and protocol."""
 
+import abc
 import re
 from collections.abc import Iterator
 
@@ -42,9 +43,9 @@ class _PerHost(Whole):
             # URLs that basic has not normalized yet may have the host as the file writes it.
             self._rules[host.lower()] = self._rules[site] = rule
 
+    @abc.abstractmethod
     def read(self, host: str, value: str) -> tuple[str | None, str | None]:
         """Returns the host and the rule of a line; None for an invalid one."""
-        raise NotImplementedError
 
     def rule_of(self, host: str) -> str | None:
         """Returns the rule for a host."""
@@ -60,8 +61,15 @@ class _PerHost(Whole):
         scheme, colon, site, path, rest = match.groups()
         return self.changed(url, rule, (scheme, colon, site, path, rest))
 
+    @abc.abstractmethod
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        raise NotImplementedError
+        """Returns the URL, changed by a rule.
+
+        Args:
+            url: The URL.
+            rule: The rule of its host.
+            parts: Scheme, ``://``, host, path, and the rest.
+        """
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs are on a host that has a rule."""

@@ -1,5 +1,6 @@
 """The interface of URL normalizers, which are steps of a chain."""
 
+import abc
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -69,13 +70,14 @@ def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
     return Applied(pl.Series(new, dtype=pl.String), pl.Series(reasons, dtype=pl.String))
 
 
-class Whole:
+class Whole(abc.ABC):
     """A step without parts, for one URL at a time."""
 
     name = ""
 
+    @abc.abstractmethod
     def apply(self, url: str) -> str:
-        raise NotImplementedError
+        """Returns the normalized URL."""
 
     def apply_column(self, urls: pl.Series) -> Applied:
         """Returns the result of ``apply`` for each URL."""

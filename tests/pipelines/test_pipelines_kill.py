@@ -23,6 +23,7 @@ from crawling import (
     reach,
 )
 from simulated_web import SimWeb
+from waiting import PATIENCE, wait_until, wait_until_none
 
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.web.urls.row_keys import from_key
@@ -52,14 +53,11 @@ def kill(process, *, group):
         os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()  # its children have to see it for themselves
-    error = process.communicate(timeout=20)[1].decode()
+    error = process.communicate(timeout=PATIENCE)[1].decode()
     # 1: the one before had come to its end, and nothing was due any more.
     assert process.returncode in (-signal.SIGKILL, 0, 1), error
     assert error == ""
-    deadline = time.monotonic() + 10
-    while left := session(process.pid):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.02)
+    wait_until_none(lambda: session(process.pid))
 
 
 def session(number):
@@ -136,7 +134,7 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     table = tmp_path / "table"
     process = start(table, web)
     try:
-        wait_for(process, lambda: len(list(table.glob("batches/*/pages/[!.]*.parquet"))) >= 6)
+        wait_until(lambda: len(list(table.glob("batches/*/pages/[!.]*.parquet"))) >= 6, process)
     finally:
         kill(process, group=False)
     safe, before = flushed(table), len(asked(web))
@@ -156,20 +154,12 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     assert_whole(table, web.site)
 
 
-def wait_for(process, condition):
-    """Waits for what a running crawl is going to do."""
-    deadline = time.monotonic() + 30
-    while process.poll() is None and not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_the_same_operation_goes_on_after_a_kill(web, tmp_path, capsys):
     """As a scheduler does that starts a job again under the id that it gave it."""
     table = tmp_path / "table"
     process = start(table, web, "--operation", "nightly")
     try:
-        wait_for(process, lambda: len(list(table.glob("manifest/*.json"))) >= 9)
+        wait_until(lambda: len(list(table.glob("manifest/*.json"))) >= 9, process)
     finally:
         kill(process, group=True)
     capsys.readouterr()

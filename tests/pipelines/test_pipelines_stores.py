@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import polars as pl
@@ -29,6 +28,7 @@ from flaky_proxy import Proxy
 from short_form import first
 from simulated_web import SimWeb
 from stores_here import here_and_in_a_store, in_stores
+from waiting import wait_until
 
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
@@ -224,10 +224,7 @@ def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
             process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
             )
-            deadline = time.monotonic() + 60
-            while len(asked(web)) < kill_at and process.poll() is None:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            wait_until(lambda kill_at=kill_at: len(asked(web)) >= kill_at, process)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             assert process.communicate()[1] == b""

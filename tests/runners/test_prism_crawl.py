@@ -11,6 +11,7 @@ import pytest
 from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
 from running import NO_PRISM, PRISM, RUNNERS
 from simulated_web import SimWeb
+from waiting import PATIENCE, wait_until_none
 
 pytestmark = [
     pytest.mark.prism,
@@ -44,7 +45,7 @@ def endpoint():
         port = free.getsockname()[1]
     command = [PRISM, f"--job_port={port}", "--serve_http=false"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while True:
         assert process.poll() is None
         try:
@@ -103,10 +104,7 @@ def test_the_command_says_its_result_and_nothing_else(web, tmp_path):
         0, "inject: added 1, injected 1, lines 1\n", ""
     )  # fmt: skip
     # Prism ended with it.
-    deadline = time.monotonic() + 30
-    while left := processes_of(b"--job_port") - before:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    wait_until_none(lambda: processes_of(b"--job_port") - before)
 
 
 def test_an_error_of_a_worker_is_one_line(web, tmp_path):

@@ -5,10 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-PATIENCE = 60.0  # s, for a machine on which other tests run
+from waiting import PATIENCE, wait_until, wait_until_none
 
 
 @contextlib.contextmanager
@@ -43,19 +42,12 @@ def session(number):
 
 def wait_for(process, condition):
     """Waits for what a command is going to do."""
-    deadline = time.monotonic() + 3 * PATIENCE
-    while not condition():
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert wait_until(condition, process), process.communicate()[1]
 
 
-def ended(process, temporary, patience=PATIENCE):
+def ended(process, temporary):
     """Waits for the end of a command; returns (exit code, what it said), if nothing is left of it."""
-    error = process.communicate(timeout=patience)[1]
-    deadline = time.monotonic() + PATIENCE
-    while left := session(process.pid):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.01)
+    error = process.communicate(timeout=PATIENCE)[1]
+    wait_until_none(lambda: session(process.pid))
     assert list(temporary.iterdir()) == []
     return process.returncode, error

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from here import ROOT
+from waiting import PATIENCE
 
 PROGRAM = ROOT / "build" / "tools" / "fake-gcs-server"
 PROJECT = "my-project-123"
@@ -93,7 +94,7 @@ class GcsServer:
         self._process.wait()
 
     def _answers(self):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while self._process.poll() is None and time.monotonic() < deadline:
             with suppress(OSError):
                 self._get(f"/storage/v1/b?project={PROJECT}")

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from pathlib import Path
 
 from flink.processes import Keeper
 from here import TESTS
 from running import PRISM, TOOLS
+from waiting import wait_until
 
 BOOT = TOOLS / "beam-boot"
 WORKER = TESTS / "flink" / "beam-worker"
@@ -53,10 +53,7 @@ class JobServer:
                 cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        deadline = time.monotonic() + 60
-        while not _answers(port):
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
+        assert wait_until(lambda: _answers(port), self._process), self.log()
         return self
 
     def __exit__(self, *_):

@@ -6,12 +6,13 @@ import sys
 import time
 from pathlib import Path
 
+from waiting import wait_until
+
 from nutbeam.io.batches.leases import LeaseLost, Times, acquire
 from nutbeam.io.storage.places import place_of
 
 # Short, yet long enough for a machine on which other tests run.
 TIMES = Times(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)
-PATIENCE = 60.0  # s, for whatever must happen sooner or later
 _STEP = 0.05
 
 
@@ -61,14 +62,6 @@ class Holder:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-
-
-def wait_until(condition, patience=PATIENCE):
-    """Waits for a condition."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def _main(root, batch, others, clock, turns, sends, log, times):

@@ -18,6 +18,7 @@ import pytest
 from gcs_server import PROGRAM, GcsServer, free_port
 from here import TESTS
 from short_form import first
+from waiting import PATIENCE
 from webhdfs_server import WebHdfs
 
 KINDS = ("local", "gs", "s3", "hdfs")
@@ -106,7 +107,7 @@ class MotoServer:
         urllib.request.urlopen(urllib.request.Request(f"{self.url}/{name}", method="PUT")).close()
 
     def _answers(self):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while self._process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(f"{self.url}/moto-api/", timeout=10).close()

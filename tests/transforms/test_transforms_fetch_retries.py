@@ -10,6 +10,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
 from fetching_web import asked, by_url, fetched, options, pages_of, plain, rows_of, wanted_of
+from waiting import wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.policy.schema import conform
@@ -96,13 +97,6 @@ def threads():
     return [t for t in threading.enumerate() if t.name in ours and t.is_alive()]
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "waited 30 s in vain"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
@@ -180,8 +174,5 @@ def test_a_page_and_then_silence_is_kept_in_the_spool(monkeypatch, tmp_path):
 
 
 def wait_for_file(folder):
-    """Returns whether a file comes into a folder within 20 s."""
-    deadline = time.monotonic() + 20
-    while not list(folder.rglob("*.arrow")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return bool(list(folder.rglob("*.arrow")))
+    """Returns whether a file comes into a folder."""
+    return bool(wait_until(lambda: list(folder.rglob("*.arrow"))))

@@ -15,6 +15,7 @@ from bigtable_emulator import Proxy
 from committing import ROWS, changes_of, read, record_of, versions, write_changes
 from frames import table_of
 from here import TESTS
+from waiting import PATIENCE
 
 from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.cells import STATE_CELL, encode
@@ -107,7 +108,7 @@ def run_until(log, step):
     script = TESTS / "support" / "bigtable_crash.py"
     return subprocess.run(
         [sys.executable, str(script), str(log.table.address), step],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from crawling import (
     tree,
 )
 from dropping import NOBODY, as_nobody
+from waiting import PATIENCE
 
 from nutbeam.pipelines.launch.runner import make_pipeline
 from nutbeam.web.rules import url_rules as regex_rules
@@ -212,7 +213,7 @@ def test_what_may_not_be_written(original, tmp_path_factory):
         argument = json.dumps([warm, NOBODY, *commands])
         done = subprocess.run(
             [sys.executable, "-P", "-c", textwrap.dedent(AS_NOBODY), argument],
-            capture_output=True, text=True, timeout=60, check=True,
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
         )  # fmt: skip
         *refused, seen, whole, (code, out, err) = json.loads(done.stdout)
         assert (seen[0], seen[2], whole[0], whole[2]) == (0, "", 0, "")

@@ -6,6 +6,7 @@ import time
 import types
 
 import pytest
+from waiting import PATIENCE
 
 from nutbeam.pipelines.command_line import cli
 from nutbeam.pipelines.command_line.command import Argument
@@ -308,7 +309,7 @@ def nutbeam(*words, **options):
         [sys.executable, "-m", "nutbeam.pipelines", *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         **options,
     )
@@ -350,7 +351,7 @@ def test_a_reader_that_leaves_is_no_error():
         shell=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.stderr == "0\n"

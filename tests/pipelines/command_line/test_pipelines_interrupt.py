@@ -14,6 +14,7 @@ from ending import command, ended, wait_for
 from hostile_files import SLOW_HTML
 from short_form import first
 from simulated_web import SimWeb
+from waiting import PATIENCE
 from web_servers import doors, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
@@ -163,7 +164,7 @@ def test_a_command_that_does_not_heed_it_is_ended_later_or_by_a_second_signal(
         time.sleep(1.0)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=30)[1]
+    error = process.communicate(timeout=PATIENCE)[1]
     assert (process.returncode, error) == (130, ENDED)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from crawling import manifest_of, nutbeam
 from hostile_files import SLOW_HTML
-from leasing import wait_until
+from waiting import PATIENCE, wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
@@ -69,14 +69,17 @@ def test_a_page_and_then_silence(tmp_path, client):
     answer = Web({"/1": b"<title>one</title>"})
     words = ("--http_client", client, "--flush_seconds", 2)
     with fetching(tmp_path, answer, *words) as (table, server, process):
-        wait_until(lambda: len(flushed(table)) == 1, patience=50)  # the server still waits
+        wait_until(lambda: len(flushed(table)) == 1)  # the server still waits
         assert not answer.go.is_set()
         process.kill()
         process.wait()
         answer.go.set()
         before = len(server.paths)
         again = command_of(table, server, *words)
-        assert subprocess.run(again, timeout=60, check=False, capture_output=True).returncode == 0
+        assert (
+            subprocess.run(again, timeout=PATIENCE, check=False, capture_output=True).returncode
+            == 0
+        )
         assert server.paths[before:].count("/1") == 0
         assert server.paths[before:].count("/2") == 1
     counts = manifest_of(table).counts
@@ -89,10 +92,10 @@ def test_a_page_that_is_slow_to_parse_holds_up_no_others(tmp_path):
     words = ("--parse_while_fetching", "true", "--parse_processes", 1, "--flush_seconds", 0.2)
     words += ("--parser_timeout", 600, "--content_limit", -1)
     with fetching(tmp_path, answer, *words) as (table, _, process):
-        wait_until(lambda: len(flushed(table)) == 1, patience=50)
+        wait_until(lambda: len(flushed(table)) == 1)
         time.sleep(0.5)  # the parser is at it
         answer.go.set()
-        wait_until(lambda: len(flushed(table)) == 2, patience=20)
+        wait_until(lambda: len(flushed(table)) == 2)
         assert process.poll() is None
         documents = list(table.glob("batches/*/documents/[!.]*.parquet"))
         assert documents == []  # it is still at it

@@ -4,12 +4,12 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import polars as pl
 import pytest
 from crawling import asked, json_lines, manifests_of, nutbeam, reach
 from simulated_web import SimWeb
+from waiting import wait_until
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -45,10 +45,7 @@ def killed(words, web, requests):
         [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words), "--progress", "false"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while process.poll() is None and len(asked(web)) - before < requests:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    wait_until(lambda: len(asked(web)) - before >= requests, process)
     process.kill()
     error = process.communicate()[1].decode()
     assert process.returncode == -signal.SIGKILL, error

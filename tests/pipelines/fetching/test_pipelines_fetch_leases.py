@@ -15,9 +15,10 @@ import polars as pl
 import pytest
 from apache_beam.metrics import MetricsFilter
 from crawling import asked, files_of, manifest_of, manifests_of, nutbeam
-from leasing import PATIENCE, TIMES, wait_until
+from leasing import TIMES
 from short_form import first
 from simulated_web import SimWeb
+from waiting import PATIENCE, wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.io.snapshots.operations import new_id

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import polars as pl
@@ -13,6 +12,7 @@ import pytest
 from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
 from simulated_web import SimWeb
+from waiting import wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
@@ -196,13 +196,10 @@ def killed(command, web, requests):
          "false"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while process.poll() is None and len(asked_of(web)) - before < requests:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.002)
-    process.kill()  # else it would go on asking while other tests look
-    assert time.monotonic() < deadline
+    try:
+        wait_until(lambda: len(asked_of(web)) - before >= requests, process)
+    finally:
+        process.kill()  # else it would go on asking while other tests look
     assert process.communicate()[1] == b""
     assert process.returncode == -signal.SIGKILL
 

@@ -15,6 +15,7 @@ from crawling import assert_same, contents, crawl, reach
 from here import ROOT
 from package_files import FILES, PACKAGE, imported
 from simulated_web import SimWeb
+from waiting import PATIENCE
 
 from nutbeam.pipelines.launch import beam_internals
 
@@ -85,7 +86,7 @@ def test_on_a_version_that_was_not_tried_a_crawl_gives_the_same_with_one_warning
         words = ["crawl", tmp_path / "table", *web.seeds, "--rounds", "-1", *reach(web)]
         done = subprocess.run(
             [sys.executable, "-c", PRETEND, *map(str, words)],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (warning,) = [line for line in done.stderr.splitlines() if "Beam 2.999.0" in line]

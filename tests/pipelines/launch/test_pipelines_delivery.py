@@ -11,6 +11,7 @@ import zipfile
 
 import pytest
 from plugins import install, install_example
+from waiting import PATIENCE
 
 from nutbeam.pipelines.launch.delivery import package_file, wheel_of
 from nutbeam.web.base.errors import UsageError
@@ -36,7 +37,9 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
     wheel = wheel_of("nutbeam", tmp_path)
     assert_recorded(wheel)
     venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=PATIENCE
+    )
     (site,) = venv.glob("lib/python*/site-packages")
     (site / "libraries.pth").write_text(LIBRARIES)  # hooks of editable packages do not work there
     python = str(venv / "bin" / "python")

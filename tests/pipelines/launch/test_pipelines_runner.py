@@ -5,6 +5,7 @@ import sys
 import apache_beam as beam
 import pytest
 from short_form import first
+from waiting import PATIENCE
 
 from nutbeam.pipelines.launch import beam_internals
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
@@ -90,6 +91,6 @@ def test_worker_processes_are_quiet():
         "run_pipeline(pipeline)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

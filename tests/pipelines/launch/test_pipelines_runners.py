@@ -18,6 +18,7 @@ from crawling import (
     reach,
 )
 from simulated_web import SimWeb
+from waiting import wait_until_none
 
 from nutbeam.io.batches.batches import batch_files
 from nutbeam.io.tablets import tablet_writer
@@ -91,10 +92,7 @@ def test_a_crawl_on_two_worker_processes_gives_the_same_table(web, table, tmp_pa
     assert manifest_of(folder).counts == manifest_of(table).counts
     # Each worker that gets files of pages starts its own parsers.
     assert len(watch.parents) >= 2
-    deadline = time.monotonic() + 10
-    while left := {p for p, (_, line) in processes().items() if str(folder) in line}:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    wait_until_none(lambda: {p for p, (_, line) in processes().items() if str(folder) in line})
 
 
 def recorded(table, out, divide, *beam_args):
@@ -106,7 +104,6 @@ def recorded(table, out, divide, *beam_args):
     def work(item, out):
         import os
         import pathlib
-        import time
 
         time.sleep(0.05)  # as if it were work
         name = f"{os.getpid()}-{item}".replace("/", "_")

@@ -13,6 +13,7 @@ from ending import command, session, wait_for
 from leasing import wait_until
 from short_form import first
 from simulated_web import SimWeb
+from waiting import PATIENCE
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "crawl")
 WORDS = ["--parse_processes", "1"]
@@ -28,7 +29,7 @@ def run(temporary, *words, **more):
     """Runs a command with a TMPDIR of its own; returns (exit code, what it said)."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words)],
-        env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=PATIENCE,
         check=False, **more,
     )  # fmt: skip
     return done.returncode, done.stderr

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from crawling import (
@@ -22,6 +21,7 @@ from crawling import (
 )
 from simulated_web import SimWeb
 from stores_here import here_and_in_a_store
+from waiting import wait_until
 from web_tables import Snapshot
 
 from nutbeam.io.parsing.parse_pool import shared_pool
@@ -160,9 +160,7 @@ def test_a_copy_that_was_killed_is_no_table(original, tmp_path, capsys):
     command = [sys.executable, "-P", "-m", "nutbeam.pipelines", "copy", original, to]
     for files in (1, 3, 6, 9):
         process = subprocess.Popen([*map(str, command), "--progress", "false"])
-        deadline = time.monotonic() + 60
-        while process.poll() is None and len(list(to.rglob("*.parquet"))) < files:
-            assert time.monotonic() < deadline
+        wait_until(lambda files=files: len(list(to.rglob("*.parquet"))) >= files, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
         if latest_snapshot(to):

@@ -14,6 +14,7 @@ from crawling import manifest_of, nutbeam, reach
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from simulated_web import SimWeb
+from waiting import PATIENCE, wait_until
 from web_tables import Snapshot, newest
 
 from nutbeam.io.snapshots import hold
@@ -293,24 +294,20 @@ def crawling(backend, web):
     await_snapshot(made, 12, process)
     yield made, process
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE)
     backend.remove(made)
 
 
 def await_snapshot(table, number, process):
     """Waits until a crawl has come to a snapshot."""
-    until = time.monotonic() + 120
-    while newest(table) < number:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < until, newest(table)
-        time.sleep(0.05)
+    assert wait_until(lambda: newest(table) >= number, process), process.communicate()[1]
 
 
 def end(table, process):
     """Ends a crawl after its round, as its user would."""
     files = open_table(table).files
     (files / ".STOP").touch()
-    error = process.communicate(timeout=120)[1]
+    error = process.communicate(timeout=PATIENCE)[1]
     (files / ".STOP").unlink()
     assert process.returncode == 0, error
     return error
@@ -348,7 +345,7 @@ def test_a_purge_that_is_killed_beside_a_crawl(crawling, seed):
         purge = started("purge", table, "--host", HOST, "--operation", "order", "--now")
         time.sleep(random.Random(seed).uniform(1.0, 4.0))
         purge.kill()
-        purge.communicate(timeout=20)
+        purge.communicate(timeout=PATIENCE)
         await_snapshot(table, newest(table) + 3, crawl)  # nobody waits for who is dead
     assert nutbeam("purge", table, "--host", HOST, "--operation", "order", "--now") == 0
     await_snapshot(table, newest(table) + 3, crawl)

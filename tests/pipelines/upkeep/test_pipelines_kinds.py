@@ -158,7 +158,9 @@ def test_a_lost_list_is_made_again(table):
 
 def test_tablets_that_do_not_fit_are_found(table, capsys):
     operation = begin(table, "mark", "wrong.mark")
-    (again,) = operation.root.load("marks", [frame_of(MARKS.schema, {"key": "com.a:http/07", "mark": 7})])
+    (again,) = operation.root.load(
+        "marks", [frame_of(MARKS.schema, {"key": "com.a:http/07", "mark": 7})]
+    )
     commit(operation, [Written(again.component, again.files)])
     capsys.readouterr()
     assert nutbeam("fsck", table) == 3

@@ -1,39 +1,47 @@
 """sql: queries the table in SQL, by DuckDB over the files of the newest snapshot."""
 
+import base64
 import contextlib
 import dataclasses
 import datetime
+import functools
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from ...io.rows.duckdb_views import (
     MACROS,
     batches_frame,
     empty_table,
     files_of,
-    links_sql,
-    shown,
-    view_sql,
+    views_sql,
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.reach import is_shared
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table
+from ...policy.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ...web.base.visible import visible
 from ..command_line.command import TABLE, Argument, Invocation
 from .export import csv_line
+from .sql_advice import with_advice
+from .sql_shell import run_shell, run_statements
+from .sql_statuses import with_statuses
+from .sql_text import show
 
-ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
+ARGUMENTS = (
+    TABLE,
+    Argument("query", "A SELECT. Without it: a shell, or the statements of standard input.", "?"),
+)
 FORMATS = ("text", "json", "csv")
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
-_WIDEST = 100  # characters of a value in readable output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +59,9 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
+    query = invocation.arguments["query"]
+    if query is not None and not query.strip():
+        raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     table = str(invocation.table)
     opened, root = open_table(table), Path(table)
     if not opened.in_files("state"):
@@ -62,29 +73,58 @@ def run(invocation: Invocation) -> int:
         )
     duckdb = _duckdb()
     manifest = newest_manifest(table)
-    query = invocation.arguments["query"]
-    try:
-        limit = invocation.options.memory_limit
-        with contextlib.closing(connect(duckdb, root, manifest, limit)) as connection:
-            _check(duckdb, connection, query)
-            _answer(connection.execute(query), invocation)
-    except duckdb.Error as error:
-        raise _refusal(duckdb, error, root) from error
+    with _errors(duckdb, root):
+        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
+    with contextlib.closing(connection):
+        answer = functools.partial(_answer, duckdb, connection, invocation)
+        if query is not None:
+            answer(query)
+        elif sys.stdin.isatty() and sys.stdout.isatty():
+            run_shell(answer, table)
+        else:
+            run_statements(answer, sys.stdin)
     return 0
 
 
-def _answer(result: Any, invocation: Invocation) -> None:
+def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> None:
+    """Prints the results of the statements in a text, one after the other.
+
+    Raises:
+        UserError: A statement is wrong, or more than a query.
+    """
+    with _errors(duckdb, Path(str(invocation.table))):
+        kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+        statements = connection.extract_statements(text)
+        if any(statement.type not in kinds for statement in statements):
+            raise UsageError("sql takes SELECT only: the table is only read")
+        for statement in statements:
+            query = with_statuses(connection, statement.query)
+            _print(connection.execute(query), invocation)
+
+
+def _print(result: Any, invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = iter(result.fetchone, None)
+    found = iter(result.fetchone, None)
+    rows = ([_plain(value) for value in row] for row in found)
     if invocation.format == "json":
         for row in rows:
-            print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
+            print(json.dumps(dict(zip(names, row, strict=True))))
     elif invocation.format == "csv":
         sys.stdout.write(csv_line(names))
         for row in rows:
-            sys.stdout.write(csv_line(map(_plain, row)))
+            sys.stdout.write(csv_line(row))
     else:
-        _show(names, rows, invocation.options.max_rows)
+        texts = ([_readable(value) for value in row] for row in found)
+        show(names, texts, invocation.options.max_rows)
+
+
+@contextlib.contextmanager
+def _errors(duckdb: Any, root: Path) -> Iterator[None]:
+    """Raises errors of DuckDB as errors of users."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _refusal(duckdb, error, root) from error
 
 
 def _duckdb() -> Any:
@@ -113,16 +153,16 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         "temp_directory": str(scratch() / "duckdb"),
     }
     connection = duckdb.connect(":memory:", config=config)
-    paths: list[str] = []
     for macro in MACROS:
         connection.execute(macro)
-    for view in shown():
-        files = files_of(root, manifest, view)
-        paths += [str(root / file.path) for _, file in files]
-        connection.register(f"empty_{view}", empty_table(view))
-        connection.execute(view_sql(root, view, files))
-    connection.execute(links_sql(root, files_of(root, manifest, "documents")))
-    connection.register("batches", batches_frame(manifest).to_arrow())
+    kinds = [view.kind for view in views().values() if view.kind is not None]
+    files = {kind.name: files_of(root, manifest, kind) for kind in kinds}
+    for kind in kinds:
+        _store(connection, f"empty_{kind.name}", empty_table(kind.name))
+    _store(connection, "batches", batches_frame(manifest).to_arrow())
+    for statement in views_sql(root, files):
+        connection.execute(statement)
+    paths = [str(root / file.path) for some in files.values() for _, file in some]
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
@@ -133,11 +173,11 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
     return connection
 
 
-def _check(duckdb: Any, connection: Any, query: str) -> None:
-    statements = connection.extract_statements(query)
-    kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    if len(statements) != 1 or statements[0].type not in kinds:
-        raise UsageError("sql takes one SELECT: the table is only read")
+def _store(connection: Any, name: str, rows: pa.Table) -> None:
+    """Copies rows into the schema ``stored``."""
+    connection.register("rows", rows)
+    connection.execute(f"CREATE TABLE stored.{name} AS SELECT * FROM rows")
+    connection.unregister("rows")
 
 
 def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
@@ -148,14 +188,17 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
         return ScratchFull(full(scratch()))
     if str(root) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {root}")
+    text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value for JSON: bytes as hex, times in ISO form."""
+    """Returns a value for JSON: bytes in base64, times in ISO form; those of the table are UTC."""
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime.datetime):
+        return _iso(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, dict):
@@ -167,27 +210,15 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> None:
-    from rich.box import SQUARE
-    from rich.table import Table
-
-    from ..command_line.console import VisibleConsole
-
-    shown = Table(box=SQUARE)
-    for name in names:
-        shown.add_column(_cell(name), overflow="fold")
-    cut = False
-    for number, row in enumerate(rows):
-        if cut := number == most > 0:
-            break
-        shown.add_row(*(_cell(_plain(value)) for value in row))
-    width = None if sys.stdout.isatty() else 200
-    VisibleConsole(sys.stdout, width).print(shown)
-    if cut:
-        print(f"the first {most:,} rows; --max_rows 0 shows all")
+def _readable(value: Any) -> Any:
+    """Returns a value for people: bytes as text, as far as they are text."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    return _plain(value)
 
 
-def _cell(value: Any) -> str:
-    text = json.dumps(value) if isinstance(value, dict | list) else str(value)
-    text = "" if value is None else visible(text)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+def _iso(time: datetime.datetime) -> str:
+    utc = time.astimezone(datetime.UTC).replace(tzinfo=None) if time.tzinfo else time
+    return (
+        utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
+    )

@@ -5,6 +5,7 @@ Its kind is the last part of its name. To add a component, declare its kind here
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,8 +13,18 @@ import polars as pl
 import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
+from .columns import Column, Columns
 from .schedule import ScheduleOptions
-from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, OUTCOME, PAGES, STATE, TEXT
+from .schema import (
+    BLOCKLIST_COLUMNS,
+    DOCUMENTS_COLUMNS,
+    FETCHLIST_COLUMNS,
+    HOSTS_COLUMNS,
+    OUTCOME_COLUMNS,
+    PAGES_COLUMNS,
+    STATE_COLUMNS,
+    TEXT,
+)
 
 
 class Times(NamedTuple):
@@ -43,7 +54,8 @@ class Kind:
 
     Attributes:
         name: Its name, such as ``state``.
-        schema: Its columns; ``key`` is the first.
+        columns: Its columns; ``key`` is the first.
+        meaning: A row is this; for the data dictionary.
         of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
@@ -55,7 +67,8 @@ class Kind:
     """
 
     name: str
-    schema: pa.Schema
+    columns: Columns
+    meaning: str = ""
     of_hosts: bool = False
     in_tablets: bool = False
     in_rows: bool = False
@@ -63,6 +76,11 @@ class Kind:
     of_batch: bool = False
     flushed: bool = False
     times: Times | None = None
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """Its columns as they are in files."""
+        return self.columns.schema
 
 
 # Files with the hosts of seeds, for tables whose hosts are in rows.
@@ -73,7 +91,8 @@ KINDS = {
     for kind in (
         Kind(
             "state",
-            STATE,
+            STATE_COLUMNS,
+            "a URL of the table",
             in_tablets=True,
             in_rows=True,
             in_order=True,
@@ -81,20 +100,52 @@ KINDS = {
         ),
         Kind(
             "hosts",
-            HOSTS,
+            HOSTS_COLUMNS,
+            "a host that was requested, or that is the host of a seed",
             of_hosts=True,
             in_tablets=True,
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
         ),
-        Kind(SEED_HOSTS, HOSTS, of_hosts=True),
-        Kind("bars", BLOCKLIST, in_order=True),
-        Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),
-        Kind("pages", PAGES, of_batch=True, flushed=True),
-        Kind("learnt", HOSTS, of_hosts=True, of_batch=True, flushed=True),
-        Kind("documents", DOCUMENTS, of_batch=True, flushed=True),
-        Kind("outcome", OUTCOME, of_batch=True, in_order=True),
+        Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
+        Kind("bars", BLOCKLIST_COLUMNS, "a name that was purged", in_order=True),
+        Kind(
+            "fetchlist",
+            FETCHLIST_COLUMNS,
+            "a URL that generate chose",
+            of_batch=True,
+            in_order=True,
+        ),
+        Kind(
+            "pages",
+            PAGES_COLUMNS,
+            "a URL that fetch tried, with its response",
+            of_batch=True,
+            flushed=True,
+        ),
+        Kind(
+            "learnt",
+            HOSTS_COLUMNS,
+            "a host, with what a fetch found out about it",
+            of_hosts=True,
+            of_batch=True,
+            flushed=True,
+        ),
+        Kind(
+            "documents",
+            DOCUMENTS_COLUMNS,
+            "a page that was fetched, or a part of one, with its text and links",
+            of_batch=True,
+            flushed=True,
+        ),
+        Kind(
+            "outcome",
+            OUTCOME_COLUMNS,
+            "a URL that fetch tried, as updatedb left it",
+            of_batch=True,
+            in_order=True,
+        ),
     )
 }
 
@@ -106,7 +157,7 @@ def kind_of(component: str) -> Kind:
     (True, ['key'])
     """
     name = component.rpartition("/")[2]
-    return KINDS.get(name) or Kind(name, pa.schema([("key", TEXT)]))
+    return KINDS.get(name) or Kind(name, Columns([Column("key", TEXT, "Its key.")]))
 
 
 def kinds_in_tablets() -> tuple[str, ...]:

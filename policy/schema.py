@@ -10,9 +10,11 @@ from enum import IntEnum
 import polars as pl
 import pyarrow as pa
 
+from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from .columns import Column, Columns, Form, code_column, joined, time_column
+
 TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)
-
 
 # In a row's metadata: seconds between two requests to its host (Nutch: _variableFetchDelay_).
 FETCH_DELAY = "nutch.fetchDelay"
@@ -56,37 +58,53 @@ class ParseMinor(IntEnum):
     MISSING_CONTENT = 205
 
 
-STATE = pa.schema(
-    [
-        ("key", TEXT),  # row key: reversed host, scheme, port, path (web/urls/row_keys.py)
-        ("status", pa.uint8()),  # Status
-        ("fetch_time", pa.int64()),  # when it is due next, ms
-        ("fetch_interval", pa.int32()),  # s
-        ("retries", pa.int32()),
-        ("last_fetch_time", pa.int64()),  # ms
-        ("modified_time", pa.int64()),  # ms
-        ("etag", TEXT),
-        ("last_modified", TEXT),  # as the server sent it
-        ("score", pa.float32()),
-        ("cash", pa.float32()),
-        ("signature", pa.large_binary()),
-        ("simhash", pa.uint64()),
-        ("protocol_status", pa.uint8()),
-        ("protocol_message", TEXT),
-        ("http_code", pa.uint16()),
-        ("parse_status", pa.uint8()),  # ParseStatus
-        ("content_type", TEXT),
-        ("batch_id", TEXT),  # the batch of the newest body,
-        ("document", TEXT),  # its documents file,
-        ("page", TEXT),  # and its pages file
-        ("repr_url", TEXT),
-        ("distance", pa.int32()),  # links from the nearest seed
-        ("fixed_interval", pa.int32()),  # s
-        ("last_inlink_day", pa.int32()),  # days since the epoch
-        ("response_ms", pa.int32()),
-        ("metadata", TEXT_MAP),
-    ]
+PARSE_STATUS_NAMES = {int(status): status.name.lower() for status in ParseStatus}
+PARSE_MINOR_NAMES = {int(minor): minor.name.lower() for minor in ParseMinor}
+
+STATE_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Row key: the URL with its host reversed: `com.example:http/`."),
+        code_column("status", STATUS_NAMES, "What the table knows about the URL."),
+        time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
+        Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
+        Column("retries", pa.int32(), "Failures in a row that may pass, such as timeouts and 503."),
+        time_column("last_fetch_time", "When it was last requested, whatever the answer was."),
+        time_column("modified_time", "When its content was first seen as it is now."),
+        Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
+        Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),
+        Column("score", pa.float32(), "Its importance (OPIC): the share that it got from links."),
+        Column("cash", pa.float32(), "Not used yet."),
+        Column(
+            "signature",
+            pa.large_binary(),
+            "Fingerprint of the newest content (`--signature`).",
+            form=Form.HEX,
+        ),
+        Column("simhash", pa.uint64(), "Not used yet."),
+        code_column("protocol_status", PROTOCOL_STATUS_NAMES, "Result of the last request."),
+        Column(
+            "protocol_message", TEXT, "Its reason: `404 Not Found`, `timeout`, a redirect's target."
+        ),
+        Column("http_code", pa.uint16(), "HTTP's status code of the last answer; null: no answer."),
+        code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing the newest body."),
+        Column("content_type", TEXT, "Content-Type of its newest body, as the server sent it."),
+        Column("batch_id", TEXT, "The batch of the newest body."),
+        Column("document", TEXT, "File that its newest text was written to."),
+        Column("page", TEXT, "File that its newest body was written to."),
+        Column("repr_url", TEXT, "Not used yet."),
+        Column("distance", pa.int32(), "Number of links from the nearest seed; 0: it is a seed."),
+        Column("fixed_interval", pa.int32(), "Interval that its seed list sets for good.", "s"),
+        Column(
+            "last_inlink_day",
+            pa.int32(),
+            "Day on which a link to it was last found.",
+            form=Form.DAY,
+        ),
+        Column("response_ms", pa.int32(), "Time from the request to the end of the answer.", "ms"),
+        Column("metadata", TEXT_MAP, "Names and values from its seed list."),
+    )
 )
+STATE = STATE_COLUMNS.schema
 
 
 def columns(schema: pa.Schema, *names: str) -> list[pa.Field]:
@@ -104,99 +122,102 @@ SEEDS = pa.schema(
 )
 
 # The URLs of a batch; in key order within a file.
-FETCHLIST = pa.schema(
+FETCHLIST_COLUMNS = joined(
+    STATE_COLUMNS.pick("key"),
     [
-        STATE.field("key"),
-        ("slot", pa.uint16()),  # hash of host (or domain) and batch: it is in one slot
-        *columns(STATE, "score", "distance"),
-        *columns(STATE, "etag", "last_modified", "modified_time", "signature"),
-        ("delay", pa.float64()),  # s, between two requests to its host; null: the usual
-        (
-            "address",
-            TEXT,
-        ),  # of the host, if there is a queue per address; empty: it did not resolve
-    ]
+        Column("slot", pa.uint16(), "Part of the batch, the same for all URLs of a host."),
+    ],
+    STATE_COLUMNS.pick("score", "distance", "etag", "last_modified", "modified_time", "signature"),
+    [
+        Column("delay", pa.float64(), "Pause between requests to its host; null: the usual.", "s"),
+        Column("address", TEXT, "IP address of its host, with a queue per address."),
+    ],
 )
+FETCHLIST = FETCHLIST_COLUMNS.schema
 
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
 # Requests and responses, one row per URL that was tried.
-PAGES = pa.schema(
+PAGES_COLUMNS = joined(
+    STATE_COLUMNS.pick("key", "score", "distance"),
     [
-        ("key", TEXT),
-        ("score", pa.float32()),
-        ("distance", pa.int32()),
-        ("fetch_status", pa.uint8()),  # FETCH_... of web/exchange/status.py
-        ("protocol_status", pa.uint8()),
-        ("protocol_message", TEXT),
-        ("http_code", pa.uint16()),
-        ("fetch_time", pa.int64()),  # ms, start of the request
-        ("response_ms", pa.int32()),
-        ("content_type", TEXT),
-        ("etag", TEXT),
-        ("last_modified", TEXT),
-        ("redirect", TEXT),  # absolute URL, resolved
-        ("retry_after", pa.int32()),  # s
-        ("ip", TEXT),
-        ("tls", TEXT),  # checked, or unchecked if the operator allows it; null without TLS
-        ("request", TEXT),  # request line and headers
-        ("status_line", TEXT),
-        ("headers", HEADERS),
-        ("truncated", TEXT),  # the reason, or null
-        ("body", pa.large_binary()),
-        ("depth", pa.uint16()),  # number of links that the fetch followed to this page; null: none
-    ]
+        code_column("fetch_status", FETCH_STATUS_NAMES, "What the answer means."),
+    ],
+    STATE_COLUMNS.pick("protocol_status", "protocol_message", "http_code"),
+    [
+        time_column("fetch_time", "When the request started."),
+        *STATE_COLUMNS.pick("response_ms"),
+        Column("content_type", TEXT, "Content-Type, as the server sent it."),
+        Column("etag", TEXT, "ETag, as the server sent it."),
+        Column("last_modified", TEXT, "Last-Modified, as the server sent it."),
+        Column("redirect", TEXT, "Target of a redirect, as an absolute URL."),
+        Column("retry_after", pa.int32(), "The pause that the server demands.", "s"),
+        Column("ip", TEXT, "Address of the server."),
+        Column("tls", TEXT, "`checked`, or `unchecked` if the operator allows it."),
+        Column("request", TEXT, "Request line and headers, as they were sent."),
+        Column("status_line", TEXT, "Status line of the response."),
+        Column("headers", HEADERS, "Headers of the response, in order."),
+        Column(
+            "truncated", TEXT, "Why the body is incomplete, such as `length`; null: it is complete."
+        ),
+        Column("body", pa.large_binary(), "The body, without the codings of HTTP."),
+        Column("depth", pa.uint16(), "Links that the fetch followed to this page; null: none."),
+    ],
 )
+PAGES = PAGES_COLUMNS.schema
 
 # Findings about a host; in a batch and in the host table.
-HOSTS = pa.schema(
-    [
-        ("key", TEXT),  # reversed host
-        ("seed", pa.bool_()),  # whether it is the host of a seed
-        ("robots_origin", TEXT),  # whose robots.txt it is: scheme://host[:port]
-        ("robots_status", pa.uint16()),  # 0: no answer
-        ("robots_text", TEXT),
-        ("robots_time", pa.int64()),  # ms
-        ("crawl_delay", pa.float64()),  # s, from robots.txt
-        ("exceptions", pa.int32()),  # failures since the last success
-        ("backoff_until", pa.int64()),  # ms
-        ("requests", pa.int64()),
-        ("last_request_time", pa.int64()),  # ms
-        ("robots_failing_since", pa.int64()),  # ms; null: robots.txt is answered
-        ("sitemaps", TEXT),  # from robots.txt, one per line
-        ("backoff_level", pa.int32()),  # failures, halved by each success
-    ]
+HOSTS_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "The host, reversed: `com.example`."),
+        Column("seed", pa.bool_(), "Whether it is the host of a seed."),
+        Column("robots_origin", TEXT, "Whose robots.txt it is: `scheme://host[:port]`."),
+        Column("robots_status", pa.uint16(), "HTTP's status code of robots.txt; 0: no answer."),
+        Column("robots_text", TEXT, "Its robots.txt."),
+        time_column("robots_time", "When robots.txt was requested."),
+        Column("crawl_delay", pa.float64(), "Pause that robots.txt asks for.", "s"),
+        Column("exceptions", pa.int32(), "Failed requests since the last success."),
+        time_column("backoff_until", "Until when the host is left alone."),
+        Column("requests", pa.int64(), "Number of requests to it."),
+        time_column("last_request_time", "When it was last requested."),
+        time_column("robots_failing_since", "Since when robots.txt is not answered; null: it is."),
+        Column("sitemaps", TEXT, "Sitemaps that robots.txt names, one per line."),
+        Column("backoff_level", pa.int32(), "Failed requests, halved by each success."),
+    )
 )
+HOSTS = HOSTS_COLUMNS.schema
 
 LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
+PAGE_LINKS = pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
 # a separate document.
-DOCUMENTS = pa.schema(
+DOCUMENTS_COLUMNS = joined(
+    STATE_COLUMNS.pick("key", "score", "distance"),
+    PAGES_COLUMNS.pick("fetch_time"),
     [
-        ("key", TEXT),
-        ("score", pa.float32()),
-        ("distance", pa.int32()),
-        ("fetch_time", pa.int64()),
-        ("parse_status", pa.uint8()),
-        ("parse_message", TEXT),
-        ("title", TEXT),
-        ("text", TEXT),
-        ("outlinks", LINKS),
-        ("refresh", TEXT),  # absolute URL of a meta refresh
-        ("directives", pa.large_list(TEXT)),
-        ("language", TEXT),
-        ("charset", TEXT),
-        ("content_type", TEXT),
-        ("signature", pa.large_binary()),
-        ("metadata", TEXT_MAP),
-        ("parse_minor", pa.uint8()),  # ParseMinor
-        ("part_of", TEXT),  # row key of the page that this is a part of; null: it is a page
-    ]
+        code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing."),
+        Column("parse_message", TEXT, "The reason, if parsing failed."),
+        Column("title", TEXT, "Title of the page."),
+        Column("text", TEXT, "Text of the page."),
+        Column("outlinks", LINKS, "Accepted links: row key of the target, anchor, rel."),
+        Column("refresh", TEXT, "Target of a meta refresh, as an absolute URL."),
+        Column(
+            "directives", pa.large_list(TEXT), "Robots directives of the page, such as `noindex`."
+        ),
+        Column("language", TEXT, "Language that the page declares."),
+        Column("charset", TEXT, "Charset of the body."),
+        *STATE_COLUMNS.pick("content_type", "signature"),
+        Column("metadata", TEXT_MAP, "Names and values from the page: meta tags and properties."),
+        code_column("parse_minor", PARSE_MINOR_NAMES, "Kind of success, or of failure."),
+        Column("part_of", TEXT, "The page that this is a part of, such as a feed.", form=Form.URL),
+    ],
 )
+DOCUMENTS = DOCUMENTS_COLUMNS.schema
 
 # The effect of a batch on the table: one row per URL that was tried.
-OUTCOME = pa.schema(columns(STATE, "key", "document", "status", "score", "signature"))
+OUTCOME_COLUMNS = STATE_COLUMNS.pick("key", "document", "status", "score", "signature")
+OUTCOME = OUTCOME_COLUMNS.schema
 
 # The changes of update: an event per page, a sum per link target.
 CHANGES = pa.schema(
@@ -225,12 +246,56 @@ SIGNATURES = pa.schema(
 )
 
 # The blocklist: hashes of names that must not be added to the table again.
-BLOCKLIST = pa.schema(
-    [
-        ("key", TEXT),  # url:HASH, host:HASH or domain:HASH (policy/blocklist.py)
-        ("host", TEXT),  # of a URL the hash of its host
-        ("time", pa.int64()),  # time of the purge, ms
-    ]
+BLOCKLIST_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "`url:HASH`, `host:HASH` or `domain:HASH`."),
+        Column("host", TEXT, "Of a URL the hash of its host."),
+        time_column("time", "Time of the purge."),
+    )
+)
+BLOCKLIST = BLOCKLIST_COLUMNS.schema
+
+# The records of batches in the manifest, as rows.
+BATCHES_COLUMNS = Columns(
+    (
+        Column("batch_id", TEXT, "The batch."),
+        Column("phase", TEXT, "Its last phase: `generated`, `fetched`, `parsed`, `updated`."),
+        time_column("created", "When it was generated."),
+        Column("partitions", pa.int64(), "Number of parts into which generate divided it."),
+        Column("urls", pa.int64(), "Number of URLs to fetch."),
+        time_column("blocks_until", "Until when no other batch takes its URLs."),
+        Column("deduped", pa.bool_(), "Whether its pages were compared with all others."),
+    )
+)
+
+
+# How users see keys, in each view.
+URL_COLUMN = Column("url", TEXT, "The URL.")
+HOST_COLUMN = Column("host", TEXT, "The host.")
+
+# A page as users see it: its row in the state, with its newest text. `nutbeam pages` writes it;
+# `sql` has a few more columns.
+PAGE_COLUMNS = joined(
+    [URL_COLUMN],
+    DOCUMENTS_COLUMNS.pick("title", "text"),
+    STATE_COLUMNS.pick("status", "http_code", "content_type"),
+    DOCUMENTS_COLUMNS.pick("language"),
+    STATE_COLUMNS.pick("last_fetch_time", "modified_time", "fetch_time", "score"),
+    DOCUMENTS_COLUMNS.pick("distance", "metadata"),
+    DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of"),
+    [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
+)
+
+# A link as users see it.
+LINK_COLUMNS = Columns(
+    (
+        URL_COLUMN,
+        Column("target_url", TEXT, "URL that the link leads to."),
+        Column("anchor", TEXT, "Text of the link."),
+        Column("rel", TEXT, "Its attribute `rel`."),
+        Column("key", TEXT, "Row key of `url`."),
+        Column("target_key", TEXT, "Row key of `target_url`."),
+    )
 )
 
 

@@ -16,11 +16,18 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
+from nutbeam.policy.columns import Column, Columns, joined
 from nutbeam.policy.kinds import KINDS, Kind
 from nutbeam.policy.schema import TEXT
 
-MARKS = pa.schema([("key", TEXT), ("mark", pa.int64()), ("target", TEXT)])
-LATER = MARKS.append(pa.field("later", TEXT))
+MARKS = Columns(
+    [
+        Column("key", TEXT, "A URL."),
+        Column("mark", pa.int64(), "Its mark."),
+        Column("target", TEXT, "Another key."),
+    ]
+)
+LATER = joined(MARKS, [Column("later", TEXT, "A column of a later version.")])
 ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
 
 
@@ -90,7 +97,7 @@ def test_copy_has_it(table, tmp_path):
 def rows_as_later(table, monkeypatch):
     """Returns the marks as a version reads them that knows a further column."""
     with monkeypatch.context() as patch:
-        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, schema=LATER))
+        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, columns=LATER))
         found = values_of(str(table), "later")
         return {key: text for key, text in found.items() if text is not None}
 
@@ -98,7 +105,7 @@ def rows_as_later(table, monkeypatch):
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
 def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
     with monkeypatch.context() as patch:
-        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, schema=LATER))
+        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, columns=LATER))
         mark(table, marks, "third", later="more")
     kept = dict.fromkeys(marks, "more")
     assert rows_as_later(table, monkeypatch) == kept
@@ -151,7 +158,9 @@ def test_a_lost_list_is_made_again(table):
 
 def test_tablets_that_do_not_fit_are_found(table, capsys):
     operation = begin(table, "mark", "wrong.mark")
-    (again,) = operation.root.load("marks", [frame_of(MARKS, {"key": "com.a:http/07", "mark": 7})])
+    (again,) = operation.root.load(
+        "marks", [frame_of(MARKS.schema, {"key": "com.a:http/07", "mark": 7})]
+    )
     commit(operation, [Written(again.component, again.files)])
     capsys.readouterr()
     assert nutbeam("fsck", table) == 3

@@ -1,0 +1,78 @@
+"""Declares columns: name, stored type, meaning, and the form in which users see the values."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+import pyarrow as pa
+
+
+class Form(Enum):
+    """The form in which users see the values of a column."""
+
+    PLAIN = "as stored"
+    TIME = "ms since 1970, UTC"  # seen as a timestamp
+    DAY = "days since 1970, UTC"  # seen as a date
+    CODE = "code"  # seen as a name
+    HEX = "bytes"  # seen as hexadecimal text
+    URL = "row key of a URL"  # seen as the URL
+
+
+class Column(NamedTuple):
+    """The declaration of a column.
+
+    Attributes:
+        name: Its name, in files and for users.
+        type: Its type in files.
+        meaning: One or two sentences for the data dictionary.
+        unit: Unit of its numbers; that of times and days is in their form.
+        form: The form in which users see the values.
+        codes: Names of its values by number, if it has codes.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    unit: str = ""
+    form: Form = Form.PLAIN
+    codes: Mapping[int, str] = {}
+
+
+def time_column(name: str, meaning: str) -> Column:
+    """Declares a column of times."""
+    return Column(name, pa.int64(), meaning, form=Form.TIME)
+
+
+def code_column(name: str, codes: Mapping[int, str], meaning: str) -> Column:
+    """Declares a column of codes that have names."""
+    return Column(name, pa.uint8(), meaning, form=Form.CODE, codes=codes)
+
+
+class Columns(tuple[Column, ...]):
+    """The columns of a kind of rows, in order.
+
+    >>> some = Columns([Column("key", pa.string(), "A key."), time_column("time", "A time.")])
+    >>> some.schema.names, [column.name for column in some.pick("time")]
+    (['key', 'time'], ['time'])
+    """
+
+    __slots__ = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as they are in files."""
+        return pa.schema([(column.name, column.type) for column in self])
+
+    def pick(self, *names: str) -> "Columns":
+        """Returns the columns with these names, in this order."""
+        known = {column.name: column for column in self}
+        return Columns(known[name] for name in names)
+
+    def without(self, *names: str) -> "Columns":
+        """Returns the other columns."""
+        return Columns(column for column in self if column.name not in names)
+
+
+def joined(*parts: Iterable[Column]) -> Columns:
+    """Returns several lists of columns as one."""
+    return Columns(column for part in parts for column in part)

@@ -1,0 +1,190 @@
+"""The form in which users see rows: one name, one kind of time and one name of a code everywhere.
+
+Files keep numbers. ``shown_frame`` is for Parquet and frames, ``record_of`` for text and JSON;
+``io/rows/duckdb_views.py`` has the same in SQL.
+"""
+
+import base64
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from ..web.urls.row_keys import from_host_key, from_key
+from .columns import Column, Columns, Form, joined
+from .kinds import Kind
+from .schema import BATCHES_COLUMNS, HOST_COLUMN, STATUS_NAMES, TEXT, URL_COLUMN, Status
+
+# Statuses of URLs that exist, as far as the table knows: a retry may be due.
+LIVING = (Status.DB_FETCHED, Status.DB_NOTMODIFIED, Status.DB_UNFETCHED)
+
+_CODES = {name: Status(code) for code, name in STATUS_NAMES.items()}
+# Words that mean statuses, in options and queries. A page that was not modified is still fetched.
+_WORDS: dict[str, tuple[Status, ...]] = (
+    {name: (status,) for name, status in _CODES.items()}
+    | {name.removeprefix("db_"): (status,) for name, status in _CODES.items()}
+    | {"fetched": (Status.DB_FETCHED, Status.DB_NOTMODIFIED)}
+)
+STATUS_WORDS = tuple(_WORDS)
+
+_SHOWN_TYPES = {
+    Form.TIME: pa.timestamp("ms", "UTC"),
+    Form.DAY: pa.date32(),
+    Form.CODE: TEXT,
+    Form.HEX: TEXT,
+    Form.URL: TEXT,
+}
+
+# Functions that make these columns of a row key.
+_NAMES = {URL_COLUMN.name: from_key, HOST_COLUMN.name: from_host_key}
+
+
+def statuses_of(word: str) -> tuple[Status, ...]:
+    """Returns the statuses that a word means: a name, or a name without ``db_``.
+
+    Raises:
+        ValueError: The word means none.
+
+    >>> statuses_of("gone"), statuses_of("db_fetched")
+    ((<Status.DB_GONE: 3>,), (<Status.DB_FETCHED: 2>,))
+    >>> statuses_of("fetched")
+    (<Status.DB_FETCHED: 2>, <Status.DB_NOTMODIFIED: 6>)
+    """
+    try:
+        return _WORDS[word]
+    except KeyError:
+        raise ValueError(f"status must be one of {', '.join(_WORDS)}, got {word!r}") from None
+
+
+def shown_columns(kind: Kind) -> Columns:
+    """Returns the columns of a component that users see: URL or host first, the key last.
+
+    >>> from .kinds import KINDS
+    >>> [column.name for column in shown_columns(KINDS["outcome"])]
+    ['batch_id', 'url', 'document', 'status', 'score', 'signature', 'key']
+    """
+    name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
+    batch = BATCHES_COLUMNS.pick("batch_id") if kind.of_batch else Columns()
+    return joined(batch, [name], kind.columns.without("key"), kind.columns.pick("key"))
+
+
+def shown_type(column: Column) -> pa.DataType:
+    """Returns the type of a column's values as users see them."""
+    return _SHOWN_TYPES.get(column.form, column.type)
+
+
+def shown_schema(columns: Iterable[Column]) -> pa.Schema:
+    """Returns the columns as users see them, in Parquet and in frames."""
+    return pa.schema([(column.name, shown_type(column)) for column in columns])
+
+
+def shown_frame(frame: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
+    """Returns stored rows as users see them; columns that are not declared stay as they are.
+
+    If a frame with ``key`` lacks the declared column ``url`` or ``host``, it is added.
+
+    >>> from .schema import STATE_COLUMNS, URL_COLUMN
+    >>> frame = pl.DataFrame({"key": ["com.a:http/"], "status": [2], "fetch_time": [0]})
+    >>> shown_frame(frame, [URL_COLUMN, *STATE_COLUMNS]).rows()[0][1:2]
+    ('db_fetched',)
+    """
+    columns = list(columns)
+    declared = {column.name for column in columns}
+    for name, named in _NAMES.items():
+        if name in declared and name not in frame.columns:
+            values = [named(key) for key in frame.get_column("key")]
+            frame = frame.with_columns(pl.Series(name, values, dtype=pl.String))
+    known = [column for column in columns if column.name in frame.columns]
+    return frame.with_columns(_shown(column, frame) for column in known)
+
+
+def _shown(column: Column, frame: pl.DataFrame) -> pl.Expr:
+    """Returns a stored column as users see it, under the same name."""
+    stored = pl.col(column.name)
+    match column.form:
+        case Form.TIME:
+            return stored.cast(pl.Datetime("ms", "UTC"))
+        case Form.DAY:
+            return stored.cast(pl.Date)
+        case Form.CODE:
+            other = stored.cast(pl.String)
+            return stored.replace_strict(column.codes, default=other, return_dtype=pl.String)
+        case Form.HEX:
+            return stored.bin.encode("hex")
+        case Form.URL:
+            keys = frame.get_column(column.name).drop_nulls().unique()
+            urls = [from_key(key) for key in keys]
+            return stored.replace_strict(keys, urls, default=None, return_dtype=pl.String)
+    return stored
+
+
+def record_of(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    """Returns a stored row as a record for JSON or CSV: the declared columns, as users see them.
+
+    >>> from .schema import STATE_COLUMNS, URL_COLUMN
+    >>> some = [URL_COLUMN, *STATE_COLUMNS.pick("status", "fetch_time")]
+    >>> record_of({"key": "com.a:http/", "status": 2, "fetch_time": 0}, some)
+    {'url': 'http://a.com/', 'status': 'db_fetched', 'fetch_time': '1970-01-01T00:00:00.000Z'}
+    """
+    return {column.name: _value(row, column) for column in columns}
+
+
+def _value(row: Mapping[str, Any], column: Column) -> Any:
+    if column.name not in row:
+        named = _NAMES.get(column.name)
+        return named(row["key"]) if named else None
+    return plain(row[column.name], column)
+
+
+def plain(value: Any, column: Column) -> Any:
+    """Returns a stored value for JSON, as users see it."""
+    if value is None:
+        return None
+    match column.form:
+        case Form.TIME:
+            return iso(value)
+        case Form.DAY:
+            return _day(value)
+        case Form.CODE:
+            return column.codes.get(value, str(value))
+        case Form.HEX:
+            return value.hex()
+        case Form.URL:
+            return from_key(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return dict(value) if pa.types.is_map(column.type) else value
+
+
+def numbered(value: int | None, column: Column) -> str | None:
+    """Returns the name of a code with its number, for a person who reads one row.
+
+    >>> from .schema import STATE_COLUMNS
+    >>> numbered(2, *STATE_COLUMNS.pick("status"))
+    'db_fetched (2)'
+    """
+    return None if value is None else f"{column.codes.get(value, 'unknown')} ({value})"
+
+
+def iso(time_ms: int | None) -> str | None:
+    """Returns a time in ISO form.
+
+    >>> iso(0), iso(1 << 62)
+    ('1970-01-01T00:00:00.000Z', '4611686018427387904 ms')
+    """
+    if time_ms is None:
+        return None
+    try:
+        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):  # the year is out of range
+        return f"{time_ms} ms"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _day(day: int) -> str:
+    try:
+        return (datetime.date(1970, 1, 1) + datetime.timedelta(days=day)).isoformat()
+    except OverflowError:
+        return f"day {day}"

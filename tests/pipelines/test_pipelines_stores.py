@@ -64,7 +64,7 @@ def pages_of(table, capsys):
     capsys.readouterr()
     assert nutbeam("pages", table) == 0
     records = json_lines(capsys.readouterr().out)
-    times = ("fetched_at", "modified_at", "due_at")
+    times = ("last_fetch_time", "modified_time", "fetch_time")
     found = {r["url"]: {n: v for n, v in r.items() if n not in times} for r in records}
     assert len(found) == len(records)
     return found

@@ -7,15 +7,26 @@ Files keep numbers. ``shown_frame`` is for Parquet and frames, ``record_of`` for
 import base64
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
 from ..web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
-from .kinds import Kind
-from .schema import BATCHES_COLUMNS, HOST_COLUMN, STATUS_NAMES, TEXT, URL_COLUMN, Status
+from .kinds import KINDS, Kind
+from .schema import (
+    BATCHES_COLUMNS,
+    HOST_COLUMN,
+    LINK_COLUMNS,
+    PAGE_COLUMNS,
+    PAGES_COLUMNS,
+    STATE_COLUMNS,
+    STATUS_NAMES,
+    TEXT,
+    URL_COLUMN,
+    Status,
+)
 
 # Statuses of URLs that exist, as far as the table knows: a retry may be due.
 LIVING = (Status.DB_FETCHED, Status.DB_NOTMODIFIED, Status.DB_UNFETCHED)
@@ -56,6 +67,46 @@ def statuses_of(word: str) -> tuple[Status, ...]:
         return _WORDS[word]
     except KeyError:
         raise ValueError(f"status must be one of {', '.join(_WORDS)}, got {word!r}") from None
+
+
+class View(NamedTuple):
+    """Rows that users can query and export, under a name.
+
+    Attributes:
+        meaning: A row is this.
+        columns: Its columns, as users see them.
+        kind: The component whose rows it has; None if it is made of several.
+    """
+
+    meaning: str
+    columns: Columns
+    kind: Kind | None = None
+
+
+def views() -> dict[str, View]:
+    """Returns what users can query and export, by name.
+
+    >>> list(views())[:6]
+    ['state', 'hosts', 'pages', 'links', 'batches', 'batch_fetchlist']
+    """
+    tablets = {kind.name: kind for kind in KINDS.values() if kind.in_tablets}
+    of_batches = {f"batch_{kind.name}": kind for kind in KINDS.values() if kind.of_batch}
+    return (
+        {name: View(kind.meaning, shown_columns(kind), kind) for name, kind in tablets.items()}
+        | {
+            "pages": View(
+                "a URL that has been fetched and is not gone, with its newest text",
+                joined(
+                    PAGE_COLUMNS,
+                    PAGES_COLUMNS.pick("headers", "body"),
+                    STATE_COLUMNS.pick("batch_id", "key"),
+                ),
+            ),
+            "links": View("a link in the newest text of a URL", LINK_COLUMNS),
+            "batches": View("a batch", BATCHES_COLUMNS),
+        }
+        | {name: View(kind.meaning, shown_columns(kind), kind) for name, kind in of_batches.items()}
+    )
 
 
 def shown_columns(kind: Kind) -> Columns:

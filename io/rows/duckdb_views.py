@@ -1,4 +1,13 @@
-"""Makes the SQL of DuckDB views of a table: their files and columns."""
+"""Makes the SQL of DuckDB views of a table: its rows as users see them (policy/vocabulary.py).
+
+The stored rows are in a schema of their own, ``stored``, so that ``SHOW TABLES`` lists only the
+views for users:
+
+- ``stored.empty_KIND``: no rows, with the declared columns and types of a component;
+- ``stored.KIND``: the rows of a component, runs folded;
+- ``stored.newest_documents``, ``stored.newest_pages``: of each URL in the state, the row of the
+  file that its columns ``document`` and ``page`` name, if the table still has it.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,14 +16,16 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of, kinds_in_tablets, kinds_of_batches
-from ...policy.schema import STATUS_NAMES
+from ...policy.columns import Column, Form
+from ...policy.kinds import Kind, kind_of
+from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT
+from ...policy.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import NUMBER, Tablet, tablets
 
-# The URL of a row key, and the host of a reversed host, as SQL.
+# The URL of a row key, and the host of a reversed host; a time in ms, null if it is out of range.
 MACROS = (
     """CREATE MACRO host_of(key) AS CASE WHEN starts_with(key, '[')
          THEN left(key, position(']' IN key))
@@ -24,64 +35,137 @@ MACROS = (
               ELSE substr(key, position(':' IN key) + 1) END,
          '^([a-z][a-z0-9+.-]*)(:[0-9]+)?(/.*)$',
          '\\1://' || replace(host_of(key), '\\', '\\\\') || '\\2\\3', 's')""",
-    "CREATE MACRO utc(ms) AS make_timestamp(ms * 1000)",
-    "CREATE MACRO status_name(code) AS CASE code "
-    + " ".join(f"WHEN {code} THEN '{name}'" for code, name in STATUS_NAMES.items())
-    + " END",
+    "CREATE SCHEMA stored",
+    """CREATE MACRO stored.timestamp_of(ms) AS
+         CASE WHEN ms BETWEEN -62135596800000 AND 253402300799999 THEN make_timestamp(ms * 1000) END""",
 )
 
 
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
-    """Returns the batches of a snapshot, one row per batch."""
+    """Returns the batches of a snapshot, one row per batch, with ``BATCHES_COLUMNS`` as stored."""
     schema = {
-        "batch": pl.String, "phase": pl.String, "created": pl.Int64, "partitions": pl.Int64,
+        "batch_id": pl.String, "phase": pl.String, "created": pl.Int64, "partitions": pl.Int64,
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
     }  # fmt: skip
-    rows = [{"batch": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
+    rows = [{"batch_id": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
     return pl.DataFrame(rows, schema=schema)
 
 
-def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, DataFile]]:
-    """Returns the files that a view reads, as (batch id or empty, file).
+def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, DataFile]]:
+    """Returns the files of a component, as (batch id or empty, file); of all batches, if it is of batches.
 
     Raises:
         UserError: A list is missing or damaged.
     """
-    if kind_of(view).in_tablets:
-        return [("", file) for file in load_files(root, manifest.components.get(view))]
+    if not kind.of_batch:
+        return [("", file) for file in load_files(root, manifest.components.get(kind.name))]
     return [
         (name.split("/")[1], file)
         for name, component in sorted(manifest.components.items())
-        if name.startswith("batches/") and name.endswith(f"/{view}")
+        if name.startswith("batches/") and name.endswith(f"/{kind.name}")
         for file in load_files(root, component)
     ]
 
 
-def shown() -> list[str]:
-    """Returns the views of components; the views ``batches`` and ``links`` are not among them."""
-    return [*kinds_in_tablets(), *kinds_of_batches()]
+def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Iterator[str]:
+    """Yields the statements that create all views.
 
-
-def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
-    """Returns the SQL of a view; needs a relation ``empty_VIEW`` with the declared columns.
+    The tables ``stored.empty_KIND`` and ``stored.batches`` must exist.
 
     Args:
         root: The table's folder.
-        view: Name of the view.
-        files: Its files, from ``files_of``.
+        files: Files by kind of component, from ``files_of``.
     """
-    name = "host_of(key) AS host" if kind_of(view).of_hosts else "url_of(key) AS url"
-    return f"CREATE VIEW {view} AS SELECT {name}, * FROM ({' '.join(_parts(root, view, files))})"
+    known = views()
+    for view in known.values():
+        if view.kind is not None:
+            rows = " ".join(_parts(root, view.kind, files[view.kind.name]))
+            yield f"CREATE VIEW stored.{view.kind.name} AS {rows}"
+    for kind in ("documents", "pages"):
+        yield f"CREATE VIEW stored.newest_{kind} AS {_newest(root, kind, files[kind])}"
+    for name, view in known.items():
+        if view.kind is not None:
+            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}"
+    batches = ", ".join(map(_expression, BATCHES_COLUMNS))
+    yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
+    yield _pages(known["pages"])
+    yield """CREATE VIEW links AS
+        SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
+               link.rel AS rel, key, link.key AS target_key
+        FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""
 
 
-def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
-    """Returns the SQL of the view ``links``: the links in each page's newest document.
+def _shown(view: View) -> str:
+    """Returns the columns of a component as users see them."""
+    return ", ".join(map(_expression, view.columns))
 
-    The view ``state`` and a relation ``empty_documents`` must exist.
+
+def _expression(column: Column, source: str = "") -> str:
+    """Returns a column as users see it: the twin of ``shown_frame``.
+
+    Args:
+        column: The declaration.
+        source: Prefix of the column's name, such as ``s.``.
+    """
+    if column.name in _NAMES:
+        return f"{_NAMES[column.name]}({source}key) AS {column.name}"
+    name = f"{source}{column.name}"
+    match column.form:
+        case Form.TIME:
+            seen = f"stored.timestamp_of({name})"
+        case Form.DAY:
+            seen = f"DATE '1970-01-01' + {name}"
+        case Form.CODE:
+            names = " ".join(f"WHEN {code} THEN '{word}'" for code, word in column.codes.items())
+            seen = f"CASE {name} {names} ELSE {name}::VARCHAR END"
+        case Form.HEX:
+            seen = f"lower(hex({name}))"
+        case Form.URL:
+            seen = f"url_of({name})"
+        case _:
+            seen = name
+    return f"{seen} AS {column.name}"
+
+
+# Macros that make these columns of a row key.
+_NAMES = {"url": "url_of", "host": "host_of"}
+
+
+def _pages(view: View) -> str:
+    """Returns the SQL of the view ``pages``.
+
+    The columns that no query asks for are not read from the files, so a query without ``body`` and
+    ``text`` reads little more than the keys of pages and documents.
+    """
+    of_state = {column.name for column in STATE_COLUMNS} - {"distance", "metadata", "parse_status"}
+    of_body = {"headers", "body"}
+    links = (
+        "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
+        "FOR link IN coalesce(d.outlinks, [])] AS links"
+    )
+    columns = ", ".join(
+        links
+        if column.name == "links"
+        else _expression(
+            column,
+            "s." if column.name in (*of_state, "url") else "b." if column.name in of_body else "d.",
+        )
+        for column in view.columns
+    )
+    living = ", ".join(str(int(status)) for status in LIVING)
+    return f"""CREATE VIEW pages AS SELECT {columns}
+        FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
+        LEFT JOIN stored.newest_pages AS b ON b.key = s.key
+        WHERE s.status IN ({living})"""
+
+
+def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> str:
+    """Returns the SQL of the rows that the state refers to, in files of documents or of pages.
 
     Args:
         root: The table's folder.
-        files: Files of ``documents``, from ``files_of``.
+        kind: ``documents`` or ``pages``.
+        files: Their files.
     """
     found = [file for _, file in files]
     read = _read(root, found, "filename = true, file_row_number = true") if found else ""
@@ -91,28 +175,28 @@ def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
         for file in found
         for name in sorted({file.path, file.formerly or file.path})
     )
-    return f"""CREATE VIEW links AS
+    # A part of a page may have the key of a page; of several rows the first one counts.
+    column, first = {
+        "documents": ("document", "(found.part_of IS NOT NULL, found.file_row_number)"),
+        "pages": ("page", "found.file_row_number"),
+    }[kind]
+    return f"""
         WITH found AS NOT MATERIALIZED (
-            SELECT *, '' AS filename, 0 AS file_row_number FROM empty_documents
+            SELECT *, '' AS filename, 0 AS file_row_number FROM stored.empty_{kind}
             {"UNION ALL BY NAME SELECT * FROM " + read if read else ""}),
         newest AS (
-            SELECT found.filename, found.key,
-              arg_min(found.file_row_number, (found.part_of IS NOT NULL, found.file_row_number))
-              AS file_row_number
+            SELECT found.filename, found.key, arg_min(found.file_row_number, {first}) AS file_row_number
             FROM found JOIN (VALUES {names or "('', '')"}) AS named (filename, name)
               ON found.filename = named.filename
-            JOIN state ON state.key = found.key AND state.document = named.name
-            GROUP BY ALL),
-        every AS (
-            SELECT found.key, unnest(found.outlinks) AS link FROM found SEMI JOIN newest
-            USING (filename, key, file_row_number))
-        SELECT url_of(key) AS url, key, url_of(link.key) AS target_url, link.key AS target_key,
-               link.anchor AS anchor, link.rel AS rel FROM every"""
+            JOIN stored.state AS state ON state.key = found.key AND state.{column} = named.name
+            GROUP BY ALL)
+        SELECT * EXCLUDE (filename, file_row_number)
+        FROM found SEMI JOIN newest USING (filename, key, file_row_number)"""
 
 
-def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
-    yield f"SELECT * FROM empty_{view}"  # columns that an older file lacks are null
-    if kind_of(view).in_tablets:
+def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
+    yield f"SELECT * FROM stored.empty_{kind.name}"  # columns that an older file lacks are null
+    if kind.in_tablets:
         known = tablets(file for _, file in files)
         plain = [tablet.base for tablet in known if not tablet.runs]
         if plain:
@@ -123,7 +207,7 @@ def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> It
         return
     for batch, some in itertools.groupby(files, key=itemgetter(0)):
         read = _read(root, [file for _, file in some])
-        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {read}"
+        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch_id FROM {read}"
 
 
 def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
@@ -155,11 +239,11 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
     return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
 
 
-def empty_table(view: str) -> pa.Table:
-    """Returns a table without rows that has the columns of a view, those of the schema first."""
-    schema = kind_of(view).schema
-    if not kind_of(view).in_tablets:
-        schema = schema.append(pa.field("batch", pa.large_string()))
+def empty_table(kind: str) -> pa.Table:
+    """Returns a table without rows, with the stored columns of a component and ``batch_id``."""
+    schema = kind_of(kind).schema
+    if kind_of(kind).of_batch:
+        schema = schema.append(pa.field("batch_id", TEXT))
     return schema.empty_table()
 
 

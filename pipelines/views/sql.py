@@ -10,19 +10,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ...io.rows.duckdb_views import (
     MACROS,
     batches_frame,
     empty_table,
     files_of,
-    links_sql,
-    shown,
-    view_sql,
+    views_sql,
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.reach import is_shared
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table
+from ...policy.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.visible import visible
@@ -113,16 +114,16 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         "temp_directory": str(scratch() / "duckdb"),
     }
     connection = duckdb.connect(":memory:", config=config)
-    paths: list[str] = []
     for macro in MACROS:
         connection.execute(macro)
-    for view in shown():
-        files = files_of(root, manifest, view)
-        paths += [str(root / file.path) for _, file in files]
-        connection.register(f"empty_{view}", empty_table(view))
-        connection.execute(view_sql(root, view, files))
-    connection.execute(links_sql(root, files_of(root, manifest, "documents")))
-    connection.register("batches", batches_frame(manifest).to_arrow())
+    kinds = [view.kind for view in views().values() if view.kind is not None]
+    files = {kind.name: files_of(root, manifest, kind) for kind in kinds}
+    for kind in kinds:
+        _store(connection, f"empty_{kind.name}", empty_table(kind.name))
+    _store(connection, "batches", batches_frame(manifest).to_arrow())
+    for statement in views_sql(root, files):
+        connection.execute(statement)
+    paths = [str(root / file.path) for some in files.values() for _, file in some]
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
@@ -131,6 +132,13 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         connection.execute(f"SET memory_limit = '{int(memory_limit)}B'")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def _store(connection: Any, name: str, rows: pa.Table) -> None:
+    """Copies rows into the schema ``stored``."""
+    connection.register("rows", rows)
+    connection.execute(f"CREATE TABLE stored.{name} AS SELECT * FROM rows")
+    connection.unregister("rows")
 
 
 def _check(duckdb: Any, connection: Any, query: str) -> None:

@@ -16,6 +16,7 @@ import os.path
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from nutbeam.io.reading.reader import read as read
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
     from nutbeam.transforms.fetch_pages import FetchPages as FetchPages
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
@@ -34,6 +35,7 @@ _MODULES = {
     "PartitionByHost": "transforms.partition",
     "RowsToChunks": "transforms.rows",
     "TopNPerKey": "transforms.top_n_per_key",
+    "read": "io.reading.reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

@@ -8,12 +8,14 @@ import polars as pl
 from ..web.urls.row_keys import from_key
 from .columns import Columns
 from .parts import pages_first
-from .schema import PAGE_COLUMNS, STATE_COLUMNS
-from .vocabulary import LIVING
+from .schema import PAGE_COLUMNS, URL_COLUMN
+from .vocabulary import LIVING, views
 
-# Columns of PAGE_COLUMNS that come from the state; the others come from documents.
+# Columns of pages that come from the state, and from the files of bodies; the others come from
+# documents.
 _OF_STATE = ("status", "http_code", "content_type", "last_fetch_time", "modified_time",
-             "fetch_time", "score")  # fmt: skip
+             "fetch_time", "score", "batch_id", "key")  # fmt: skip
+_OF_BODIES = ("headers", "body")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +23,7 @@ class PageChoice:
     """Which pages a reader wants.
 
     Attributes:
-        columns: Columns of ``PAGE_COLUMNS``.
+        columns: Columns of the view ``pages``.
         statuses: Statuses of their URLs.
         since: Earliest fetch of their bodies, ms; None is any.
         known: Batches whose pages the reader has already.
@@ -35,15 +37,25 @@ class PageChoice:
     @property
     def state_columns(self) -> list[str]:
         """Columns to read from the state."""
-        wanted = {column.name for column in self.columns}
-        return ["key", "document", *(name for name in _OF_STATE if name in wanted)]
+        wanted = self._names(*_OF_STATE)
+        places = ["document", "page"] if self.body_columns else ["document"]
+        return list(dict.fromkeys(["key", *places, *wanted]))
+
+    @property
+    def body_columns(self) -> list[str]:
+        """Columns to read from the files of bodies."""
+        return self._names(*_OF_BODIES)
 
     @property
     def document_columns(self) -> list[str]:
         """Columns to read from documents."""
-        names = [column.name for column in self.columns if column.name not in (*_OF_STATE, "url")]
+        others = (*_OF_STATE, *_OF_BODIES, URL_COLUMN.name)
+        names = [column.name for column in self.columns if column.name not in others]
         stored = ["outlinks" if name == "links" else name for name in names]
         return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
+
+    def _names(self, *some: str) -> list[str]:
+        return [column.name for column in self.columns if column.name in some]
 
     def in_state(self, state: pl.LazyFrame) -> pl.LazyFrame:
         """Keeps the rows of the state that may be of wanted pages."""
@@ -57,7 +69,7 @@ class PageChoice:
 
 
 def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns the pages of one file of documents: ``choice.columns`` and ``key``, as stored.
+    """Returns the pages of one file of documents, as stored; ``choice.body_columns`` are missing.
 
     Args:
         choice: The wanted pages and columns.
@@ -70,10 +82,10 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
         found = found.filter(pl.col("fetch_time") >= choice.since)
     # The fetch time of a document is when it was fetched, that of the state when it is due.
     found = found.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
-    if "outlinks" in found.columns:
+    if choice._names("links"):
         found = found.with_columns(_with_urls(found.get_column("outlinks")).alias("links"))
-    stored = [column.name for column in choice.columns if column.name != "url"]
-    return found.select("key", *stored)
+    columns = [*choice.state_columns, *(column.name for column in choice.columns)]
+    return found.select([name for name in dict.fromkeys(columns) if name in found.columns])
 
 
 def _with_urls(links: pl.Series) -> pl.Series:
@@ -88,16 +100,9 @@ def _with_urls(links: pl.Series) -> pl.Series:
 
 
 def page_columns(names: Collection[str]) -> Columns:
-    """Returns columns of pages by name; none means all.
+    """Returns columns of pages by name; none means ``PAGE_COLUMNS``.
 
     Raises:
         ValueError: There is no such column; the message quotes it.
     """
-    known = [column.name for column in PAGE_COLUMNS]
-    for name in names:
-        if name not in known:
-            raise ValueError(f"pages have the columns {', '.join(known)}, not {name!r}")
-    return PAGE_COLUMNS.pick(*dict.fromkeys(names)) if names else PAGE_COLUMNS
-
-
-assert set(_OF_STATE) <= {column.name for column in STATE_COLUMNS}
+    return views()["pages"].columns.chosen(*names) if names else PAGE_COLUMNS

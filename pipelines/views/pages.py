@@ -15,12 +15,12 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
+from ...io.reading.living_pages import pages_of_file
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.files import creating
-from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.checksums import check_file, check_tablets
-from ...policy.page_rows import PageChoice, page_columns, page_rows
-from ...policy.schema import DOCUMENTS, conform, to_frame
+from ...policy.page_rows import PageChoice, page_columns
+from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
 from ...transforms.chunks import Chunk, to_chunks
 from ...web.base.options import option
@@ -69,7 +69,7 @@ class Options(LaunchOptions):
         try:
             page_columns(self.columns)
         except ValueError as error:
-            raise ValueError(f"--columns: {error}") from error
+            raise ValueError(f"--{error}") from error
         if self.since:
             try:
                 time_of(self.since)
@@ -140,8 +140,7 @@ def _write(
     path = reading.part(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
         check_file(reading.root, file)
-        documents = scan([reading.root / file.path], DOCUMENTS).select(choice.document_columns)
-        pages = page_rows(choice, rows, collect(documents))
+        pages = pages_of_file(reading, file, choice, rows)
     if output.suffix == ".parquet":
         with creating(path) as part:
             shown = conform(shown_frame(pages, choice.columns), shown_schema(choice.columns))

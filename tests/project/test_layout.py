@@ -10,7 +10,7 @@ from package_files import FILES, PACKAGE, ROOMS, imported
 FOLDERS = {
     "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
     "io": (
-        *("upkeep", "batches", "parsing", "rows", "snapshots", "table"),
+        *("upkeep", "reading", "batches", "parsing", "rows", "snapshots", "table"),
         *("bigtable", "tablets", "storage"),
     ),
     "web": (

@@ -12,10 +12,9 @@ from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key, host_key
 from ..web.urls.schemes import SchemeOptions
 from .schedule import DAY_MS, Clock, ScheduleOptions, due
-from .schema import FETCH_DELAY, MAX_DELAY, STATUS_NAMES
+from .schema import FETCH_DELAY, MAX_DELAY
 from .threshold import rank
-
-STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
+from .vocabulary import STATUS_WORDS, statuses_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +54,8 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
     restrict_status: str = option(
         "",
-        "Take only URLs of this status.",
-        choices=("", *STATUS_CODES),
+        "Take only URLs of this status; fetched is db_fetched and db_notmodified.",
+        choices=("", *STATUS_WORDS),
         nutch="generate.restrict.status",
     )
     add_days: float = option(
@@ -92,7 +91,7 @@ def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.
     """
     rows = state.filter(due(later(clock, options), options))
     if options.restrict_status:
-        rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
+        rows = rows.filter(pl.col("status").is_in(statuses_of(options.restrict_status)))
     if options.max_distance >= 0:
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
     # In polars NaN is larger than every number, but such a page must not be the best.

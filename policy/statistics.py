@@ -11,6 +11,7 @@ import polars as pl
 
 from ..web.base.safe_json import read_json
 from .schema import STATUS_NAMES
+from .vocabulary import iso
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # Bins of scores are the upper 16 bits of their float; adjacent bins differ by 0.8 %.
@@ -124,13 +125,15 @@ def summary(statistics: Statistics) -> dict[str, Any]:
     }
     record["retries"] = {str(n): number for n, number in sorted(statistics.retries.items())}
     for name, spread in (
-        ("fetch_interval_s", statistics.intervals),
-        ("fetch_time_ms", statistics.times),
+        ("fetch_interval", statistics.intervals),
+        ("fetch_time", statistics.times),
         ("score", statistics.scores),
     ):
         if spread is not None:
             count = statistics.rows if name != "score" else max(1, sum(statistics.bins.values()))
             record[name] = {"min": spread[0], "avg": spread[1] / count, "max": spread[2]}
+    if statistics.times is not None:
+        record["fetch_time"] = {n: iso(int(time)) for n, time in record["fetch_time"].items()}
     if statistics.bins:
         record["score"]["quantiles"] = {f"{q:g}": v for q, v in quantiles(statistics).items()}
     if statistics.nans:

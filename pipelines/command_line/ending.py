@@ -36,10 +36,21 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self.signalled = self.done = self._interrupted = False
+        self.signalled = self.done = self._interrupted = self._in_shell = False
+
+    @contextlib.contextmanager
+    def shell(self) -> Iterator[None]:
+        """Within the block, Ctrl-C interrupts the main thread each time, and does not end the command."""
+        self._in_shell = True
+        try:
+            yield
+        finally:
+            self._in_shell = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Interrupts the main thread, once."""
+        if self._in_shell and number == signal.SIGINT:
+            raise KeyboardInterrupt
         if not self._interrupted and not self.done:
             self._interrupted = True
             raise KeyboardInterrupt
@@ -53,7 +64,7 @@ class Ending:
 
     def watch(self, signals: socket.socket, say: Callable[[str], object]) -> None:
         """Waits for signals, in a thread; ends the process if the main thread takes too long."""
-        while not _KNOWN & set(signals.recv(64)):
+        while not self._ends(signals.recv(64)):
             pass
         self.signalled = True
         threading.excepthook = _say_nothing  # for threads that wait for worker processes
@@ -63,6 +74,10 @@ class Ending:
         end_children(signal.SIGKILL)
         remove_scratch()
         os._exit(INTERRUPTED)
+
+    def _ends(self, numbers: bytes) -> bool:
+        """Returns whether signals end the command."""
+        return bool((_KNOWN - {signal.SIGINT} if self._in_shell else _KNOWN) & set(numbers))
 
 
 def _await_another(signals: socket.socket) -> None:

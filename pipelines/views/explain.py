@@ -8,10 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from ...policy.kinds import KINDS
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.selection import GenerateOptions
 from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
+from ...policy.vocabulary import record_of, shown_columns
 from ...web.base.options import also, option
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import place
@@ -25,9 +27,9 @@ from ..command_line.command import DONE, TABLE, Argument, Invocation
 from ..command_line.url_rules import rules_of
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
-from .row_records import record_of
 
 NO_TABLE = "-"
+COLUMNS = shown_columns(KINDS["state"])
 ARGUMENTS = (
     Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."),
     URLS,
@@ -106,7 +108,7 @@ class Explainer:
             return record | {"reason": reason}
         row = self._table.find("state", key)
         record["reason"] = reason or self._not_added(key, row, self._table)
-        record["row"] = None if row is None else record_of(row)
+        record["row"] = None if row is None else record_of(row, COLUMNS)
         if row is not None:
             if clock := wrong_clock(row, self._table, self._options):
                 record["clock"] = clock

@@ -19,8 +19,9 @@ from ...policy.clocks import resting, wrong_times
 from ...policy.schedule import TOLERANCE_MS, Clock, due
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ...policy.scope import Seeds
-from ...policy.selection import STATUS_CODES, GenerateOptions, eligible, groups, later, ranked
+from ...policy.selection import GenerateOptions, eligible, groups, later, ranked
 from ...policy.threshold import rank
+from ...policy.vocabulary import iso, statuses_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.robots_options import RobotsOptions
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
@@ -29,7 +30,6 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_of
 from ...web.urls.schemes import is_web, scheme_of
 from .export import Reading
-from .row_records import TIMES, iso
 
 
 class TableView:
@@ -98,7 +98,7 @@ def not_generated(
         yield "purged", "it was purged, and is in the blocklist"
     if not _frame(STATE, row).select(due(clock, options)).item():
         yield "not_due", _wait(row, clock)
-    if options.restrict_status and row["status"] != STATUS_CODES[options.restrict_status]:
+    if options.restrict_status and row["status"] not in statuses_of(options.restrict_status):
         yield "status", f"{STATUS_NAMES[row['status']]}, not {options.restrict_status}"
     if 0 <= options.max_distance < (row["distance"] or 0):
         most = options.max_distance
@@ -133,7 +133,8 @@ def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions)
     """Returns a message if some times of a row are impossible; empty if not."""
     if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
         return ""
-    times = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
+    names = ("fetch_time", "last_fetch_time", "modified_time")
+    times = ", ".join(f"{name} {iso(row[name])}" for name in names if row[name] is not None)
     return (
         f"a clock was wrong: {times}, and now is {iso(table.now)}; update corrects that when it "
         "comes to the row, fsck --repair at once"

@@ -1,33 +1,28 @@
-"""export: writes a component of the table to one file, with the stored columns.
+"""export: writes a component of the table to one file, as users see it (policy/vocabulary.py).
 
 ::
 
     tablets, or files of batches ─ rows, as Parquet, CSV or JSON lines ─▶ parts ─▶ one file
 """
 
-import base64
 import dataclasses
 import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.rows.duckdb_views import batches_frame, files_of
-from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import check_file, check_tablets
-from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
-from ...policy.schema import TEXT, conform, to_frame
+from ...policy.schema import conform, to_frame
+from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.urls.row_keys import from_host_key, from_key
 from ..command_line.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of, tablets_of
@@ -43,8 +38,8 @@ class Options(LaunchOptions):
 
     what: str = option(
         "state",
-        "What to write: state, hosts, batches, or a component of the batches, such as pages or "
-        "documents: then the files of all batches.",
+        "What to write: state, hosts, batches, or a component of all batches, such as batch_pages "
+        "or batch_documents.",
         group="export",
     )
     output: str = option(
@@ -56,9 +51,11 @@ class Options(LaunchOptions):
     )
 
     def __post_init__(self) -> None:
-        known = (*kinds_in_tablets(), "batches", *kinds_of_batches())
+        known = [name for name, view in views().items() if view.kind or name == "batches"]
         if self.what not in known:
-            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}")
+            made = {"pages": "nutbeam pages writes them", "links": "nutbeam pages writes them"}
+            cure = f"; {made[self.what]}" if self.what in made else ""
+            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{cure}")
 
 
 def run(invocation: Invocation) -> int:
@@ -70,7 +67,7 @@ def run(invocation: Invocation) -> int:
         parts | "Write" >> beam.Map(_write, options.what, output)
 
     divide = functools.partial(_parts, what=options.what)
-    schema = schema_of(options.what)
+    schema = shown_schema(views()[options.what].columns)
     with exported(table, build, invocation.beam_args, options, divide) as parts:
         number = output.join(parts, schema.names, schema)
     if output.path:
@@ -105,67 +102,44 @@ def kind_of_file(format: str, output: str) -> str:
     return kind
 
 
-def schema_of(what: str) -> pa.Schema:
-    """Returns the columns of an export: batch, URL or host, and the columns that are stored."""
-    if what == "batches":
-        return batches_frame(Manifest()).to_arrow().schema
-    fields = [] if kind_of(what).in_tablets else [pa.field("batch", TEXT)]
-    stored = kind_of(what).schema
-    return pa.schema([*fields, pa.field(_name(what), TEXT), *stored])
-
-
-def _name(what: str) -> str:
-    return "host" if kind_of(what).of_hosts else "url"
-
-
 def _parts(reading: Reading, what: str) -> Iterator[Part]:
-    manifest = reading.manifest()
-    if what == "batches":
+    kind = views()[what].kind
+    if kind is None:
         yield Part(reading, 0)
-    elif kind_of(what).in_tablets:
+    elif kind.in_tablets:
         yield from tablets_of(reading, what)
     else:
-        for number, (batch, file) in enumerate(files_of(reading.root, manifest, what)):
+        files = files_of(reading.root, reading.manifest(), kind)
+        for number, (batch, file) in enumerate(files):
             yield Part(reading, number, file=file, batch=batch)
 
 
-def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
-    root = part.reading.root
-    if what == "batches":
+def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
+    """Yields stored rows, with their batch if they are of one."""
+    root, kind = part.reading.root, view.kind
+    if kind is None:
         yield batches_frame(part.reading.manifest())
         return
     # Damaged rows are not exported.
     if part.tablet is not None:
         check_tablets(root, part.tablet)
-        frames = root.scan(what, part.tablet)
-    else:
-        assert part.file is not None
-        check_file(root, part.file)
-        groups = row_groups(root / part.file.path, KINDS[what].schema)
-        frames = (to_frame(group) for group in groups)
-    named = from_host_key if _name(what) == "host" else from_key
-    for frame in frames:
-        names = [named(key) for key in frame.get_column("key")]
-        yield frame.with_columns(
-            pl.Series(_name(what), names, dtype=pl.String), batch=pl.lit(part.batch)
-        )
+        yield from root.scan(kind.name, part.tablet)
+        return
+    assert part.file is not None
+    check_file(root, part.file)
+    for group in row_groups(root / part.file.path, kind.schema):
+        yield to_frame(group).with_columns(batch_id=pl.lit(part.batch))
 
 
 def _write(part: Part, what: str, output: Output) -> None:
-    schema, path = schema_of(what), part.reading.part(part.number, output.suffix)
-    tables = (conform(frame, schema) for frame in _frames(part, what))
+    view, path = views()[what], part.reading.part(part.number, output.suffix)
+    frames = _frames(part, view)
     with part.reading.reading():
         if output.suffix != ".parquet":
-            rows = (row for table in tables for row in table.to_pylist(maps_as_pydicts="lossy"))
-            output.write(path, ({n: _plain(n, v) for n, v in row.items()} for row in rows))
+            rows = (row for frame in frames for row in frame.iter_rows(named=True))
+            output.write(path, (record_of(row, view.columns) for row in rows))
             return
+        schema = shown_schema(view.columns)
         with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in tables:
-                writer.write_table(table)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Returns a value for text formats: bytes as hex, a page's body as base64."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode() if name == "body" else value.hex()
-    return value
+            for frame in frames:
+                writer.write_table(conform(shown_frame(frame, view.columns), schema))

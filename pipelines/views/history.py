@@ -10,11 +10,11 @@ from rich import filesize
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import Change, Event, events, sizes
+from ...policy.vocabulary import iso
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ..command_line.command import TABLE, Invocation
-from .row_records import iso
 
 ARGUMENTS = (TABLE,)
 
@@ -58,7 +58,7 @@ def _record(event: Event) -> dict[str, Any]:
         return {"snapshot": event.number, "error": event.error}
     return {
         "snapshot": event.number,
-        "time": manifest.time,
+        "time": iso(manifest.time),
         "job": manifest.job,
         "operation": manifest.operation,
         "batch": manifest.batch,

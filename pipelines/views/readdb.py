@@ -22,32 +22,46 @@ from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
-from ...policy.parse_results import status_text
+from ...policy.columns import Form
+from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, STATUS_NAMES
+from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATUS_NAMES
 from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
+from ...policy.vocabulary import (
+    STATUS_WORDS,
+    iso,
+    numbered,
+    record_of,
+    shown_columns,
+    statuses_of,
+)
+from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
-from ..command_line.command import TABLE, Invocation
+from ..command_line.command import TABLE, Argument, Invocation
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of
-from .row_records import DUMPED, iso, record_of
 
-ARGUMENTS = (TABLE,)
+ARGUMENTS = (
+    TABLE,
+    Argument("url", "Show the record of this URL. Without it, readdb shows figures.", "?"),
+)
+COLUMNS = shown_columns(KINDS["state"])
+# Results of parsing that the state does not have.
+PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
 @dataclasses.dataclass(frozen=True)
 class Options(LaunchOptions):
-    """Options of readdb: one of stats, url, top and dump, and the limits of these."""
+    """Options of readdb: one of stats, top and dump, or a URL, and the limits of these."""
 
     stats: bool = option(
         False, "Show figures about the table (the default).", nutch="readdb -stats"
     )
-    url: str = option("", "Show the record of one URL.", nutch="readdb -url")
     dump: str = option(
         "", "Write all records to a file that ends in .jsonl or .csv, or to - as JSON lines.",
         nutch="readdb -dump",
@@ -60,15 +74,16 @@ class Options(LaunchOptions):
         "", "With --dump: only URLs that match this expression as a whole.", nutch="readdb -regex"
     )
     status: str = option(
-        "", "With --dump: only this status.", choices=("", *STATUS_CODES), nutch="readdb -status"
-    )
+        "", "With --dump: only this status; fetched is db_fetched and db_notmodified.",
+        choices=("", *STATUS_WORDS), nutch="readdb -status",
+    )  # fmt: skip
     retry: int = option(
         0, "With --dump: only records with at least this many retries.", minimum=0,
         nutch="readdb -retry",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        chosen = [n for n in ("stats", "url", "dump", "top") if getattr(self, n)]
+        chosen = [n for n in ("stats", "dump", "top") if getattr(self, n)]
         if len(chosen) > 1:
             raise ValueError(f"--{chosen[0]} and --{chosen[1]} contradict each other: give one")
         if self.dump not in ("", "-") and Path(self.dump).suffix not in (".jsonl", ".csv"):
@@ -83,9 +98,12 @@ class Options(LaunchOptions):
 
 def run(invocation: Invocation) -> int:
     options, table = invocation.options, str(invocation.table)
+    url = invocation.arguments["url"]
+    if url and (options.stats or options.dump or options.top):
+        raise UsageError(f"a URL stands alone, without --stats, --dump or --top: {url!r}")
     warn_of_clocks(table)
-    if options.url:
-        return _show_url(invocation, table, options.url)
+    if url:
+        return _show_url(invocation, table, url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
     record, best = look(table, options, invocation.beam_args, options.top, options.min_score)
@@ -149,32 +167,37 @@ def _look(part: Part, best: int, min_score: float) -> None:
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
     manifest = newest_manifest(table)
-    key = row_key(url, "--url")
+    key = row_key(url, "URL")
     row = Reading(table, "", manifest.snapshot).find("state", key)
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
-    record = record_of(row)
     for name in ("page", "document"):
         file = live_file(open_table(table), manifest, row[name]) if row[name] else None
-        record[name] = file.path if file else None
-    if record["document"] is not None:
-        record |= _parsed(open_table(table) / record["document"], key)
+        row[name] = file.path if file else None
+    if row["document"] is not None:
+        row |= _parsed(open_table(table) / row["document"], key)
+    columns = {column.name: column for column in (*COLUMNS, *PARSED)}
+    record = record_of(row, columns.values())
     if invocation.format == "json":
         print(json.dumps(record))
-    else:
-        known = ((name, value) for name, value in record.items() if value is not None)
-        print(visible_lines(f"{name:>16}: {value}" for name, value in known))
+        return 0
+    for name, column in columns.items():
+        if column.form is Form.CODE:
+            record[name] = numbered(row.get(name), column)
+        elif column.unit and record[name] is not None:
+            record[name] = f"{record[name]} {column.unit}"
+    known = {name: value for name, value in record.items() if value not in (None, {})}
+    print(visible_lines(f"{name:>16}: {value}" for name, value in known.items()))
     return 0
 
 
-def _parsed(path: Place, key: str) -> dict[str, str | None]:
+def _parsed(path: Place, key: str) -> dict[str, Any]:
     """Returns the result of parsing a page, from a file of documents."""
-    names = ("parse_status", "parse_minor", "parse_message")
-    rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", "part_of", *names)
-    for _, whole, *status in pages_first(collect(rows)).head(1).iter_rows():
-        return {"parse": status_text(*status), "part_of": from_key(whole) if whole else None}
-    return {}
+    names = [column.name for column in PARSED]
+    rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", *names)
+    found = pages_first(collect(rows)).select(names).head(1).to_dicts()
+    return found[0] if found else {}
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
@@ -184,7 +207,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
         parts | "Dump" >> beam.Map(_write_dump, options, output)
 
     with exported(table, build, beam_args, options) as parts:
-        output.join(parts, DUMPED)
+        output.join(parts, [column.name for column in COLUMNS])
     return 0
 
 
@@ -198,8 +221,9 @@ def _dumped(part: Part, options: Options) -> Iterator[dict[str, Any]]:
     for group in part.reading.root.scan("state", part.tablet):
         rows = group.filter(pl.col("retries") >= options.retry)
         if options.status:
-            rows = rows.filter(pl.col("status") == STATUS_CODES[options.status])
-        for record in map(record_of, rows.iter_rows(named=True)):
+            rows = rows.filter(pl.col("status").is_in(statuses_of(options.status)))
+        for row in rows.iter_rows(named=True):
+            record = record_of(row, COLUMNS)
             if not options.regex or re.fullmatch(options.regex, str(record["url"])):
                 yield record
 
@@ -213,7 +237,7 @@ def _batches(manifest: Manifest) -> dict[str, Any]:
 
 def _lines(record: dict[str, Any]) -> list[str]:
     lines = [f"TOTAL urls: {record['total_urls']:,}"]
-    interval, times, score = (record.get(n) for n in ("fetch_interval_s", "fetch_time_ms", "score"))
+    interval, times, score = (record.get(n) for n in ("fetch_interval", "fetch_time", "score"))
     if interval:
         for word, name in (("shortest", "min"), ("avg", "avg"), ("longest", "max")):
             lines.append(
@@ -222,7 +246,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if times:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip
-            lines.append(f"{word}: {iso(int(times[name]))}")
+            lines.append(f"{word}: {times[name]}")
     lines += [f"retry {n}: {number:,}" for n, number in record["retries"].items()]
     if score:
         lines += [f"score quantile {q}: {value:g}" for q, value in score["quantiles"].items()]

@@ -3,10 +3,11 @@
 import contextlib
 import dataclasses
 import datetime
+import functools
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,20 @@ from ...io.table.opening import open_table
 from ...policy.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ...web.base.visible import visible
 from ..command_line.command import TABLE, Argument, Invocation
 from .export import csv_line
+from .sql_advice import with_advice
+from .sql_shell import run_shell, run_statements
+from .sql_statuses import with_statuses
+from .sql_text import show
 
-ARGUMENTS = (TABLE, Argument("query", "The query: one SELECT."))
+ARGUMENTS = (
+    TABLE,
+    Argument("query", "A SELECT. Without it: a shell, or the statements of standard input.", "?"),
+)
 FORMATS = ("text", "json", "csv")
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
-_WIDEST = 100  # characters of a value in readable output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +58,9 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
+    query = invocation.arguments["query"]
+    if query is not None and not query.strip():
+        raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     table = str(invocation.table)
     opened, root = open_table(table), Path(table)
     if not opened.in_files("state"):
@@ -63,29 +72,56 @@ def run(invocation: Invocation) -> int:
         )
     duckdb = _duckdb()
     manifest = newest_manifest(table)
-    query = invocation.arguments["query"]
-    try:
-        limit = invocation.options.memory_limit
-        with contextlib.closing(connect(duckdb, root, manifest, limit)) as connection:
-            _check(duckdb, connection, query)
-            _answer(connection.execute(query), invocation)
-    except duckdb.Error as error:
-        raise _refusal(duckdb, error, root) from error
+    with _errors(duckdb, root):
+        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
+    with contextlib.closing(connection):
+        answer = functools.partial(_answer, duckdb, connection, invocation)
+        if query is not None:
+            answer(query)
+        elif sys.stdin.isatty() and sys.stdout.isatty():
+            run_shell(answer, table)
+        else:
+            run_statements(answer, sys.stdin)
     return 0
 
 
-def _answer(result: Any, invocation: Invocation) -> None:
+def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> None:
+    """Prints the results of the statements in a text, one after the other.
+
+    Raises:
+        UserError: A statement is wrong, or more than a query.
+    """
+    with _errors(duckdb, Path(str(invocation.table))):
+        kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+        statements = connection.extract_statements(text)
+        if any(statement.type not in kinds for statement in statements):
+            raise UsageError("sql takes SELECT only: the table is only read")
+        for statement in statements:
+            query = with_statuses(connection, statement.query)
+            _print(connection.execute(query), invocation)
+
+
+def _print(result: Any, invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = iter(result.fetchone, None)
+    rows = ([_plain(value) for value in row] for row in iter(result.fetchone, None))
     if invocation.format == "json":
         for row in rows:
-            print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
+            print(json.dumps(dict(zip(names, row, strict=True))))
     elif invocation.format == "csv":
         sys.stdout.write(csv_line(names))
         for row in rows:
-            sys.stdout.write(csv_line(map(_plain, row)))
+            sys.stdout.write(csv_line(row))
     else:
-        _show(names, rows, invocation.options.max_rows)
+        show(names, rows, invocation.options.max_rows)
+
+
+@contextlib.contextmanager
+def _errors(duckdb: Any, root: Path) -> Iterator[None]:
+    """Raises errors of DuckDB as errors of users."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _refusal(duckdb, error, root) from error
 
 
 def _duckdb() -> Any:
@@ -141,13 +177,6 @@ def _store(connection: Any, name: str, rows: pa.Table) -> None:
     connection.unregister("rows")
 
 
-def _check(duckdb: Any, connection: Any, query: str) -> None:
-    statements = connection.extract_statements(query)
-    kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    if len(statements) != 1 or statements[0].type not in kinds:
-        raise UsageError("sql takes one SELECT: the table is only read")
-
-
 def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
@@ -156,14 +185,17 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
         return ScratchFull(full(scratch()))
     if str(root) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {root}")
+    text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value for JSON: bytes as hex, times in ISO form."""
+    """Returns a value for JSON: bytes as hex, times in ISO form; timestamps of the table are UTC."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
+    if isinstance(value, datetime.datetime):
+        return _iso(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, dict):
@@ -175,27 +207,8 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _show(names: Sequence[str], rows: Iterator[tuple[Any, ...]], most: int) -> None:
-    from rich.box import SQUARE
-    from rich.table import Table
-
-    from ..command_line.console import VisibleConsole
-
-    shown = Table(box=SQUARE)
-    for name in names:
-        shown.add_column(_cell(name), overflow="fold")
-    cut = False
-    for number, row in enumerate(rows):
-        if cut := number == most > 0:
-            break
-        shown.add_row(*(_cell(_plain(value)) for value in row))
-    width = None if sys.stdout.isatty() else 200
-    VisibleConsole(sys.stdout, width).print(shown)
-    if cut:
-        print(f"the first {most:,} rows; --max_rows 0 shows all")
-
-
-def _cell(value: Any) -> str:
-    text = json.dumps(value) if isinstance(value, dict | list) else str(value)
-    text = "" if value is None else visible(text)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+def _iso(time: datetime.datetime) -> str:
+    utc = time.astimezone(datetime.UTC).replace(tzinfo=None) if time.tzinfo else time
+    return (
+        utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
+    )

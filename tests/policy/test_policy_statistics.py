@@ -90,8 +90,12 @@ def test_the_summary_is_named_for_people():
     assert record["total_urls"] == 4
     assert record["status"] == {"db_unfetched": 1, "db_fetched": 2, "unknown_42": 1}
     assert record["retries"] == {"0": 3, "3": 1}
-    assert record["fetch_interval_s"] == {"min": 10, "avg": 20, "max": 30}
-    assert record["fetch_time_ms"] == {"min": 1000, "avg": 2000, "max": 3000}
+    assert record["fetch_interval"] == {"min": 10, "avg": 20, "max": 30}
+    assert record["fetch_time"] == {
+        "min": "1970-01-01T00:00:01.000Z",
+        "avg": "1970-01-01T00:00:02.000Z",
+        "max": "1970-01-01T00:00:03.000Z",
+    }
     # All scores are negative: Nutch's largest is then wrong (its defect 57).
     assert {name: record["score"][name] for name in ("min", "avg", "max")} == {
         "min": -3.0, "avg": -2.0, "max": -1.0

@@ -1,0 +1,161 @@
+"""The shell of ``nutbeam sql``: reads statements from a terminal, or from standard input."""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from ...policy.vocabulary import View, views
+from ...web.base.errors import UsageError, UserError, one_line
+from ..command_line.ending import ENDING
+
+HELP = """\
+End a statement with a semicolon; it may have several lines. Ctrl-C cancels it, Ctrl-D leaves.
+
+.tables        the views, and what a row of each is
+.schema NAME   the columns of a view: name, unit or values, and meaning
+.help          this
+.quit          leave
+
+SELECT url, title FROM pages WHERE text ILIKE '%bicycle%' LIMIT 10;
+SELECT status, count(*) AS urls FROM state GROUP BY ALL ORDER BY urls DESC;"""
+_PROMPT, _MORE = "sql> ", "...> "
+_LEAVING = (".quit", ".exit", "quit", "exit")
+_HISTORY_LINES = 1000
+# Text in which a semicolon does not end a statement. An open quote or comment reaches to the end.
+_QUOTED = re.compile(
+    r"""'(?:[^']|'')*(?:'|$(?P<open>))|"(?:[^"]|"")*(?:"|$(?P<open2>))|--[^\n]*|"""
+    r"""/\*.*?(?:\*/|$(?P<open3>))|\$(\w*)\$.*?(?:\$\4\$|$(?P<open4>))""",
+    re.DOTALL,
+)
+
+# Prints the result of one or more statements.
+Answer = Callable[[str], None]
+
+
+def run_shell(answer: Answer, table: str) -> None:
+    """Answers what is typed on a terminal, until Ctrl-D or ``.quit``; errors are printed.
+
+    Args:
+        answer: Prints the result of statements; raises UserError.
+        table: Address of the table, for the greeting.
+    """
+    print(f"{table}: {', '.join(views())}. A statement ends with a semicolon; .help shows more.")
+    text = ""
+    with _history(), ENDING.shell():
+        while True:
+            try:
+                line = input(_MORE if text else _PROMPT)
+                text, statement = feed(text, f"{line}\n")
+                if statement in _LEAVING:
+                    return
+                _do(statement, answer)
+            except UserError as error:
+                print(one_line(error))
+            except KeyboardInterrupt:
+                text = ""
+                print()
+            except EOFError:
+                print()
+                return
+
+
+def run_statements(answer: Answer, lines: Iterable[str]) -> None:
+    """Answers the statements in lines, such as a file.
+
+    Args:
+        answer: Prints the result of statements; raises UserError.
+        lines: The lines. The last statement needs no semicolon.
+
+    Raises:
+        UserError: A statement is wrong, or there is none.
+    """
+    text = ""
+    number = 0
+    for number, line in enumerate(lines, 1):  # noqa: B007 - it is used below
+        text, statement = feed(text, line)
+        if statement in _LEAVING:
+            return
+        _do(statement, answer)
+    if not number:
+        raise UsageError("missing argument QUERY: a SELECT, which standard input has not, either")
+    _do(text.strip(), answer)
+
+
+def feed(text: str, line: str) -> tuple[str, str]:
+    """Adds a line; returns (text without a complete statement, the statement that it completes).
+
+    >>> feed("", ".help\\n"), feed("select\\n", "1;\\n"), feed("select\\n", ";;';\\n")
+    (('', '.help'), ('', 'select\\n1;'), ("select\\n;;';\\n", ''))
+    """
+    word = line.strip().rstrip(";")
+    if not text and (word.startswith(".") or word in _LEAVING):
+        return "", word
+    text = (text + line).lstrip()
+    return ("", text.strip()) if is_complete(text) else (text, "")
+
+
+def is_complete(text: str) -> bool:
+    """Returns whether a text ends with a semicolon that ends a statement.
+
+    >>> is_complete("select 1;"), is_complete("select ';"), is_complete("select 1 -- one;")
+    (True, False, False)
+    """
+    rest = _QUOTED.sub(lambda found: "?" if found.lastgroup else " ", text)
+    return rest.rstrip().endswith(";")
+
+
+def _do(statement: str, answer: Callable[[str], None]) -> None:
+    """Does what a statement or a dot command says; nothing if it is empty."""
+    if not statement.startswith("."):
+        if statement:
+            answer(statement)
+        return
+    command, *words = statement.split()
+    known = views()
+    match command, words:
+        case ".help", []:
+            print(HELP)
+        case ".tables", []:
+            width = max(map(len, known))
+            print(*(f"{name:<{width}}  {view.meaning}" for name, view in known.items()),
+                  sep="\n")  # fmt: skip
+        case ".schema", [name] if name in known:
+            print(*_columns(known[name]), sep="\n")
+        case ".schema", [name]:
+            raise UserError(f"there is no view {name!r}: the views are {', '.join(known)}")
+        case ".schema", _:
+            raise UserError(f".schema needs the name of a view: {', '.join(known)}")
+        case _:
+            raise UserError(f"unknown command {statement!r}: .help shows those that there are")
+
+
+def _columns(view: View) -> Iterator[str]:
+    names = [column.name for column in view.columns]
+    width = max(map(len, names))
+    for column in view.columns:
+        unit = f" ({column.unit})" if column.unit else ""
+        values = f" One of {', '.join(column.codes.values())}." if column.codes else ""
+        yield f"{column.name:<{width}}  {column.meaning}{unit}{values}"
+
+
+@contextlib.contextmanager
+def _history() -> Iterator[None]:
+    """Makes lines editable, and keeps them for the next shell."""
+    try:
+        import readline
+    except ImportError:  # Python was built without it
+        yield
+        return
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = Path(state) / "nutbeam" / "sql_history"
+    with contextlib.suppress(OSError):
+        readline.read_history_file(path)
+    readline.set_history_length(_HISTORY_LINES)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(path)

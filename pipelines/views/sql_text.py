@@ -1,0 +1,138 @@
+"""Formats the result of a query as text that fits the terminal."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...web.base.visible import visible
+
+_WIDEST = 100  # characters of a value in a table
+_LONGEST = 1000  # characters of a value in a row that is shown by itself
+_NARROW = 24  # a column of a table has at least this width, if its values are so wide
+_NOT_A_TERMINAL = 120
+_FEW = 10  # so many rows, if too wide for a table, are shown one by one
+
+Row = Sequence[Any]
+
+
+def show(names: Sequence[str], rows: Iterator[Row], most: int) -> None:
+    """Prints rows as a table, or, if a table would be too wide, one by one or in part.
+
+    Args:
+        names: Names of the columns.
+        rows: Values for JSON.
+        most: Largest number of rows; 0 shows all.
+    """
+    taken: list[Row] = []
+    cut = False
+    for row in rows:
+        if cut := len(taken) == most > 0:
+            break
+        taken.append(row)
+    for part in layout(names, taken, width_of_output()):
+        _print(part)
+    if cut:
+        print(f"the first {most:,} rows; --max_rows 0 shows all")
+
+
+def width_of_output() -> int:
+    """Returns the number of columns of the terminal; 120 if the output is no terminal."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return _NOT_A_TERMINAL
+
+
+def layout(names: Sequence[str], rows: Sequence[Row], width: int) -> Iterator[Any]:
+    """Yields tables of rich and lines that show rows within a width.
+
+    If a table does not fit, a few rows are shown one by one, with a line per column. Of many rows,
+    the first columns are shown, and a line that says so.
+    """
+    cells = [[_cell(value, _WIDEST) for value in row] for row in rows]
+    widest = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    needed = [min(one, _NARROW) for one in widest]
+    if _border(len(names)) + sum(needed) <= width:
+        yield _table(names, cells, _shared(widest, needed, width), _numeric(rows))
+    elif len(rows) <= _FEW:
+        for number, row in enumerate(rows, 1):
+            if len(rows) > 1:
+                yield f"row {number}"
+            yield from _one_by_one(names, row, width)
+    else:
+        fitting = 1
+        while _border(fitting + 1) + sum(needed[: fitting + 1]) <= width:
+            fitting += 1
+        widths = _shared(widest[:fitting], needed[:fitting], width)
+        yield _table(names[:fitting], [row[:fitting] for row in cells], widths, _numeric(rows))
+        yield (
+            f"{fitting} of {len(names)} columns: select those that you need, or use --format json"
+        )
+
+
+def _border(columns: int) -> int:
+    """Returns the width of a table's borders and spaces."""
+    return 3 * columns + 1
+
+
+def _shared(widest: Sequence[int], needed: Sequence[int], width: int) -> list[int]:
+    """Returns the widths of columns; the space that is left goes to the narrowest cut column first.
+
+    >>> _shared([5, 30, 90], [5, 20, 20], 75)
+    [5, 30, 30]
+    """
+    widths = list(needed)
+    left = width - _border(len(widths)) - sum(widths)
+    cut = sorted((n for n in range(len(widths)) if widths[n] < widest[n]), key=widest.__getitem__)
+    for done, n in enumerate(cut):
+        more = min(widest[n] - widths[n], max(0, left) // (len(cut) - done))
+        widths[n] += more
+        left -= more
+    return widths
+
+
+def _numeric(rows: Sequence[Row]) -> list[bool]:
+    return [
+        all(isinstance(v, int | float | None) and not isinstance(v, bool) for v in column)
+        for column in zip(*rows, strict=True)
+    ]
+
+
+def _table(
+    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: list[bool]
+) -> Any:
+    from rich.box import SQUARE
+    from rich.table import Table
+
+    table = Table(box=SQUARE)
+    for n, name in enumerate(names):
+        justify: Any = "right" if right and right[n] else "left"
+        table.add_column(visible(name), overflow="fold", justify=justify, width=widths[n])
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def _one_by_one(names: Sequence[str], row: Row, width: int) -> Iterator[str]:
+    """Yields the lines of a row that is shown by itself."""
+    indent = max(map(len, names)) + 2
+    length = max(_NARROW, width - indent)
+    for name, value in zip(names, row, strict=True):
+        text = _cell(value, _LONGEST)
+        pieces = [text[n : n + length] for n in range(0, len(text), length)] or [""]
+        for first, piece in zip([visible(name), *[""] * len(pieces)], pieces, strict=False):
+            yield f"{first:<{indent}}{piece}".rstrip()
+
+
+def _print(part: Any) -> None:
+    from ..command_line.console import VisibleConsole
+
+    VisibleConsole(sys.stdout, width_of_output()).print(part)
+
+
+def _cell(value: Any, longest: int) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    text = "" if value is None else visible(text[: longest + 1])
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -12,17 +12,22 @@ from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...policy.vocabulary import views
 from ...web.base.errors import UsageError
-from ...web.base.visible import visible
+from ...web.base.options import option
 from ..command_line.command import TABLE, Argument, Invocation
 
 WHAT = Argument("what", "state, hosts, or a component of batches, such as batch_pages.")
 ARGUMENTS = (TABLE, WHAT)
-FORMATS = ("text", "json", "sql")
+_FOLD = "of several rows of a key the one in the last file counts"
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Options of files: none of its own."""
+    """Options of files."""
+
+    query: bool = option(
+        False, "Print a query for DuckDB that reads the rows in these files that count.",
+        group="files",
+    )  # fmt: skip
 
 
 def run(invocation: Invocation) -> int:
@@ -37,19 +42,19 @@ def run(invocation: Invocation) -> int:
         )
     files = in_order([file for _, file in files_of(root.files, manifest, known[what])])
     paths = [str(root / file.path) for file in files]
-    if invocation.format == "json":
+    runs = sum(file.base is not None for file in files)
+    if invocation.options.query:
+        if not paths:
+            raise UsageError(f"{what} of {table!r} has no files yet")
+        print(query(paths, runs=bool(runs)))
+    elif invocation.format == "json":
         listed = [_record(path, file) for path, file in zip(paths, files, strict=True)]
         print(json.dumps({"what": what, "snapshot": manifest.snapshot, "files": listed}))
-        return 0
-    runs = sum(file.base is not None for file in files)
-    if invocation.format == "sql":
-        print(query(paths, runs=bool(runs)))
-        return 0
-    for path in paths:
-        print(visible(path))
-    if runs:
-        note = f"{runs} of these files are runs: of several rows of a key the one of the last file counts"
-        print(f"nutbeam files: {note}", file=sys.stderr)
+    else:
+        for path in paths:
+            print(path)
+        if runs:
+            print(f"nutbeam files: {runs} of {len(files)} files are runs: {_FOLD}", file=sys.stderr)
     return 0
 
 

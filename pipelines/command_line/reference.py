@@ -15,7 +15,9 @@ from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
 from .cli import COMMANDS, load, quiet
 from .command import Argument, CommandModule
+from .data_dictionary import data_tables
 from .flex_templates import TEMPLATES, template
+from .markdown import markdown_table
 from .usage import COMMON_GROUP, grouped
 
 BEGIN, END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
@@ -26,7 +28,12 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
-    for name, tables in {"options": option_tables(modules()), "status": status_table()}.items():
+    pages = {
+        "options": option_tables(modules()),
+        "status": status_table(),
+        "data": data_tables(),
+    }
+    for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
     for command in TEMPLATES:
@@ -59,7 +66,7 @@ def option_tables(found: Mapping[str, CommandModule]) -> str:
         (f"`{name}`", _arguments(module.ARGUMENTS), COMMANDS[name].help)
         for name, module in found.items()
     ]
-    parts = ["## Commands\n", _table(("command", "arguments", "what it does"), commands)]
+    parts = ["## Commands\n", markdown_table(("command", "arguments", "what it does"), commands)]
     groups = _uses(found)
     groups[COMMON_GROUP] = groups.pop(COMMON_GROUP)
     heads = ("option", "value", "default", "Nutch property", "meaning", "commands")
@@ -67,7 +74,7 @@ def option_tables(found: Mapping[str, CommandModule]) -> str:
         # The last column lists the commands that have the option.
         width = len(heads) - (title == COMMON_GROUP)
         rows = [_row(uses)[:width] for uses in by_name.values()]
-        parts += [f"\n## Options: {title}\n", _table(heads[:width], rows)]
+        parts += [f"\n## Options: {title}\n", markdown_table(heads[:width], rows)]
     return "\n".join(parts) + "\n"
 
 
@@ -82,7 +89,9 @@ def status_table() -> str:
         )
         for row in STATUS_TABLE
     ]
-    return _table(("status codes", "protocol status", "fetch status", "meaning"), rows) + "\n"
+    return (
+        markdown_table(("status codes", "protocol status", "fetch status", "meaning"), rows) + "\n"
+    )
 
 
 def _uses(found: Mapping[str, CommandModule]) -> Uses:
@@ -134,13 +143,6 @@ def _kind(option: Option) -> str:
 
 def _arguments(arguments: Sequence[Argument]) -> str:
     return "; ".join(f"`{a.name.upper()}`: {a.help.rstrip('.')}" for a in arguments)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |" for cells in lines
-    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """sql: queries the table in SQL, by DuckDB over the files of the newest snapshot."""
 
+import base64
 import contextlib
 import dataclasses
 import datetime
@@ -103,7 +104,8 @@ def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> 
 
 def _print(result: Any, invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = ([_plain(value) for value in row] for row in iter(result.fetchone, None))
+    found = iter(result.fetchone, None)
+    rows = ([_plain(value) for value in row] for row in found)
     if invocation.format == "json":
         for row in rows:
             print(json.dumps(dict(zip(names, row, strict=True))))
@@ -112,7 +114,8 @@ def _print(result: Any, invocation: Invocation) -> None:
         for row in rows:
             sys.stdout.write(csv_line(row))
     else:
-        show(names, rows, invocation.options.max_rows)
+        texts = ([_readable(value) for value in row] for row in found)
+        show(names, texts, invocation.options.max_rows)
 
 
 @contextlib.contextmanager
@@ -191,9 +194,9 @@ def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value for JSON: bytes as hex, times in ISO form; timestamps of the table are UTC."""
+    """Returns a value for JSON: bytes in base64, times in ISO form; those of the table are UTC."""
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
+        return base64.b64encode(value).decode()
     if isinstance(value, datetime.datetime):
         return _iso(value)
     if isinstance(value, datetime.date | datetime.time):
@@ -205,6 +208,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None  # JSON has neither infinity nor NaN
     return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _readable(value: Any) -> Any:
+    """Returns a value for people: bytes as text, as far as they are text."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    return _plain(value)
 
 
 def _iso(time: datetime.datetime) -> str:

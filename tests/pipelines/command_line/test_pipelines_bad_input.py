@@ -262,6 +262,7 @@ def test_what_may_not_be_written(original, tmp_path_factory):
         (["readdb", "--dump", "table.xls"], "'table.xls'"),
         (["readdb", "--regex", "("], "'('"),
         (["readdb", "--url", "no url"], "'no url'"),
+        (["readdb", "--top", "1", "--url", "http://a/"], "stands alone"),
         (["pages", "-o", "pages.xls"], "'pages.xls'"),
         (["pages", "-o", "/no/such/pages.jsonl"], "no folder '/no/such'"),
         (["readdb", "--dump", "/no/such/dump.csv"], "no folder '/no/such'"),

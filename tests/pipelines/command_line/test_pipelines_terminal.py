@@ -219,7 +219,7 @@ def test_json_stays_json_on_a_terminal(folder, monkeypatch):
     words = ("explain", "-", f"{SITE}/{EVIL}", "--format", "json")
     (record,) = json_lines(typed(monkeypatch, *words)[1].decode().partition("\n")[2])
     assert record["url"] == f"{SITE}/{EVIL}"
-    words = ("export", folder / "table", "--what", "documents")
+    words = ("export", folder / "table", "--what", "batch_documents")
     titles = [record["title"] for record in json_lines(typed(monkeypatch, *words)[1].decode())]
     assert f"Title [red]{EVIL}[/red] :cat:" in titles
 

@@ -43,7 +43,7 @@ def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys
     page = json.loads(capsys.readouterr().out)
     assert page["title"] == "inside"
     assert page["metadata"]["tls"] == "unchecked"
-    assert nutbeam("export", table, "--what", "pages", "--format", "jsonl") == 0
+    assert nutbeam("export", table, "--what", "batch_pages", "--format", "jsonl") == 0
     assert json.loads(capsys.readouterr().out)["tls"] == "unchecked"
     stored = said.out + said.err + caplog.text
     for path in table.rglob("*"):

@@ -130,19 +130,21 @@ def check_readers(table, capsys):
     def asked(sql):
         return lines(capsys, "sql", table, sql, "--format", "json")
 
-    parts = asked("SELECT url_of(part_of) AS whole FROM documents WHERE part_of IS NOT NULL")
+    parts = asked("SELECT part_of AS whole FROM batch_documents WHERE part_of IS NOT NULL")
     assert parts == [{"whole": f"{URL}/feed"}] * 4
     links = asked(f"SELECT target_url FROM links WHERE url = '{URL}/one'")
     assert links == [{"target_url": f"{URL}/deep"}]
-    exported = lines(capsys, "export", table, "--what", "documents", "--format", "jsonl")
-    assert sum(row["part_of"] == "com.a:http/feed" for row in exported) == 4
+    exported = lines(capsys, "export", table, "--what", "batch_documents", "--format", "jsonl")
+    assert sum(row["part_of"] == f"{URL}/feed" for row in exported) == 4
 
     def record(path):
         (found,) = lines(capsys, "readdb", table, "--url", f"{URL}{path}", "--format", "json")
         return found
 
     item = record("/item/1")
-    names = ("parse", "part_of", "page")
-    assert [item[name] for name in names] == ["success(1,0)", f"{URL}/feed", None]
-    assert record("/picture")["parse"] == "notparsed(0,0): no_parser: image/png"
+    names = ("parse_status", "parse_minor", "part_of", "page")
+    assert [item[name] for name in names] == ["success", "ok", f"{URL}/feed", None]
+    picture = record("/picture")
+    assert picture["parse_status"] == "notparsed"
+    assert picture["parse_message"] == "no_parser: image/png"
     assert record("/one")["part_of"] is None

@@ -139,7 +139,7 @@ def test_no_password_of_a_url_is_kept_or_shown(crawled, capsys, caplog):
         nutbeam("parsechecker", url, *reach)
     assert nutbeam("readdb", table) == 0
     assert nutbeam("pages", table) == 0
-    for what in ("hosts", "documents"):
+    for what in ("hosts", "batch_documents"):
         assert nutbeam("export", table, "--what", what, "--format", "jsonl") == 0
     output = capsys.readouterr()
     shown += output.out + output.err + caplog.text

@@ -225,7 +225,11 @@ def test_readdb_url(web, table, say):
     # It is normalized as seeds are.
     other = "HTTP://H0.example.com:80/x/../#top"
     assert json.loads(say("readdb", table, "--url", other, "--format", "json")) == record
-    assert "status: db_fetched" in say("readdb", table, "--url", seed)
+    text = say("readdb", table, seed)
+    assert text == say("readdb", table, "--url", seed)
+    for line in ("status: db_fetched (2)", "protocol_status: success (1)", "parse_minor: ok (0)",
+                 "fetch_interval: 2592000 s"):  # fmt: skip
+        assert f" {line}\n" in text
 
 
 def test_readdb_url_that_is_not_there_is_exit_1(table, say):
@@ -269,6 +273,10 @@ def test_readdb_dump_of_some(table, say):
     words = ("readdb", table, "--dump", "-")
     gone = json_lines(say(*words, "--status", "db_gone"))
     assert {r["url"] for r in gone} == {u for u, s in found.items() if s == "db_gone"}
+    assert json_lines(say(*words, "--status", "gone")) == gone
+    fetched = json_lines(say(*words, "--status", "fetched"))
+    names = ("db_fetched", "db_notmodified")
+    assert {r["url"] for r in fetched} == {u for u, s in found.items() if s in names}
     h1 = json_lines(say(*words, "--regex", r"http://h1\..*"))
     assert {r["url"] for r in h1} == {u for u in found if u.startswith("http://h1.")}
     assert say(*words, "--regex", "h1") == ""  # as a whole

@@ -93,7 +93,7 @@ def test_a_bit_that_flips_stops_a_job_with_one_line_or_not_at_all(table, web, se
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("documents", ["pages"]), ("state", ["pages"]), ("state", ["export"]),
-     ("pages", ["export", "--what", "pages"])],
+     ("pages", ["export", "--what", "batch_pages"])],
 )  # fmt: skip
 def test_what_is_damaged_is_not_passed_on(table, tmp_path, capsys, kind, words):
     names = [name for name in manifest_of(table).components if name.endswith(kind)]

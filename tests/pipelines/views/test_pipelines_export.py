@@ -1,4 +1,4 @@
-"""export writes each component of a table as it is stored, in three formats."""
+"""export writes each component of a table as users see it, in three formats."""
 
 import base64
 import csv
@@ -10,10 +10,10 @@ import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import SimWeb
 
-from nutbeam.pipelines.views.export_table import schema_of
 from nutbeam.policy.kinds import kinds_of_batches
+from nutbeam.policy.vocabulary import record_of, shown_schema, views
 
-WHAT = ("state", "hosts", "batches", *kinds_of_batches())
+WHAT = ("state", "hosts", "batches", *(f"batch_{kind}" for kind in kinds_of_batches()))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,8 @@ def stored(table, what):
     if what == "batches":
         return len(manifest.batches)
     components = manifest.components.items()
-    return sum(c.rows for name, c in components if name.rpartition("/")[2] == what)
+    kind = what.removeprefix("batch_")
+    return sum(c.rows for name, c in components if name.rpartition("/")[2] == kind)
 
 
 @pytest.mark.parametrize("what", WHAT)
@@ -47,7 +48,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
         assert nutbeam("export", table, "-o", path, "--what", what) == 0
         assert capsys.readouterr().out == f"{stored(table, what):,} rows of {what} in {path}\n"
     rows = pq.read_table(tmp_path / "out.parquet")
-    assert rows.schema.equals(schema_of(what))
+    assert rows.schema.equals(shown_schema(views()[what].columns))
     assert len(rows) == stored(table, what)
     records = json_lines((tmp_path / "out.jsonl").read_text("utf-8"))
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
@@ -59,15 +60,23 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
     assert [r[first] for r in records] == [r[first] for r in lines] == rows[first].to_pylist()
 
 
-def test_the_state_is_as_it_is_stored(table, tmp_path):
-    assert nutbeam("export", table, "-o", tmp_path / "state.parquet") == 0
-    assert pl.read_parquet(tmp_path / "state.parquet").equals(state_of(table))
+def test_the_state_is_that_of_the_table(table, tmp_path):
+    for suffix in ("parquet", "jsonl"):
+        assert nutbeam("export", table, "-o", tmp_path / f"state.{suffix}") == 0
+    expected = [
+        record_of(row, views()["state"].columns) for row in state_of(table).iter_rows(named=True)
+    ]
+    assert json_lines((tmp_path / "state.jsonl").read_text("utf-8")) == expected
+    frame = pl.read_parquet(tmp_path / "state.parquet")
+    assert frame["status"].to_list() == [row["status"] for row in expected]
+    times = frame["fetch_time"].dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    assert times.to_list() == [row["fetch_time"] for row in expected]
 
 
 def test_bodies_are_whole(table, tmp_path):
-    assert nutbeam("export", table, "--what", "pages", "-o", tmp_path / "p.jsonl") == 0
+    assert nutbeam("export", table, "--what", "batch_pages", "-o", tmp_path / "p.jsonl") == 0
     found = {
-        (r["batch"], r["key"]): base64.b64decode(r["body"]) if r["body"] else None
+        (r["batch_id"], r["key"]): base64.b64decode(r["body"]) if r["body"] else None
         for r in json_lines((tmp_path / "p.jsonl").read_text("utf-8"))
     }
     for name in manifest_of(table).components:
@@ -80,7 +89,7 @@ def test_bodies_are_whole(table, tmp_path):
 def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert nutbeam("export", table, "--what", "batches") == 0
     lines = json_lines(capfdbinary.readouterr().out.decode())
-    assert [row["batch"] for row in lines] == sorted(manifest_of(table).batches)
+    assert [row["batch_id"] for row in lines] == sorted(manifest_of(table).batches)
     path = tmp_path / "x.csv"
     assert nutbeam("export", table, "-o", path, "--format", "json") == 0
     record = json.loads(capfdbinary.readouterr().out.decode().splitlines()[-1])
@@ -109,7 +118,8 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         (["--format", "parquet"], "--format parquet needs a file: give --output"),
         (["-o", "none/x.csv"], "no folder"),
         (["--what", "bars"], "--what"),
-        (["--what", "links"], "--what must be one of state, hosts, batches, "),
+        (["--what", "links"], "got 'links'; nutbeam pages writes them"),
+        (["--what", "documents"], "--what must be one of state, hosts, batches, batch_fetchlist"),
     ],
 )
 def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, message):

@@ -37,14 +37,14 @@ class PageChoice:
     @property
     def state_columns(self) -> list[str]:
         """Columns to read from the state."""
-        wanted = self._names(*_OF_STATE)
+        wanted = self.named(*_OF_STATE)
         places = ["document", "page"] if self.body_columns else ["document"]
         return list(dict.fromkeys(["key", *places, *wanted]))
 
     @property
     def body_columns(self) -> list[str]:
         """Columns to read from the files of bodies."""
-        return self._names(*_OF_BODIES)
+        return self.named(*_OF_BODIES)
 
     @property
     def document_columns(self) -> list[str]:
@@ -54,7 +54,8 @@ class PageChoice:
         stored = ["outlinks" if name == "links" else name for name in names]
         return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
 
-    def _names(self, *some: str) -> list[str]:
+    def named(self, *some: str) -> list[str]:
+        """Returns which of some columns are wanted."""
         return [column.name for column in self.columns if column.name in some]
 
     def in_state(self, state: pl.LazyFrame) -> pl.LazyFrame:
@@ -64,8 +65,10 @@ class PageChoice:
         )
         if self.known:
             rows = rows.filter(~pl.col("batch_id").is_in(list(self.known)).fill_null(False))
-        # Its body was fetched then, or before.
-        return rows if self.since is None else rows.filter(pl.col("last_fetch_time") >= self.since)
+        if self.since is None:
+            return rows
+        # The last fetch is that of the body, or a later one; a part of a page may have none.
+        return rows.filter((pl.col("last_fetch_time") >= self.since).fill_null(True))
 
 
 def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
@@ -82,7 +85,7 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
         found = found.filter(pl.col("fetch_time") >= choice.since)
     # The fetch time of a document is when it was fetched, that of the state when it is due.
     found = found.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
-    if choice._names("links"):
+    if choice.named("links"):
         found = found.with_columns(_with_urls(found.get_column("outlinks")).alias("links"))
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]
     return found.select([name for name in dict.fromkeys(columns) if name in found.columns])
